@@ -1,0 +1,44 @@
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+# Inside the environment, so that deleting the one also forgets the other.
+STAMP := $(VENV)/.installed
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format lock clean
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(STAMP) ## Install everything into .venv; takes no time when nothing changed
+
+$(STAMP): requirements.lock pyproject.toml setup.py
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -nE 's/^(uv==[^ ]+).*/\1/p' requirements.lock)"
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --requirement requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	touch $@
+
+run: setup ## Convert the sample, or whatever ARGS="..." names
+	$(BIN)/python -m pipeline.run --runner=DirectRunner $(ARGS)
+
+test: setup lint ## Lint, type-check and test, as CI does
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: setup ## Check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
+
+format: setup ## Rewrite files in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: setup ## Resolve requirements.lock anew from pyproject.toml
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-emit-index-url \
+		--extra dev --extra tensorflow --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
+		--output-file requirements.lock pyproject.toml
+
+clean: ## Delete the environment and everything generated
+	rm -rf $(VENV) build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

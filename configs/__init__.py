@@ -1,0 +1,1 @@
+"""Configurations to copy; a package, so that they travel with an installed Recordmill."""

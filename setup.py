@@ -1,0 +1,3 @@
+from setuptools import setup  # Beam's --setup_file wants a setup.py; everything it says stands in pyproject.toml.
+
+setup()

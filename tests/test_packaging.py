@@ -1,0 +1,49 @@
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import recordmill
+
+REPO = Path(__file__).parents[1]
+PACKAGES = ["configs", "pipeline", "schemas", "transforms"]
+
+
+def test_the_version_is_stated_once():
+    project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert recordmill.__version__ == project["version"]
+
+
+def test_configs_are_package_data():
+    packaged = {entry.name for entry in resources.files("configs").iterdir() if entry.name.endswith(".yaml")}
+    assert packaged == {path.name for path in (REPO / "configs").glob("*.yaml")}
+    assert packaged
+
+
+def test_recordmill_imports_from_any_folder(tmp_path):
+    subprocess.run([sys.executable, "-c", "import recordmill, pipeline.run"], cwd=tmp_path, check=True)
+
+
+def test_the_entry_module_loads_no_tensorflow(tmp_path):
+    script = "import sys, pipeline.run; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.slow
+def test_the_source_archive_holds_all_that_workers_need(tmp_path):
+    # What Beam's --setup_file ships: an archive without a package would fail on the workers only.
+    # Built from a copy: an egg-info left by an earlier build would add files that the project no longer names.
+    copy = tmp_path / "copy"
+    shutil.copytree(REPO, copy, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out"))
+    build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(copy)]
+    subprocess.run(build, check=True, capture_output=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        shipped = {Path(*Path(name).parts[1:]) for name in archive.getnames()}
+    sources = {path.relative_to(REPO) for package in PACKAGES for path in (REPO / package).rglob("*.py")}
+    configs = {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
+    assert sources | configs | {Path("recordmill.py"), Path("setup.py")} <= shipped

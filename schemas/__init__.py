@@ -1,0 +1,1 @@
+"""What flows and what is written: element types, Example features, conventions, label maps."""

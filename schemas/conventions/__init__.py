@@ -1,0 +1,9 @@
+"""Example conventions: which features an image becomes, and how its files are named. One file a convention.
+
+A convention is a module of this package that defines `CONVENTION`; its file name is the name that users write in YAML
+(`convention: tutorial`). Nothing else lists it.
+"""
+
+from schemas.conventions.convention import Convention, convention_names, load_convention
+
+__all__ = ["Convention", "convention_names", "load_convention"]

@@ -1,0 +1,52 @@
+"""What a convention states, and how one is found by name."""
+
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+
+from schemas.features import Feature
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """One way of laying an image out as a `tf.train.Example`.
+
+    Attributes:
+        title: where the convention comes from, in a few words.
+        features: the features, in the order in which they are documented.
+        shard_name: pattern of a file's name: `{name}` of the dataset, `{split}`, `{index}` from 0, `{number}` from
+            1, `{count}`.
+        split_words: what a split is called in file names where that is not its own name.
+        label_offset: added to every label id unless the user says otherwise; 1 where readers keep 0 for background.
+        format_names: what `image/format` says for a sniffed format; formats absent here are lower-cased.
+    """
+
+    title: str
+    features: tuple[Feature, ...]
+    shard_name: str = "{split}-{index:05d}-of-{count:05d}.tfrecord"
+    split_words: Mapping[str, str] = field(default_factory=dict)
+    label_offset: int = 0
+    format_names: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def convention_names() -> tuple[str, ...]:
+    """The names of all conventions, sorted."""
+    package = import_module("schemas.conventions")
+    modules = (module.name for module in pkgutil.iter_modules(package.__path__))
+    return tuple(sorted(name for name in modules if name != "convention"))
+
+
+@cache
+def load_convention(name: str) -> Convention:
+    """The convention of that name.
+
+    Raises:
+        ValueError: there is none; the message lists those there are.
+    """
+    if name not in convention_names():
+        raise ValueError(f"there is no convention {name!r}: choose one of {', '.join(convention_names())}")
+    convention: Convention = import_module(f"schemas.conventions.{name}").CONVENTION
+    return convention

@@ -1,0 +1,83 @@
+"""The label map: class names to ids, the same on every run that lists the same classes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from schemas.coercion import INT64_MAX, INT64_MIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSettings:
+    """How classes get their ids: the YAML keys under `labels:`.
+
+    Attributes:
+        classes: the class names in the order of their ids; empty: the names found, sorted by code point.
+        offset: the id of the first class; None: the convention's own (0, or 1 where readers keep 0 for background).
+        catch_all: the class that takes labels which `classes` does not list; None: such images are rejected.
+        ids: `names` counts the classes; `integers` takes each label itself as the id.
+    """
+
+    classes: tuple[str, ...] = ()
+    offset: int | None = None
+    catch_all: str | None = None
+    ids: Literal["names", "integers"] = "names"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the settings contradict each other."""
+        repeated = sorted({name for name in self.classes if self.classes.count(name) > 1})
+        if repeated:
+            raise ValueError(f"labels.classes lists {repeated[0]!r} twice: each class has one id")
+        if self.catch_all is not None and self.catch_all not in self.classes:
+            raise ValueError(
+                f"labels.catch_all is {self.catch_all!r}, which labels.classes does not list: add it there"
+            )
+        if self.ids == "integers" and (self.classes or self.offset is not None):
+            raise ValueError("labels.ids: integers takes each label as its id: remove labels.classes and labels.offset")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMap:
+    """Class ids by name; `catch_all` is where unlisted labels go, None if nowhere."""
+
+    ids: dict[str, int]
+    catch_all: str | None = None
+
+    def name_for(self, label: str) -> str | None:
+        """The class that an image with this label belongs to; None if the map has no place for it."""
+        return label if label in self.ids else self.catch_all
+
+    def as_text(self) -> str:
+        r"""The map as `id:name` lines, in the order of the ids, as slim's readers expect.
+
+        A line break in a name is written `\n`, so that one line is one class; `recordmill.json` has the exact names.
+        """
+        lines = sorted((label_id, name) for name, label_id in self.ids.items())
+        return "".join(f"{label_id}:{_one_line(name)}\n" for label_id, name in lines)
+
+
+def build_label_map(found: Iterable[str], settings: LabelSettings, offset: int) -> LabelMap:
+    """The label map of the labels found.
+
+    With an explicit list the ids are the list's, whatever was found; otherwise the names found are sorted by code
+    point: never by frequency, so that more images of the same classes renumber nothing.
+
+    Args:
+        found: the labels of the listed references; the empty label (unlabelled) has no id.
+        settings: how ids are given.
+        offset: the id of the first class.
+    """
+    if settings.ids == "integers":
+        return LabelMap({label: int(label) for label in sorted(found) if is_integer_label(label)})
+    names = settings.classes or sorted(set(found) - {""})
+    return LabelMap({name: offset + index for index, name in enumerate(names)}, settings.catch_all)
+
+
+def is_integer_label(label: str) -> bool:
+    """Whether a label's text is a decimal 64-bit integer (`3`, `-1`, `007`)."""
+    digits = label[1:] if label.startswith("-") else label
+    return digits.isascii() and digits.isdigit() and len(digits) < 40 and INT64_MIN <= int(label) <= INT64_MAX
+
+
+def _one_line(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")

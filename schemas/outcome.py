@@ -1,0 +1,36 @@
+"""How a run ended."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Status = Literal["published", "kept", "planned", "submitted", "refused", "failed"]
+
+DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED = 0, 1, 2, 3
+"""What a process exits with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended; the same as a file, in the marker and on stdout.
+
+    Attributes:
+        status: `published` a dataset; `kept` the same one that was there; `planned` and wrote
+            nothing; `refused` to touch the output; `failed`.
+        sentence: one sentence for people.
+        exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected.
+        plan_id: the plan; empty where it did not come to one.
+        numbers: the ledger, and per split images, shards and bytes.
+        notes: things to be told.
+    """
+
+    status: Status
+    sentence: str
+    exit_code: int
+    plan_id: str = ""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)

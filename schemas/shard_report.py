@@ -1,0 +1,44 @@
+"""What a shard's writer says of the finished shard."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apache_beam import coders
+
+
+@dataclass(frozen=True, slots=True)
+class ShardReport:
+    """The totals of one finished shard, counted from the finished file and its sidecar.
+
+    Attributes:
+        split: the shard's split.
+        index: the shard's place in the plan, from 0 within its split.
+        references: how many references were given to it; always `records` plus the sum of `rejected`.
+        records: Examples in the file, read back from it.
+        bytes: size of the file.
+        sha256: hex digest of the file.
+        sidecar_sha256: hex digest of its sidecar.
+        input_bytes: bytes of the source images that were written.
+        classes: Examples by class name.
+        rejected: rejected references by reason code.
+        changes: Examples by what was changed on the way (`rotated`, `reencoded`, ...).
+        reused: whether an earlier run had finished it.
+        problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
+    """
+
+    split: str
+    index: int
+    references: int
+    records: int
+    bytes: int
+    sha256: str
+    sidecar_sha256: str
+    input_bytes: int
+    classes: Mapping[str, int]
+    rejected: Mapping[str, int]
+    changes: Mapping[str, int]
+    reused: bool = False
+    problem: str = ""
+
+
+coders.registry.register_row(ShardReport)

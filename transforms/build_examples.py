@@ -1,0 +1,96 @@
+"""BuildExamples: a prepared image becomes a serialised `tf.train.Example`."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import apache_beam as beam
+import orjson
+
+from schemas.conventions import Convention, load_convention
+from schemas.features import Feature, encode_example
+from schemas.image_ref import ImageRef
+from schemas.label_map import LabelMap
+from transforms.imaging import PreparedImage
+from transforms.rejection import RejectedImage
+
+
+def find_class(label: str, label_map: LabelMap) -> tuple[str | None, int | None]:
+    """The class name and id of an image's label; (None, None) for an image without a label.
+
+    Raises:
+        RejectedImage: stage `encode`, `unknown_label`: the label map has no place for it.
+    """
+    if not label:
+        return None, None
+    name = label_map.name_for(label)
+    if name is None:
+        raise RejectedImage("encode", "unknown_label", f"the label {label!r} is none of the classes")
+    return name, label_map.ids[name]
+
+
+def image_record(
+    ref: ImageRef, image: PreparedImage, class_name: str | None, class_id: int | None, convention: Convention
+) -> dict[str, Any]:
+    """The fields that a convention's features are filled from.
+
+    Returns:
+        `encoded` (bytes), `sha256` (its hex digest), `format` (as the convention names it), `height`, `width`,
+        `channels` (of the encoded image), `label` (id) and `label_text` (name; both None without a label),
+        `filename` (base name), `key`, and the reference's own features. Texts are UTF-8 bytes.
+    """
+    fields: dict[str, Any] = {
+        "encoded": image.encoded,
+        "sha256": hashlib.sha256(image.encoded).hexdigest().encode(),
+        "format": convention.format_names.get(image.format, image.format.lower()).encode(),
+        "height": image.height,
+        "width": image.width,
+        "channels": image.channels,
+        "label": class_id,
+        "label_text": None if class_name is None else class_name.encode(),
+        "filename": ref.key.rpartition("/")[2].encode(),
+        "key": ref.key.encode(),
+    }
+    if ref.features:
+        fields.update((key, value.encode()) for key, value in orjson.loads(ref.features).items())
+    return fields
+
+
+def build_example(features: Sequence[Feature], fields: Mapping[str, Any]) -> bytes:
+    """The serialised Example of one image; see `schemas.features.encode_example`."""
+    return encode_example(features, fields)
+
+
+@dataclass
+class BuildExamples(beam.PTransform):
+    """Serialises each prepared image of a PCollection; images whose label has no id are left out.
+
+    For pipelines of your own; see `ReadImages`.
+
+    Attributes:
+        label_ids: class ids by name.
+        convention: which features an Example has.
+    """
+
+    label_ids: dict[str, int]
+    convention: str = "default"
+    _label_map: LabelMap = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where there is no such convention."""
+        load_convention(self.convention)
+        self._label_map = LabelMap(dict(self.label_ids))
+
+    def expand(self, images: beam.PCollection[tuple[ImageRef, PreparedImage]]) -> beam.PCollection[tuple[str, bytes]]:
+        """PCollection[tuple[ImageRef, PreparedImage]] -> PCollection[tuple[key, serialised Example]]."""
+        return images | beam.FlatMapTuple(self._build).with_output_types(tuple[str, bytes])
+
+    def _build(self, ref: ImageRef, image: PreparedImage) -> Iterator[tuple[str, bytes]]:
+        convention = load_convention(self.convention)
+        try:
+            name, label_id = find_class(ref.label, self._label_map)
+        except RejectedImage:
+            beam.metrics.Metrics.counter("recordmill", "unlabelled").inc()
+            return
+        yield ref.key, build_example(convention.features, image_record(ref, image, name, label_id, convention))

@@ -1,0 +1,79 @@
+"""One reference becomes one record and its row in the sidecar, or a row that says why not."""
+
+import hashlib
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.image_ref import ImageRef
+from schemas.label_map import LabelMap
+from transforms.build_examples import build_example, find_class, image_record
+from transforms.dataset_settings import DatasetSettings
+from transforms.read_images import read_image
+from transforms.reencode_images import reencode_image
+from transforms.rejection import RejectedImage
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedImage:
+    """What became of one reference.
+
+    Attributes:
+        record: the serialised Example; None where the image was rejected.
+        row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
+    """
+
+    record: bytes | None
+    row: dict[str, Any]
+
+
+def convert_image(
+    ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, decoding: AbstractContextManager[Any]
+) -> ConvertedImage:
+    """Reads, checks, re-encodes and serialises one image.
+
+    A bad image gives a rejected row; nothing else is caught.
+
+    Args:
+        ref: the image, or something that was rejected when it was listed.
+        settings: what the dataset is.
+        label_map: class ids.
+        decoding: entered while processors are busy, not while bytes are waited for.
+    """
+    try:
+        if ref.status == "rejected":
+            raise RejectedImage("list", ref.reason, ref.detail)
+        class_name, class_id = find_class(ref.label, label_map)
+        data = read_image(ref, settings.images.max_bytes)
+        with decoding:
+            image = reencode_image(data, settings.images)
+    except RejectedImage as rejected:
+        return ConvertedImage(None, _rejected_row(ref, rejected))
+    convention = settings.layout
+    fields = image_record(ref, image, class_name, class_id, convention)
+    untouched = image.encoded is data or image.encoded == data
+    row: dict[str, Any] = {
+        "key": ref.key,
+        "bytes": len(data),
+        "sha256": fields["sha256"].decode() if untouched else hashlib.sha256(data).hexdigest(),
+        "class": class_name,
+        "label": class_id,
+        "height": image.height,
+        "width": image.width,
+        "channels": image.channels,
+        "moments": image.moments,
+        "changes": image.changes,
+    }
+    return ConvertedImage(build_example(settings.features, fields), row)
+
+
+def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:
+    return {
+        "key": ref.key,
+        "bytes": ref.length if ref.length >= 0 else ref.size,
+        "sha256": rejected.sha256 or None,
+        "class": ref.label or None,
+        "stage": rejected.stage,
+        "rejected": rejected.reason,
+        "detail": rejected.detail,
+    }

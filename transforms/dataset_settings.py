@@ -1,0 +1,152 @@
+"""What a dataset is: everything that decides its bytes. These are the YAML keys that users write."""
+
+import re
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from schemas.conventions import Convention, load_convention
+from schemas.features import Feature
+from schemas.label_map import LabelSettings
+from transforms.imaging.settings import ImageSettings
+from transforms.list_images import ListingSettings
+from transforms.sources import Source
+from transforms.sources.class_folders import ClassFolders
+from transforms.splitting import SplitSettings
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardSettings:
+    """How many files a split is written in: the YAML keys under `shards:`.
+
+    Attributes:
+        size: the size aimed at, e.g. `128MiB`; ignored where `count` is given.
+        count: how many files each split is written in; lowered, and said, where there are fewer images.
+        name: pattern of the files' names, instead of the convention's: `{name}`, `{split}`, `{index}` (from 0),
+            `{number}` (from 1), `{count}`, each with Python's format codes. With `count: 1` it may leave the index
+            out: `{split}.record`.
+    """
+
+    size: int | str = "128MiB"
+    count: int | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        if self.target_bytes < 1:
+            raise ValueError(f"shards.size is {self.size!r}: give at least 1B")
+        if self.count is not None and self.count < 1:
+            raise ValueError(f"shards.count is {self.count}: give at least 1")
+        if self.name is not None:
+            _check_name(self.name, self.count)
+
+    @property
+    def target_bytes(self) -> int:
+        """`size` in bytes."""
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(self.size))
+        if not match or match[2].upper() not in _UNITS:
+            raise ValueError(f"shards.size is {self.size!r}: write a number and a unit, such as 128MiB")
+        return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionLimits:
+    """When rejected images fail the run: the YAML keys under `max_rejected:`.
+
+    The run fails when both `share` and `count` are passed, when more classes than `lost_classes` lose all their
+    images, or when nothing is left.
+    """
+
+    share: float = 0.01
+    count: int = 10
+    lost_classes: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a limit is impossible."""
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"max_rejected.share is {self.share}: give a share from 0 to 1")
+        if self.count < 0 or self.lost_classes < 0:
+            raise ValueError("max_rejected.count and max_rejected.lost_classes cannot be negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetSettings:
+    """What the dataset is. Where it is read from and written to is said by flags, not here.
+
+    Attributes:
+        name: the dataset's name, for conventions that put it into file names; empty: the output folder's.
+        source: what the files mean, and its settings.
+        include: patterns (gitignore's syntax) of the files to read; empty: all.
+        ignore: patterns of files and folders to leave alone, beside hidden ones and those that systems leave behind.
+        images: how images are checked, decoded and re-encoded.
+        labels: how classes get their ids.
+        splits: how images are split.
+        shards: how many files.
+        convention: which features an Example has.
+        compression: of the files; JPEG does not compress further, and indexes need plain files.
+        seed: other seeds give other splits, another order and another `limit`.
+        limit: at most this many images, chosen by hash.
+        max_rejected: when rejected images fail the run.
+    """
+
+    # Read by pydantic on the launcher: an unknown key anywhere below is an error.
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "arbitrary_types_allowed": True}
+
+    name: str = ""
+    source: Source = field(default_factory=ClassFolders)
+    include: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    images: ImageSettings = field(default_factory=ImageSettings)
+    labels: LabelSettings = field(default_factory=LabelSettings)
+    splits: SplitSettings = field(default_factory=SplitSettings)
+    shards: ShardSettings = field(default_factory=ShardSettings)
+    convention: str = "default"
+    compression: Literal["none", "gzip"] = "none"
+    seed: int = 0
+    limit: int | None = None
+    max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        load_convention(self.convention)
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"limit is {self.limit}: give at least 1, or leave it out")
+        if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
+            raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
+
+    @property
+    def listing(self) -> ListingSettings:
+        """What of the inputs is read."""
+        return ListingSettings(self.include, self.ignore, self.splits.from_folders, self.splits.group)
+
+    @property
+    def layout(self) -> Convention:
+        """The convention itself."""
+        return load_convention(self.convention)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The features of an Example: the convention's, then the source's own."""
+        return (*self.layout.features, *self.source.features())
+
+    def file_name(self, split: str, index: int, count: int) -> str:
+        """The name of a published shard."""
+        pattern = self.shards.name or self.layout.shard_name
+        word = split if self.shards.name else self.layout.split_words.get(split, split)
+        name = pattern.format(name=self.name, split=word, index=index, number=index + 1, count=count)
+        return f"{name}.gz" if self.compression == "gzip" and not name.endswith(".gz") else name
+
+
+def _check_name(pattern: str, count: int | None) -> None:
+    try:
+        names = {
+            pattern.format(name="n", split=split, index=i, number=i + 1, count=2) for split in "ab" for i in (0, 1)
+        }
+    except (KeyError, IndexError, ValueError) as error:
+        known = "{name}, {split}, {index}, {number} and {count}"
+        raise ValueError(f"shards.name {pattern!r} is no pattern ({error}): it may use {known}") from None
+    if "/" in pattern or pattern.startswith("."):
+        raise ValueError(f"shards.name {pattern!r} must name a visible file without folders")
+    if len(names) < (2 if count == 1 else 4):
+        raise ValueError(f"shards.name {pattern!r} gives several files one name: put {{split}} and {{index}} into it")

@@ -1,0 +1,16 @@
+"""Images without Beam: bytes in, checked and re-encoded bytes out. Light to import, for processes that do only this."""
+
+from transforms.imaging.bad_image import BadImage
+from transforms.imaging.prepare import prepare_image
+from transforms.imaging.prepared_image import PreparedImage
+from transforms.imaging.settings import ImageSettings, Resize
+from transforms.imaging.versions import imaging_versions
+
+__all__ = [
+    "BadImage",
+    "ImageSettings",
+    "PreparedImage",
+    "Resize",
+    "imaging_versions",
+    "prepare_image",
+]

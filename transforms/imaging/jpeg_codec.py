@@ -1,0 +1,70 @@
+"""JPEG in and out through libjpeg-turbo (simplejpeg), which lets other threads run meanwhile."""
+
+import re
+from typing import Literal
+
+import simplejpeg
+
+from transforms.imaging.bad_image import BadImage, describe
+from transforms.imaging.jpeg_header import JpegHeader
+from transforms.imaging.pixels import Raster, count_channels
+
+# Each scan of a progressive JPEG visits every pixel, so that a small file can ask for hours. Real ones have about ten;
+# libjpeg-turbo's own fuzzers stop at 500.
+MAX_SCANS = 500
+
+# libjpeg's two warnings for missing data, JWRN_HIT_MARKER and JWRN_JPEG_EOF. It fills the gap with gray and goes on.
+_MISSING_DATA = re.compile(r"premature end", re.IGNORECASE)
+
+
+class UnusualJpeg(Exception):
+    """libjpeg-turbo warned, or cannot do it, though the data do not end early: let Pillow decide."""
+
+
+def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
+    """Decodes a widely readable JPEG; metadata are not applied.
+
+    Args:
+        data: the file.
+        header: what `read_jpeg_header` said of it.
+        reduction: 1, 2, 4 or 8: decodes to this fraction of the size (rounded up), for a fraction of the time.
+
+    Raises:
+        BadImage: `truncated` or `decode_error`.
+        UnusualJpeg: on any other trouble.
+    """
+    try:
+        raster: Raster = simplejpeg.decode_jpeg(
+            data,
+            "GRAY" if header.components == 1 else "RGBX",
+            min_height=-(-header.height // reduction) if reduction > 1 else 0,
+            min_width=-(-header.width // reduction) if reduction > 1 else 0,
+            strict=True,
+        )
+    except ValueError as error:
+        if _MISSING_DATA.search(str(error)):
+            raise BadImage("truncated", f"JPEG: {error}") from None
+        raise UnusualJpeg(str(error)) from None
+    except MemoryError as error:
+        raise BadImage("decode_error", describe(error)) from None
+    return raster
+
+
+def check_scans(data: bytes, header: JpegHeader) -> None:
+    """Refuses progressive JPEGs of absurdly many scans: BadImage `decode_error`."""
+    if header.is_progressive and data.count(b"\xff\xda", header.scan_start) > MAX_SCANS:
+        raise BadImage("decode_error", f"JPEG: more than {MAX_SCANS} scans")
+
+
+def check_end(data: bytes, header: JpegHeader) -> None:
+    """Refuses a JPEG without an end marker behind its first scan: BadImage `truncated`. What follows it is no harm."""
+    if data.rfind(b"\xff\xd9", header.scan_start) < 0:
+        raise BadImage("truncated", "JPEG: no end of image marker")
+
+
+def encode_jpeg(raster: Raster, quality: int, subsampling: Literal["4:4:4", "4:2:2", "4:2:0"]) -> bytes:
+    """A baseline JFIF of the pixels; same pixels, same bytes, on any thread."""
+    gray = count_channels(raster) == 1
+    colour_space, sampling = ("GRAY", "Gray") if gray else ("RGBX", subsampling.replace(":", ""))
+    encoded: bytes = simplejpeg.encode_jpeg(raster, quality, colour_space, sampling)
+    return encoded

@@ -1,0 +1,117 @@
+"""One image from its file's bytes to what is stored: the package's one way in."""
+
+from PIL import Image
+
+from transforms.imaging.colour import apply_profile, to_gray_or_srgb
+from transforms.imaging.icc import judge_profile
+from transforms.imaging.jpeg_codec import UnusualJpeg, check_end, check_scans, decode_jpeg, encode_jpeg
+from transforms.imaging.jpeg_header import JpegHeader, read_jpeg_header
+from transforms.imaging.limits import accepted_format, check_size
+from transforms.imaging.orientation import is_turned_sideways, turn
+from transforms.imaging.pillow_decode import count_encoded_channels, has_more_frames, load_image, open_image
+from transforms.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
+from transforms.imaging.prepared_image import PreparedImage
+from transforms.imaging.resize import Size, jpeg_reduction, resize_image, target_size
+from transforms.imaging.settings import ImageSettings
+
+
+def prepare_image(data: bytes, settings: ImageSettings) -> PreparedImage:
+    """Checks an image and brings it into the form that is stored.
+
+    A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on any thread of any
+    number. Sizes are checked before pixels are allocated.
+
+    Raises:
+        BadImage: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
+    """
+    file_format = accepted_format(data, settings)
+    if file_format != "JPEG":
+        return _prepare_with_pillow(data, file_format, settings)
+    header = read_jpeg_header(data)
+    check_size(header.width, header.height, settings)
+    check_scans(data, header)
+    if not header.is_widely_readable:
+        return _prepare_with_pillow(data, file_format, settings)
+    return _prepare_jpeg(data, header, settings)
+
+
+def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings) -> PreparedImage:
+    """The path that nearly all images take."""
+    size = (header.height, header.width) if is_turned_sideways(header.orientation) else (header.width, header.height)
+    target = target_size(size, settings.resize)
+    profile = judge_profile(header.icc_profile, "L" if header.components == 1 else "RGB")
+    fits = (
+        header.orientation == 1
+        and target == size
+        and profile != "needed"
+        and not (settings.grayscale == "expand" and header.components == 1)
+    )
+    untouched = settings.reencode == "never" or (settings.reencode == "when_needed" and fits)
+    if untouched and settings.check == "header":
+        check_end(data, header)
+        return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
+    raster = _decode(data, header, jpeg_reduction(size, target))
+    if untouched:
+        return PreparedImage(data, "JPEG", header.height, header.width, header.components, moments(raster), ())
+    if fits:
+        return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), "JPEG", settings)
+    image, changes = apply_profile(to_image(raster), header.icc_profile)
+    image, more_changes = _arrange(image, header.orientation, target, settings)
+    return _encode(to_raster(image), changes | more_changes, "JPEG", settings)
+
+
+def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
+    try:
+        return decode_jpeg(data, header, reduction)
+    except UnusualJpeg:
+        # Pillow is forgiving, as TensorFlow is: stray bytes between segments, odd subsampling.
+        return to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
+
+
+def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings) -> PreparedImage:
+    opened = open_image(data, file_format)
+    width, height = opened.size
+    check_size(width, height, settings)
+    never = settings.reencode == "never"
+    channels = count_encoded_channels(opened)
+    if never and settings.check == "header":
+        return PreparedImage(data, file_format, height, width, channels, None, ())
+    loaded = load_image(opened, file_format)
+    image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
+    if never:
+        return PreparedImage(data, file_format, height, width, channels, moments(to_raster(image)), ())
+    size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
+    image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
+    changes |= loaded.changes | more_changes
+    if has_more_frames(data, opened):
+        changes.add("first_frame")
+    return _encode(to_raster(image), changes, file_format, settings)
+
+
+def _arrange(
+    image: Image.Image, orientation: int, target: Size, settings: ImageSettings
+) -> tuple[Image.Image, set[str]]:
+    """Turns, resizes and expands an L or RGB image; the names of what was changed."""
+    changes = set()
+    mode = image.mode
+    if orientation != 1:
+        image = turn(image, orientation)
+        changes.add("rotated")
+    if settings.resize is not None and image.size != target:
+        image = resize_image(image, target, settings.resize, settings.background)
+        changes.add("resized")
+    if settings.grayscale == "expand" and image.mode == "L":
+        image = image.convert("RGB")
+    if image.mode != mode:
+        changes.add("grayscale_expanded")
+    return image, changes
+
+
+def _encode(raster: Raster, changes: set[str], source_format: str, settings: ImageSettings) -> PreparedImage:
+    subsampling = settings.subsampling
+    if subsampling == "auto":
+        subsampling = "4:2:0" if source_format == "JPEG" else "4:4:4"
+    encoded = encode_jpeg(raster, settings.quality, subsampling)
+    height, width = raster.shape[:2]
+    names = tuple(sorted(changes | {"reencoded"}))
+    return PreparedImage(encoded, "JPEG", height, width, count_channels(raster), moments(raster), names)

@@ -1,0 +1,42 @@
+"""What is stored of an image, and what is known about it."""
+
+from dataclasses import dataclass
+
+CHANGES = {
+    "cmyk_converted": "CMYK inks were converted to RGB",
+    "depth_reduced": "more than 8 bits a channel were reduced to 8",
+    "first_frame": "the first frame was taken of an animation, or the first page of a document",
+    "flattened": "transparency was replaced by the background",
+    "grayscale_expanded": "one channel was repeated to make three",
+    "icc_converted": "colours were converted from the embedded profile to sRGB",
+    "icc_ignored": "an embedded profile was dropped, being unreadable or made for another kind of image",
+    "lab_converted": "CIELAB was converted to RGB",
+    "palette_expanded": "palette entries were replaced by their colours",
+    "reencoded": "the bytes are not the source's; goes with every other change",
+    "resized": "the image was brought to the size asked for",
+    "rotated": "the orientation that the metadata ask for was applied",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedImage:
+    """An image that was checked and is ready to be stored.
+
+    Attributes:
+        encoded: the file to store: the source's very bytes where `changes` is empty, otherwise a baseline JPEG.
+        format: of `encoded`: `JPEG`, or with `reencode: never` any of the accepted formats, in upper case.
+        height: in pixels, as a reader of `encoded` sees it that ignores metadata.
+        width: likewise.
+        channels: 1 or 3; with `reencode: never` also 2 (gray and alpha) or 4 (RGBA, CMYK).
+        moments: for each channel the sum and the sum of squares of its values (0 to 255), exact, over the decoded and
+            converted pixels (so before re-encoding). One or three channels. None where nothing was decoded.
+        changes: sorted names from `CHANGES`; empty where the bytes passed through bit for bit.
+    """
+
+    encoded: bytes
+    format: str
+    height: int
+    width: int
+    channels: int
+    moments: tuple[tuple[int, int], ...] | None
+    changes: tuple[str, ...]

@@ -1,0 +1,98 @@
+"""What the `images:` section of a configuration can say."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
+
+MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resize:
+    """The size that images are brought to: `longest` or `exact`, one of the two.
+
+    Attributes:
+        longest: pixels of the longest side at most. Smaller images stay as they are; nothing is enlarged.
+        exact: height and width in pixels. Smaller images are enlarged.
+        fit: how an image of another shape fills `exact`: `crop` cuts what sticks out, equally on both sides; `pad`
+            shows all of it, centred on `background`.
+    """
+
+    longest: int | None = None
+    exact: tuple[int, int] | None = None
+    fit: Literal["crop", "pad"] = "crop"
+
+    def __post_init__(self) -> None:
+        if (self.longest is None) == (self.exact is None):
+            raise ValueError("resize: give either longest or exact")
+        key, sides = ("longest", (self.longest,)) if self.exact is None else ("exact", self.exact)
+        if not all(side is not None and 1 <= side <= MAX_JPEG_SIDE for side in sides):
+            raise ValueError(f"resize.{key}: a side has 1 to {MAX_JPEG_SIDE:,} pixels")
+        _check_choice("resize.fit", self.fit, ("crop", "pad"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSettings:
+    """Which images are accepted, how they are checked, and what is stored of them.
+
+    Attributes:
+        formats: formats that are accepted, recognised by their bytes. Everything else is rejected unopened.
+        max_bytes: larger files are rejected.
+        max_pixels: images with more pixels are rejected before they are decoded, by what their header says.
+        max_side: images with a longer side are rejected, likewise.
+        check: `decode` decodes every image. `header` reads only the headers of images that are stored untouched: much
+            faster, but damage inside goes unseen and there are no channel statistics. What is re-encoded is decoded
+            in either case.
+        reencode: `when_needed` stores the bytes of JPEGs that any reader shows rightly, and makes JPEGs of the rest;
+            `always` re-encodes those too; `never` stores every file's bytes, whatever its format, so that nothing
+            is rotated or converted.
+        quality: of re-encoded JPEGs, 1 to 100.
+        subsampling: of re-encoded JPEGs' colours: 4:4:4 keeps them all, 4:2:0 takes the least space. `auto`: 4:2:0 for
+            what was a JPEG, whose colours are mostly subsampled already, and 4:4:4 for the rest, where it would change
+            the mean colour of drawings and small pictures by up to 47 of 255.
+        grayscale: `keep` leaves one channel where there is one; `expand` makes it three.
+        background: red, green, blue (0 to 255) behind transparent pixels and around padded images.
+        resize: absent: images keep their size.
+    """
+
+    formats: tuple[str, ...] = FORMATS
+    max_bytes: int = 256 * 2**20
+    max_pixels: int = 89_478_485
+    max_side: int = MAX_JPEG_SIDE
+    check: Literal["decode", "header"] = "decode"
+    reencode: Literal["when_needed", "always", "never"] = "when_needed"
+    quality: int = 95
+    subsampling: Literal["auto", "4:4:4", "4:2:2", "4:2:0"] = "auto"
+    grayscale: Literal["keep", "expand"] = "keep"
+    background: tuple[int, int, int] = (255, 255, 255)
+    resize: Resize | None = None
+
+    def __post_init__(self) -> None:
+        if not self.formats:
+            raise ValueError("formats: name at least one")
+        for name in self.formats:
+            _check_choice("formats", name, FORMATS)
+        for key in ("max_bytes", "max_pixels", "max_side"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"{key}: must be positive")
+        if self.max_side > MAX_JPEG_SIDE and self.reencode != "never":
+            raise ValueError(f"max_side: a JPEG's side has at most {MAX_JPEG_SIDE:,} pixels")
+        if not 1 <= self.quality <= 100:
+            raise ValueError("quality: must be 1 to 100")
+        if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
+            raise ValueError("background: give red, green and blue, each 0 to 255")
+        _check_choice("check", self.check, ("decode", "header"))
+        _check_choice("reencode", self.reencode, ("when_needed", "always", "never"))
+        _check_choice("subsampling", self.subsampling, ("auto", "4:4:4", "4:2:2", "4:2:0"))
+        _check_choice("grayscale", self.grayscale, ("keep", "expand"))
+        if self.reencode == "never" and self.resize is not None:
+            raise ValueError("resize: needs re-encoding, and reencode is never")
+        if self.reencode == "never" and self.grayscale == "expand":
+            raise ValueError("grayscale: expand needs re-encoding, and reencode is never")
+
+
+def _check_choice(key: str, value: str, choices: Collection[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"{key}: {value!r} is none of {', '.join(choices)}")

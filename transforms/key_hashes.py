@@ -1,0 +1,43 @@
+"""Three independent numbers from one hash of an image's key: for `limit`, for the split, for the order.
+
+On one number, `limit` would take the lowest images and so put them all in the first split.
+"""
+
+import hashlib
+import struct
+from typing import NamedTuple
+
+HASH_BITS = 64
+HASH_RANGE = 1 << HASH_BITS
+
+
+class KeyHashes(NamedTuple):
+    """Numbers uniform in [0, 2**64), the same in every process and on every machine.
+
+    Attributes:
+        take: decides which images `limit` takes.
+        split: decides the split; the same for all images of a group.
+        order: decides the shard and the place in it.
+    """
+
+    take: int
+    split: int
+    order: int
+
+
+def hash_key(seed: int, key: str, group: str = "") -> KeyHashes:
+    """The numbers of one image.
+
+    Args:
+        seed: the dataset's seed.
+        key: the image's key.
+        group: the group that the split follows; empty: the image alone.
+    """
+    take, split, order = struct.unpack_from(">QQQ", _digest(seed, "key", key))
+    if group:
+        split = struct.unpack_from(">Q", _digest(seed, "group", group))[0]
+    return KeyHashes(take, split, order)
+
+
+def _digest(seed: int, kind: str, text: str) -> bytes:
+    return hashlib.sha256(f"{seed}\0{kind}\0{text}".encode()).digest()

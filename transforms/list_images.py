@@ -1,0 +1,180 @@
+"""ListImages: the inputs become references, one an image, and every other thing found there is named.
+
+Listing happens in the pipeline, not in the launcher: no list of files is part of the job's graph.
+"""
+
+import os
+import posixpath
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import apache_beam as beam
+import pathspec
+
+from schemas.image_ref import ImageRef
+from transforms import storage
+from transforms.local_folders import Entry, walk_folder
+from transforms.patterns import compile_pattern
+from transforms.sources import Source
+
+SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
+"""Files and folders that systems leave behind; they are no images and nobody means them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One folder or file to read, and the name that its images' keys begin with (empty: none)."""
+
+    path: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class ListingSettings:
+    """What of the inputs is read.
+
+    Attributes:
+        include: patterns in gitignore's syntax, matched against paths below an input; empty: everything.
+        ignore: patterns likewise, of files and folders that are none of ours.
+        from_folders: where set, the first folder gives the split: folder names to split names.
+        group: where set, a pattern whose group `group`, found in a key, is what stays in one split.
+    """
+
+    include: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    from_folders: Mapping[str, str] = field(default_factory=dict)
+    group: str | None = None
+
+    @cached_property
+    def _included(self) -> pathspec.GitIgnoreSpec:
+        return pathspec.GitIgnoreSpec.from_lines(self.include)
+
+    @cached_property
+    def _ignored(self) -> pathspec.GitIgnoreSpec:
+        return pathspec.GitIgnoreSpec.from_lines(self.ignore)
+
+    def ignores(self, path: str, is_folder: bool) -> str:
+        """Why a path is to be ignored: `system_file`, `hidden`, `ignored` or `not_included`; empty if it is not."""
+        name = posixpath.basename(path)
+        if name in SYSTEM_NAMES:
+            return "system_file"
+        if name.startswith("."):
+            return "hidden"
+        if self.ignore and self._ignored.match_file(f"{path}/" if is_folder else path):
+            return "ignored"
+        if self.include and not is_folder and not self._included.match_file(path):
+            return "not_included"
+        return ""
+
+
+def list_images(source_input: Input, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:
+    """Yields the references of one input, and a reference with a status for everything else that is there.
+
+    An input that does not exist is a `fatal` reference.
+    """
+    folder, entries = _find(source_input.path, settings)
+    prefix = folder.rstrip("/") + "/"
+    for entry in entries:
+        path = _normal_path(entry.path)
+        if path is None:
+            shown = entry.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            entry = Entry(shown, entry.size, status="rejected", reason="bad_name", detail="the name is not UTF-8")
+            path = shown
+        key = f"{source_input.name}/{path}" if source_input.name else path
+        file = ImageRef(key, prefix + entry.path if entry.path else folder, entry.size, entry.version)
+        if entry.status:
+            yield replace(file, status=entry.status, reason=entry.reason, detail=entry.detail)
+        else:
+            yield from _refer(file, path, source, settings)
+
+
+def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:
+    if settings.from_folders:
+        folder, _, path = path.partition("/")
+        split = settings.from_folders.get(folder) if path else None
+        if split is None:
+            known = ", ".join(settings.from_folders)
+            detail = f"the file lies in none of the split folders {known}"
+            yield replace(file, status="rejected", reason="no_split", detail=detail)
+            return
+        file = replace(file, split=split)
+    for ref in source.refer(path, file):
+        yield _with_group(ref, settings.group) if settings.group and not ref.status else ref
+
+
+def _with_group(ref: ImageRef, pattern: str) -> ImageRef:
+    match = compile_pattern(pattern, "splits.group").search(ref.key)
+    if not match or not match["group"]:
+        return replace(ref, status="rejected", reason="no_group", detail="the key does not match splits.group")
+    return replace(ref, group=match["group"])
+
+
+def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
+    """The folder that paths are below, and what is there: all that the folder holds, or the one file named."""
+    if storage.is_local(root):
+        if not os.path.isfile(root):
+            return root, walk_folder(root, settings.ignores)
+        folder, name = os.path.split(root)
+        status = os.stat(root)
+        return folder or ".", [Entry(name, status.st_size, str(status.st_mtime_ns))]
+    file = storage.describe(root)
+    if file is None:
+        return root, _find_remote_entries(root, settings)
+    folder, _, name = root.rpartition("/")
+    return folder, [Entry(name, file.size_in_bytes, str(file.last_updated_in_seconds))]
+
+
+def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry]:
+    prefix = root.rstrip("/") + "/"
+    ignored_folders: set[str] = set()
+    for file in storage.list_below(root):
+        path = file.path[len(prefix) :]
+        if not path or path.endswith("/"):  # the placeholder of an "empty folder", which object stores do not have
+            continue
+        at, reason = _ignored_at(path, settings)
+        if not reason:
+            yield Entry(path, file.size_in_bytes, str(file.last_updated_in_seconds))
+        elif at not in ignored_folders:
+            ignored_folders.add(at)
+            yield Entry(at, status="ignored", reason=reason)
+
+
+def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
+    """The outermost folder of a path that is ignored, or the path itself, and why."""
+    at = 0
+    while (at := path.find("/", at + 1)) > 0:
+        if reason := settings.ignores(path[:at], True):
+            return path[:at], reason
+    return path, settings.ignores(path, False)
+
+
+def _normal_path(path: str) -> str | None:
+    """A path in NFC; None where it is no text."""
+    if path.isascii():
+        return path
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return None
+    return unicodedata.normalize("NFC", path)
+
+
+@dataclass
+class ListImages(beam.PTransform):
+    """Lists the images of a PCollection of inputs.
+
+    The references are reshuffled: the steps that follow read one and the same list, however often they are retried,
+    and share it evenly.
+    """
+
+    source: Source
+    settings: ListingSettings
+
+    def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ImageRef]:
+        """PCollection[Input] -> PCollection[ImageRef], an element an image or a thing that is none."""
+        return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ImageRef)
+
+    def _list(self, source_input: Input) -> Iterable[ImageRef]:
+        return list_images(source_input, self.source, self.settings)

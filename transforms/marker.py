@@ -1,0 +1,117 @@
+"""`recordmill.json`: what a dataset holds and how it came about. Its presence says that the dataset is complete."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from schemas.features import feature_schema
+from schemas.shard_report import ShardReport
+from transforms.dataset_settings import DatasetSettings
+from transforms.ledger import Ledger
+from transforms.plan import Plan
+
+MARKER_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedShard:
+    """A shard under the name that readers see."""
+
+    name: str
+    sidecar: str
+    report: ShardReport
+
+
+def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
+    """Names the shards that have records, densely: `-of-N` counts what is there."""
+    ordered = sorted(reports, key=lambda report: (report.split, report.index))
+    filled = [report for report in ordered if report.records]
+    counts = Counter(report.split for report in filled)
+    seen: Counter[str] = Counter()
+    shards = []
+    for report in filled:
+        name = settings.file_name(report.split, seen[report.split], counts[report.split])
+        seen[report.split] += 1
+        shards.append(PublishedShard(name, f"sidecars/{name}.jsonl", report))
+    return shards
+
+
+def build_marker(
+    plan: Plan, shards: list[PublishedShard], ledger: Ledger, settings: DatasetSettings, reports: list[ShardReport]
+) -> dict[str, Any]:
+    """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
+    changes: Counter[str] = Counter()
+    for report in reports:
+        changes.update(report.changes)
+    return {
+        "recordmill": MARKER_FORMAT,
+        "name": settings.name,
+        "plan": {"id": plan.plan_id, "recipe": plan.recipe},
+        "convention": settings.convention,
+        "features": feature_schema(settings.features),
+        "labels": plan.label_map.ids,
+        "splits": {name: _describe_split(name, shards) for name in settings.splits.names},
+        "ledger": ledger.as_dict(),
+        "changes": dict(sorted(changes.items())),
+        "input_bytes": sum(report.input_bytes for report in reports),
+        "output_bytes": sum(shard.report.bytes for shard in shards),
+        "notes": plan.notes,
+    }
+
+
+def _describe_split(name: str, shards: list[PublishedShard]) -> dict[str, Any]:
+    own = [shard for shard in shards if shard.report.split == name]
+    classes: Counter[str] = Counter()
+    for shard in own:
+        classes.update(shard.report.classes)
+    return {
+        "records": sum(shard.report.records for shard in own),
+        "bytes": sum(shard.report.bytes for shard in own),
+        "classes": dict(sorted(classes.items())),
+        "shards": [
+            {
+                "name": shard.name,
+                "records": shard.report.records,
+                "bytes": shard.report.bytes,
+                "sha256": shard.report.sha256,
+                "sidecar": shard.sidecar,
+                "sidecar_sha256": shard.report.sidecar_sha256,
+            }
+            for shard in own
+        ],
+    }
+
+
+def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a marker that an outcome repeats."""
+    splits = {
+        name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
+        for name, split in marker["splits"].items()
+    }
+    keys = ("ledger", "changes", "input_bytes", "output_bytes")
+    return {"splits": splits, **{key: marker[key] for key in keys}}
+
+
+def preview_numbers(plan: Plan) -> dict[str, Any]:
+    """What a plan expects, in the shape of an outcome's numbers; sizes are estimates."""
+    splits = {
+        name: {
+            "images": split.references,
+            "shards": len(plan.starts[name]),
+            "bytes": plan.estimated_bytes.get(name, split.bytes),
+        }
+        for name, split in plan.summary.splits.items()
+    }
+    summary = plan.summary
+    ledger = Ledger(summary.listed, 0, dict(summary.rejected), dict(summary.ignored), dict(summary.left_out)).as_dict()
+    del ledger["written"]
+    input_bytes = sum(split.bytes for split in summary.splits.values())
+    return {"splits": splits, "ledger": ledger, "classes": len(summary.classes), "input_bytes": input_bytes}
+
+
+def settings_as_dict(settings: DatasetSettings, source_kind: str) -> dict[str, Any]:
+    """The settings as plain JSON values, in the shape of the YAML that gives them."""
+    plain = asdict(settings)
+    plain["source"] = {"kind": source_kind, **asdict(settings.source)}  # type: ignore[call-overload]
+    return plain

@@ -1,0 +1,32 @@
+"""Users' regular expressions, on an engine that never backtracks: no pattern and no name can hang a worker."""
+
+from functools import cache
+from typing import Any
+
+import re2
+
+
+@cache
+def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
+    """Compiles a pattern in RE2's syntax.
+
+    Args:
+        pattern: the regular expression.
+        key: the YAML key that it was written under, for the message.
+        groups: named groups that it must have.
+
+    Raises:
+        ValueError: it is no regular expression, or lacks a group; one sentence that names the key.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else ""
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(f"{key} {pattern!r} is no regular expression: {text}") from None
+    for group in groups:
+        if group not in compiled.groupindex:
+            raise ValueError(f"{key} {pattern!r} has no group (?P<{group}>...): add it")
+    return compiled

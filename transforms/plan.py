@@ -1,0 +1,185 @@
+"""The plan: what is made of a summary, decided once for the whole run."""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import orjson
+
+from schemas.label_map import LabelMap, build_label_map
+from transforms.dataset_settings import DatasetSettings
+from transforms.imaging import imaging_versions
+from transforms.splitting import SPLIT_WORDS, Selection, fill_empty_splits
+from transforms.summary import Summary
+
+PLAN_VERSION = 1
+"""Raised whenever the same settings and images would give other bytes than before."""
+
+MOST_PER_SHARD = 1_000_000
+"""References that one shard may hold: they are sorted in memory."""
+
+Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be done.
+
+    Attributes:
+        plan_id: names the dataset's contents: equal ids, equal bytes.
+        action: `convert`; `preview`, writing nothing; `finish` a switch that was cut; `keep` what is already there;
+            `refuse`; or `fail`.
+        sentence: why, where the action is not `convert`.
+        exit_code: what a refused or failed run exits with.
+        selection: how images are placed.
+        starts: the first order hash of each shard, by split.
+        label_map: class ids.
+        summary: what was listed, without its histograms.
+        notes: things to be told: what was lowered, moved or guessed.
+        recipe: everything that the plan id stands for.
+        estimated_bytes: expected size of the files, by split.
+    """
+
+    plan_id: str
+    action: Action
+    sentence: str
+    exit_code: int
+    selection: Selection
+    starts: dict[str, list[int]]
+    label_map: LabelMap
+    summary: Summary
+    notes: list[str]
+    recipe: dict[str, Any]
+    estimated_bytes: dict[str, int] = field(default_factory=dict)
+
+
+def make_plan(
+    summary: Summary, selection: Selection, settings: DatasetSettings, recipe: Mapping[str, Any], growth: float
+) -> Plan:
+    """Decides splits, shards, labels and the plan id from what was listed.
+
+    Args:
+        summary: what was listed.
+        selection: how images are placed so far; empty splits are filled here.
+        settings: what the dataset is.
+        recipe: the settings as plain JSON values.
+        growth: estimated bytes of a record for each byte of its source.
+
+    Returns:
+        A plan to `convert`, or one to `fail` with a sentence where the listing makes no dataset.
+    """
+    notes = list(summary.warnings)
+    full_recipe = _recipe(summary, settings, recipe)
+    plan_id = hashlib.sha256(orjson.dumps(full_recipe, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+    offset = settings.labels.offset if settings.labels.offset is not None else settings.layout.label_offset
+    label_map = build_label_map(summary.classes, settings.labels, offset)
+    starts: dict[str, list[int]] = {}
+    estimated: dict[str, int] = {}
+    problem = _find_problem(summary, settings)
+    if not problem:
+        selection, problem = _fill_splits(summary, selection, settings, notes)
+    for name in settings.splits.names if not problem else ():
+        split = summary.splits.get(name)
+        if split is None:  # a split that was empty holds one moved group
+            starts[name] = [0]
+            continue
+        estimated[name] = round(split.bytes * growth)
+        wanted = settings.shards.count or max(1, math.ceil(estimated[name] / settings.shards.target_bytes))
+        starts[name] = split.histogram.cut(wanted)
+        if len(starts[name]) < wanted:
+            notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: it has no more images")
+        if split.references > MOST_PER_SHARD * len(starts[name]):
+            problem = (
+                f"split {name} would put {split.references:,} images into {len(starts[name])} files: raise shards.count"
+            )
+    if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
+        starts = {settings.splits.names[0]: [0]}
+    return Plan(
+        plan_id=plan_id,
+        action="fail" if problem else "convert",
+        sentence=problem,
+        exit_code=1,
+        selection=selection,
+        starts=starts,
+        label_map=label_map,
+        summary=_without_histograms(summary),
+        notes=notes,
+        recipe=full_recipe,
+        estimated_bytes=estimated,
+    )
+
+
+def _recipe(summary: Summary, settings: DatasetSettings, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit.
+    kept = {key: value for key, value in recipe.items() if key != "max_rejected"}
+    return {
+        **kept,
+        "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
+        "plan_version": PLAN_VERSION,
+        "versions": imaging_versions(),
+        "listing": {
+            "references": summary.references + summary.rejected.total() + summary.left_out.total(),
+            "digest": f"{summary.digest:064x}",
+        },
+    }
+
+
+def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
+    """Why no dataset can be made of what was listed; the empty string if one can."""
+    if summary.problems:
+        more = f" (and {len(summary.problems) - 1} more)" if len(summary.problems) > 1 else ""
+        return f"{summary.problems[0]}{more}"
+    if not summary.references and not summary.rejected:
+        if summary.left_out:
+            return f"all {summary.left_out.total():,} images are left out: raise limit or the fractions"
+        ignored = f": all {summary.listed:,} files there are ignored" if summary.listed else ""
+        return f"no images were found in the input{ignored}"
+    words = {name.lower() for name in summary.classes}
+    if words and words <= SPLIT_WORDS and not settings.labels.classes and not settings.splits.from_folders:
+        folders = sorted(summary.classes)
+        mapping = ", ".join(f"{name}: {name}" for name in folders)
+        return (
+            f"the first folders are {', '.join(folders)}, which could be splits or classes: "
+            f"set splits.from_folders={{{mapping}}} if they are splits, "
+            f"or labels.classes=[{', '.join(folders)}] if they are classes"
+        )
+    return ""
+
+
+def _fill_splits(
+    summary: Summary, selection: Selection, settings: DatasetSettings, notes: list[str]
+) -> tuple[Selection, str]:
+    """Sees to it that no split that was asked for is empty."""
+    names = settings.splits.names
+    empty = [name for name in names if name not in summary.splits]
+    if not empty or not summary.references:
+        return selection, ""
+    if settings.splits.from_folders:
+        return (
+            selection,
+            f"no image was found for split {empty[0]}: remove it from splits.from_folders, or add its images",
+        )
+    if settings.splits.stratify:
+        return (
+            selection,
+            f"no class has enough images for split {empty[0]}: raise its fraction, or unset splits.stratify",
+        )
+    counts = {name: split.references for name, split in summary.splits.items()}
+    moved = fill_empty_splits(counts, summary.nearest, settings.splits)
+    unfilled = [name for name in empty if name not in moved.values()]
+    if unfilled:
+        things = "groups" if settings.splits.group else "images"
+        return selection, (
+            f"there are too few {things} ({summary.references:,} images) "
+            f"for the {len(names)} splits {', '.join(names)}: {unfilled[0]} would be empty"
+        )
+    notes.extend(f"split {name} would have been empty: it was given the nearest images" for name in empty)
+    return replace(selection, moved=moved), ""
+
+
+def _without_histograms(summary: Summary) -> Summary:
+    slim = replace(summary, sample=[], nearest={}, splits={})
+    slim.splits = {name: replace(split, histogram=type(split.histogram)()) for name, split in summary.splits.items()}
+    return slim

@@ -1,0 +1,137 @@
+"""PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import apache_beam as beam
+
+from schemas.image_ref import ImageRef
+from schemas.label_map import LabelMap
+from transforms.convert_image import convert_image
+from transforms.dataset_settings import DatasetSettings
+from transforms.hash_histogram import range_of
+from transforms.key_hashes import hash_key
+from transforms.output_state import decide_action, read_output
+from transforms.plan import Plan, make_plan
+from transforms.progress import PROGRESS
+from transforms.run_settings import RunSettings
+from transforms.splitting import ImageSplitter, Selection
+from transforms.summary import Summary
+from transforms.tfrecord_file import FRAMING_BYTES
+
+ShardId = tuple[str, int]
+
+
+def estimate_growth(summary: Summary, settings: DatasetSettings) -> float:
+    """Bytes of a record for each byte of its source, from converting the summary's sample.
+
+    1.0 where the size decides nothing (a count is given, or all fits one shard), or where no image of the sample can be
+    converted. The sample is chosen by hash: the same images give the same estimate.
+    """
+    total = sum(split.bytes for split in summary.splits.values())
+    if settings.shards.count is not None or total * 4 < settings.shards.target_bytes:
+        return 1.0
+    label_map = LabelMap({ref.label: 0 for _, _, ref in summary.sample})
+    before = after = 0
+    for _, _, ref in summary.sample:
+        converted = convert_image(ref, settings, label_map, nullcontext())
+        if converted.record is not None:
+            before += ref.length if ref.length >= 0 else ref.size
+            after += len(converted.record) + FRAMING_BYTES
+    return after / before if before else 1.0
+
+
+def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettings, run: RunSettings) -> Plan:
+    """Plans the dataset, and looks at the output to see what may be done there."""
+    growth = 1.0 if summary.problems else estimate_growth(summary, settings)
+    plan = make_plan(summary, selection, settings, run.recipe, growth)
+    if plan.action == "convert":
+        state = read_output(run.output, plan.plan_id)
+        action, sentence = decide_action(state, run.output, plan.plan_id, plan.recipe, run.overwrite)
+        if run.preview and action == "convert":
+            action, sentence = "preview", f"nothing was written; without --plan the dataset would be in {run.output}"
+        plan = replace(plan, action=action, sentence=sentence)
+    PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
+    PROGRESS.stage = "converting" if plan.action == "convert" else "finishing"
+    return plan
+
+
+class ShardAssigner:
+    """Says which shard each reference goes to."""
+
+    def __init__(self, plan: Plan, settings: DatasetSettings) -> None:
+        self.plan = plan
+        self._seed = settings.seed
+        self._splitter = ImageSplitter(settings.seed, settings.splits, plan.selection)
+        self._rejected_go_to = next(iter(plan.starts), "")
+
+    def assign(self, ref: ImageRef) -> Iterator[tuple[ShardId, ImageRef]]:
+        """Yields the reference with its shard; nothing for what is ignored or left out.
+
+        What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
+        """
+        if ref.status not in ("", "rejected"):
+            return
+        if ref.status:
+            split, order = self._rejected_go_to, hash_key(self._seed, ref.key).order
+        else:
+            hashes, split, left_out = self._splitter.place(ref)
+            order = hashes.order
+            if left_out:
+                return
+        yield (split, range_of(self.plan.starts[split], order)), ref
+
+
+@dataclass
+class PlanShards(beam.PTransform):
+    """Plans the dataset of a PCollection of summaries (of one element).
+
+    Attributes:
+        settings: what the dataset is.
+        run: where and how this run works.
+        selection: the `Selection`, as a side input.
+    """
+
+    settings: DatasetSettings
+    run: RunSettings
+    selection: Any
+
+    def expand(self, summary: beam.PCollection[Summary]) -> beam.PCollection[Plan]:
+        """PCollection[Summary] -> PCollection[Plan] of exactly one element."""
+        return summary | beam.Map(plan_dataset, self.selection, self.settings, self.run).with_output_types(Plan)
+
+
+@dataclass
+class ShuffleReferences(beam.PTransform):
+    """Groups a PCollection of references by shard: the one shuffle, and only references are in it.
+
+    Attributes:
+        settings: what the dataset is.
+        plan: the `Plan`, as a side input.
+    """
+
+    settings: DatasetSettings
+    plan: Any
+
+    def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[Any]:
+        """PCollection[ImageRef] -> PCollection[((split, index), references)]; empty unless the plan is to convert."""
+        return (
+            refs
+            | "AssignShards" >> beam.ParDo(_AssignShard(self.settings), self.plan)
+            | "GroupByShard" >> beam.GroupByKey()
+        )
+
+
+class _AssignShard(beam.DoFn):
+    def __init__(self, settings: DatasetSettings) -> None:
+        self._settings = settings
+        self._assigner: ShardAssigner | None = None
+
+    def process(self, ref: ImageRef, plan: Plan) -> Iterator[tuple[tuple[str, int], ImageRef]]:
+        if plan.action != "convert":
+            return
+        if self._assigner is None or self._assigner.plan is not plan:
+            self._assigner = ShardAssigner(plan, self._settings)
+        yield from self._assigner.assign(ref)

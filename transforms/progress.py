@@ -1,0 +1,45 @@
+"""How far this process has come: for the progress bar of a launcher that runs the work itself.
+
+Only ever shown. What is counted for the ledger comes out of the pipeline.
+"""
+
+import threading
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Progress:
+    """Counters that worker threads add to and a launcher's thread reads.
+
+    Attributes:
+        listed: things found so far.
+        planned: images to convert, once that is known.
+        done: images written or rejected so far, or found finished.
+        stage: what is being done, in a word.
+    """
+
+    listed: int = 0
+    planned: int = 0
+    done: int = 0
+    stage: str = "listing"
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def reset(self) -> None:
+        """Back to the start, for a process that runs several pipelines."""
+        with self._lock:
+            self.listed = self.planned = self.done = 0
+            self.stage = "listing"
+
+    def add_done(self, images: int) -> None:
+        """Counts images that are done."""
+        with self._lock:
+            self.done += images
+
+    def add_listed(self, things: int) -> None:
+        """Counts things found."""
+        with self._lock:
+            self.listed += things
+
+
+PROGRESS = Progress()
+"""This process's progress."""

@@ -1,0 +1,63 @@
+"""ReadImages: references become bytes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from schemas.image_ref import ImageRef
+from transforms import storage
+from transforms.rejection import RejectedImage
+
+
+def read_image(ref: ImageRef, max_bytes: int) -> bytes:
+    """Reads the bytes of one image.
+
+    Args:
+        ref: where it is.
+        max_bytes: a longer image is not read at all.
+
+    Raises:
+        RejectedImage: stage `read`: it is too long (`too_many_bytes`), gone since it was listed (`vanished`), of
+            another length than then (`changed`), or cannot be read (`unreadable`).
+    """
+    expected = ref.length if ref.length >= 0 else ref.size - ref.offset
+    if expected > max_bytes:
+        raise RejectedImage("read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}")
+    try:
+        # One byte more than expected shows a file that has grown, and never reads one that has grown huge.
+        data = storage.read_range(ref.uri, ref.offset, ref.length if ref.length >= 0 else expected + 1)
+    except FileNotFoundError:
+        raise RejectedImage("read", "vanished", "the file was listed, and was gone when it was read") from None
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise RejectedImage("read", "unreadable", f"the file cannot be read ({why})") from None
+    if len(data) != expected:
+        more = "more" if len(data) > expected else "less"
+        raise RejectedImage("read", "changed", f"{expected} bytes when it was listed, {more} when it was read")
+    return data
+
+
+@dataclass
+class ReadImages(beam.PTransform):
+    """Reads each image of a PCollection of references; those that cannot be read, or have a status, are left out.
+
+    For pipelines of your own. Recordmill itself reads beside the writer, so that no pixel is ever shuffled.
+
+    Attributes:
+        max_bytes: longer images are left out.
+    """
+
+    max_bytes: int = 256 * 2**20
+
+    def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[tuple[ImageRef, bytes]]:
+        """PCollection[ImageRef] -> PCollection[tuple[ImageRef, bytes]]."""
+        return refs | beam.FlatMap(self._read).with_output_types(tuple[ImageRef, bytes])
+
+    def _read(self, ref: ImageRef) -> Iterator[tuple[ImageRef, bytes]]:
+        if ref.status:
+            return
+        try:
+            yield ref, read_image(ref, self.max_bytes)
+        except RejectedImage:
+            beam.metrics.Metrics.counter("recordmill", "unread").inc()

@@ -1,0 +1,48 @@
+"""ReencodeImages: bytes are checked, decoded and, where needed, re-encoded to JPEG."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import apache_beam as beam
+
+from schemas.image_ref import ImageRef
+from transforms.imaging import BadImage, ImageSettings, PreparedImage, prepare_image
+from transforms.rejection import RejectedImage
+
+
+def reencode_image(data: bytes, settings: ImageSettings) -> PreparedImage:
+    """Prepares one image as `transforms.imaging.prepare_image` does.
+
+    Raises:
+        RejectedImage: stage `decode`, with the reason that the decoder found.
+    """
+    try:
+        return prepare_image(data, settings)
+    except BadImage as bad:
+        raise RejectedImage("decode", bad.code, bad.detail, hashlib.sha256(data).hexdigest()) from None
+
+
+@dataclass
+class ReencodeImages(beam.PTransform):
+    """Prepares each image of a PCollection of references and bytes; bad images are left out.
+
+    For pipelines of your own; see `ReadImages`.
+
+    Attributes:
+        settings: how images are checked, decoded and re-encoded.
+    """
+
+    settings: ImageSettings = field(default_factory=ImageSettings)
+
+    def expand(
+        self, images: beam.PCollection[tuple[ImageRef, bytes]]
+    ) -> beam.PCollection[tuple[ImageRef, PreparedImage]]:
+        """PCollection[tuple[ImageRef, bytes]] -> PCollection[tuple[ImageRef, PreparedImage]]."""
+        return images | beam.FlatMapTuple(self._prepare).with_output_types(tuple[ImageRef, PreparedImage])
+
+    def _prepare(self, ref: ImageRef, data: bytes) -> Iterator[tuple[ImageRef, PreparedImage]]:
+        try:
+            yield ref, reencode_image(data, self.settings)
+        except RejectedImage:
+            beam.metrics.Metrics.counter("recordmill", "undecoded").inc()

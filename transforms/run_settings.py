@@ -1,0 +1,34 @@
+"""Where and how a run works."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """Where and how a run works: nothing here changes a byte of the dataset.
+
+    Attributes:
+        run_id: names the run.
+        output: the output folder.
+        outcome_file: where the job writes how it ended.
+        recipe: the dataset's settings as plain values: what the plan id stands for.
+        config_text: the same as YAML, written beside the dataset.
+        inputs: folders by input name (empty: the only one, without a name).
+        overwrite: whether another dataset in the output may be replaced.
+        preview: whether to plan only.
+        threads: images decoded at once in one process; 0 for one a processor.
+        facts: what else the marker's `run` part says: runner, versions, start.
+    """
+
+    run_id: str
+    output: str
+    outcome_file: str
+    recipe: Mapping[str, Any]
+    config_text: str = ""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    overwrite: bool = False
+    preview: bool = False
+    threads: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,104 @@
+"""SelectImages: what must be known of all images before any one can be placed.
+
+Nothing, for splits by hash and splits given: then no image is looked at. `limit` needs the highest hash that it still
+takes, stratified splits the hashes of each class.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappush, heappushpop
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import AsDict, AsSingleton
+
+from schemas.image_ref import ImageRef
+from transforms.key_hashes import HASH_RANGE, hash_key
+from transforms.splitting import Selection, SplitSettings, bounds_by_rank
+
+_Hash = Any
+"""What Beam is told of hashes: its coder for `int` is signed, and half of them do not fit."""
+
+
+class LowestFn(beam.CombineFn):
+    """The first hash beyond the lowest `count`, or 2**64 where there are no more than that."""
+
+    def __init__(self, count: int) -> None:
+        self._most = count + 1
+
+    def create_accumulator(self) -> list[int]:
+        """A heap of negated hashes, the highest first."""
+        return []
+
+    def add_input(self, heap: list[int], number: int) -> list[int]:
+        """Keeps a hash if it is among the lowest."""
+        if len(heap) < self._most:
+            heappush(heap, -number)
+        else:
+            heappushpop(heap, -number)
+        return heap
+
+    def merge_accumulators(self, heaps: Iterable[list[int]]) -> list[int]:
+        """Keeps the lowest of several."""
+        merged: list[int] = []
+        for heap in heaps:
+            for number in heap:
+                self.add_input(merged, -number)
+        return merged
+
+    def extract_output(self, heap: list[int]) -> int:
+        """The first hash that is not taken."""
+        return -heap[0] if len(heap) == self._most else HASH_RANGE
+
+
+@dataclass
+class SelectImages(beam.PTransform):
+    """Finds the `Selection` for a PCollection of references.
+
+    Attributes:
+        seed: the dataset's seed.
+        splits: how images are split.
+        limit: at most this many images; None for all.
+    """
+
+    seed: int
+    splits: SplitSettings
+    limit: int | None
+
+    def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[Selection]:
+        """PCollection[ImageRef] -> PCollection[Selection] of exactly one element."""
+        start = refs.pipeline | "Selection" >> beam.Create([Selection()], reshuffle=False)
+        if self.limit is None and not self.splits.stratify:
+            return start
+        images = refs | "KeepImages" >> beam.Filter(lambda ref: not ref.status)
+        take_below: Any = HASH_RANGE
+        if self.limit is not None:
+            take_below = AsSingleton(
+                images
+                | "HashForLimit" >> beam.Map(self._take_hash).with_output_types(_Hash)
+                | "FindLimit" >> beam.CombineGlobally(LowestFn(self.limit)).with_output_types(_Hash)
+            )
+        class_bounds: Any = {}
+        if self.splits.stratify:
+            class_bounds = AsDict(
+                images
+                | "HashByClass" >> beam.FlatMap(self._class_hash, take_below).with_output_types(tuple[str, _Hash])
+                | "GroupClasses" >> beam.GroupByKey()
+                | "RankClasses" >> beam.MapTuple(self._rank_class).with_output_types(tuple[str, _Hash])
+            )
+        return start | "Select" >> beam.Map(_select, take_below, class_bounds).with_output_types(Selection)
+
+    def _take_hash(self, ref: ImageRef) -> int:
+        return hash_key(self.seed, ref.key).take
+
+    def _class_hash(self, ref: ImageRef, take_below: int) -> Iterable[tuple[str, int]]:
+        hashes = hash_key(self.seed, ref.key)
+        if hashes.take < take_below:
+            yield ref.label, hashes.split
+
+    def _rank_class(self, label: str, numbers: Iterable[int]) -> tuple[str, list[int]]:
+        return label, bounds_by_rank(list(numbers), self.splits)
+
+
+def _select(_: Selection, take_below: int, class_bounds: Mapping[str, Sequence[int]]) -> Selection:
+    return Selection(take_below, dict(class_bounds))

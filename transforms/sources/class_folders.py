@@ -1,0 +1,45 @@
+"""Images in class folders: `class/image.jpg`, the folder's name is the label."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from schemas.features import Feature
+from schemas.image_ref import ImageRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassFolders:
+    """The source `class_folders`.
+
+    Attributes:
+        class_from: which folder of `a/b/image.jpg` names the class: `first_folder` (a), `last_folder` (b) or `path`
+            (a/b). The folder that gives the split, where `splits.from_folders` is set, is not part of the path.
+    """
+
+    class_from: Literal["first_folder", "last_folder", "path"] = "first_folder"
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image a file."""
+        label = folder_label(path, self.class_from)
+        if label:
+            yield replace(file, label=label)
+        else:
+            yield replace(file, status="rejected", reason="no_class", detail="the file lies in no class folder")
+
+    def features(self) -> tuple[Feature, ...]:
+        """None beyond the convention's."""
+        return ()
+
+
+def folder_label(path: str, class_from: str) -> str:
+    """The class of a path below the input; the empty string for a file in no folder."""
+    folders, _, _ = path.rpartition("/")
+    if class_from == "first_folder":
+        return folders.partition("/")[0]
+    if class_from == "last_folder":
+        return folders.rpartition("/")[2]
+    return folders
+
+
+SOURCE = ClassFolders

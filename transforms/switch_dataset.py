@@ -1,0 +1,115 @@
+"""The switch from an old dataset to a new one, in an order that a cut at any point leaves mendable.
+
+The new dataset is complete in staging before anything in the output is touched. Then: the old marker away, the old
+files away, the new ones in, the new marker last. Whoever reads through the marker sees all of the old, no marker, or
+all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from schemas.shard_report import ShardReport
+from transforms import storage
+from transforms.marker import PublishedShard
+from transforms.output_state import MARKER, read_marker
+from transforms.plan import Plan
+from transforms.run_settings import RunSettings
+from transforms.shard_files import shard_path, staging_folder
+
+LABELS, REJECTED, CONFIGURATION = "labels.txt", "rejected.jsonl", "config.yaml"
+"""The files of a dataset beside its shards, their sidecars and the marker."""
+
+
+def as_json(value: Any) -> bytes:
+    """Indented JSON with a newline at its end."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> None:
+    """Writes `rejected.jsonl` in staging from the sidecars: one line a rejected thing, in the shards' order."""
+    staging = staging_folder(run.output, plan.plan_id)
+    storage.make_folder(staging)
+    path = storage.join(staging, REJECTED)
+    temporary = storage.temporary_name(path)
+    with storage.open_to_write(temporary) as lines:
+        for report in sorted(reports, key=lambda report: (report.split, report.index)):
+            for row in _read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
+                if "rejected" in row:
+                    lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
+    storage.move_file(temporary, path)
+
+
+def _read_rows(sidecar: str) -> Iterator[dict[str, Any]]:
+    with storage.open_to_read(sidecar) as rows:
+        yield from map(orjson.loads, rows)
+
+
+def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
+    name, path = ("", row["key"]) if "" in inputs else row["key"].split("/", 1)
+    return {
+        "uri": storage.join(inputs[name], path),
+        "stage": row["stage"],
+        "reason": row["rejected"],
+        "detail": row["detail"],
+        "bytes": row["bytes"],
+        "sha256": row["sha256"],
+        "class": row["class"],
+        "key": row["key"],
+    }
+
+
+def stage_dataset(marker: dict[str, Any], shards: list[PublishedShard], plan: Plan, run: RunSettings) -> None:
+    """Completes the new dataset in staging; its marker, with the moves that publish it, is written last."""
+    staging = staging_folder(run.output, plan.plan_id)
+    storage.write_file(storage.join(staging, LABELS), plan.label_map.as_text().encode())
+    storage.write_file(storage.join(staging, CONFIGURATION), run.config_text.encode())
+    moves = [[name, name] for name in (LABELS, CONFIGURATION, REJECTED)]
+    for shard in shards:
+        report = shard.report
+        moves.append([f"{report.split}-{report.index:05d}.tfrecord", shard.name])
+        moves.append([f"{report.split}-{report.index:05d}.jsonl", shard.sidecar])
+    pending = {
+        **marker,
+        "run": {
+            **run.facts,
+            "id": run.run_id,
+            "inputs": dict(run.inputs),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "shards_reused": sum(shard.report.reused for shard in shards),
+        },
+        "switch": {"moves": moves, "removes": _old_files(run.output)},
+    }
+    storage.write_file(storage.join(staging, MARKER), as_json(pending))
+
+
+def _old_files(output: str) -> list[str]:
+    if not storage.exists(storage.join(output, MARKER)):
+        return []
+    shards = [shard for split in read_marker(output)["splits"].values() for shard in split["shards"]]
+    files = [shard[kind] for shard in shards for kind in ("name", "sidecar")]
+    return [*files, LABELS, REJECTED, CONFIGURATION]
+
+
+def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
+    """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
+
+    Can be cut and done again at any point: a file that is no longer in staging is already in its place.
+    """
+    staging = staging_folder(output, plan_id)
+    pending = read_marker(staging)
+    moves: list[list[str]] = pending["switch"]["moves"]
+    waiting = set(storage.folder_names(staging))
+    in_place = {target for source, target in moves if source not in waiting}
+    storage.remove_files([storage.join(output, MARKER)])
+    storage.remove_files(storage.join(output, name) for name in pending["switch"]["removes"] if name not in in_place)
+    storage.make_folder(storage.join(output, "sidecars"))
+    for source, target in moves:
+        if source in waiting:
+            storage.move_file(storage.join(staging, source), storage.join(output, target))
+    marker = {key: value for key, value in pending.items() if key != "switch"}
+    storage.write_file(storage.join(output, MARKER), as_json(marker))
+    storage.remove_folder(staging)
+    return marker

@@ -1,0 +1,46 @@
+"""Recordmill's steps in a pipeline of your own: read, decode, convert, split, and Beam's stock WriteToTFRecord.
+
+    python examples/compose.py --input photos --output dataset
+
+The plain shape of an image pipeline, for those who want to put steps of their own in between. Its pixels pass through
+Beam's shuffle and its shards differ from run to run; `python -m pipeline.run` avoids both.
+"""
+
+import argparse
+import os
+
+import apache_beam as beam
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+import recordmill
+
+
+def main() -> None:
+    """Converts a folder of class folders."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--input", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--shards", type=int, default=2)
+    flags = parser.parse_args()
+
+    classes = sorted(entry.name for entry in os.scandir(flags.input) if entry.is_dir())
+    label_ids = {name: index for index, name in enumerate(classes)}
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        splits = (
+            root
+            | beam.Create([recordmill.Input(flags.input)])
+            | recordmill.ListImages(recordmill.ClassFolders(), recordmill.ListingSettings())
+            | recordmill.ReadImages()  # (reference, bytes)
+            | recordmill.ReencodeImages(recordmill.ImageSettings(quality=90))  # (reference, image)
+            | recordmill.BuildExamples(label_ids)  # (key, serialised tf.train.Example)
+            | recordmill.SplitExamples({"train": 0.9, "test": 0.1})
+        )
+        for name, examples in splits.items():
+            prefix = os.path.join(flags.output, name)
+            examples | f"Write{name.capitalize()}" >> beam.io.WriteToTFRecord(
+                prefix, file_name_suffix=".tfrecord", num_shards=flags.shards
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The launcher's side: configuration, flags, the terminal, and the chain of steps."""

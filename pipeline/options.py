@@ -1,0 +1,113 @@
+"""The flags: where and how a run works. What the dataset is stands in YAML.
+
+In a module of their own because Beam registers option classes by import: in a module started with `-m` they would be
+registered twice.
+"""
+
+import argparse
+import difflib
+from collections.abc import Sequence
+
+from apache_beam.options.pipeline_options import PipelineOptions
+
+LOCAL_RUNNERS = ("DirectRunner", "FnApiRunner", "PrismRunner")
+"""Runners that work on this machine, in or beside this process."""
+
+EXAMPLES = """\
+examples:
+  a folder of class folders to train and test TFRecords:
+    python -m pipeline.run --input photos --output dataset
+  what would be done, without doing it:
+    python -m pipeline.run --input photos --output dataset --plan
+  other splits, every image re-encoded at 512 pixels:
+    python -m pipeline.run --input photos --output dataset \\
+      --set 'splits.fractions={train: 0.8, validation: 0.1, test: 0.1}' \\
+      --set images.resize.longest=512
+  labels in file names (img_00017_3.jpg), a configuration of your own, a bucket:
+    python -m pipeline.run --config configs/filename_labels.yaml --input gs://bucket/raw --output gs://bucket/dataset
+
+exit codes:
+  0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected   130 interrupted
+
+Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
+"""
+
+
+class RecordmillOptions(PipelineOptions):
+    """Recordmill's flags. Every boolean has a `--no_` twin, since Airflow can only give flags, not leave them out."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: argparse.ArgumentParser) -> None:
+        _add_flags(parser)
+
+
+def _add_flags(parser: argparse.ArgumentParser) -> None:
+    data = parser.add_argument_group("what to convert")
+    data.add_argument(
+        "--input",
+        action="append",
+        metavar="[NAME=]DIR",
+        help="a folder or file, on any of Beam's file systems; several need names, which keys then begin with",
+    )
+    data.add_argument("--output", metavar="DIR", help="the dataset's folder; must not lie inside an input")
+    data.add_argument("--config", metavar="FILE", help="what the dataset is, as YAML (default: class folders)")
+    data.add_argument(
+        "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"
+    )
+    run = parser.add_argument_group("how to run")
+    run.add_argument("--plan", action="store_true", help="show counts, splits, shards and sizes, and write nothing")
+    run.add_argument("--no_plan", dest="plan", action="store_false", help=argparse.SUPPRESS)
+    run.add_argument("--overwrite", action="store_true", help="replace another dataset that the output holds")
+    run.add_argument("--no_overwrite", dest="overwrite", action="store_false", help=argparse.SUPPRESS)
+    run.add_argument("--discard", action="store_true", help="first delete the unfinished work of earlier runs there")
+    run.add_argument("--no_discard", dest="discard", action="store_false", help=argparse.SUPPRESS)
+    run.add_argument("--wait", action="store_true", default=True, help=argparse.SUPPRESS)
+    run.add_argument("--no_wait", dest="wait", action="store_false", help="submit the job to its runner and leave")
+    run.add_argument(
+        "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one a processor)"
+    )
+    told = parser.add_argument_group("what is told")
+    told.add_argument("--summary_json", metavar="FILE", help="also write the JSON of the last line to this file")
+    told.add_argument("--outcome_file", metavar="FILE", help="where the job itself writes how it ended, and leaves it")
+    told.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
+    told.add_argument("--no_traceback", dest="traceback", action="store_false", help=argparse.SUPPRESS)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return number
+
+
+def build_parser(version: str) -> argparse.ArgumentParser:
+    """The parser of `python -m pipeline.run`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline.run",
+        description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # Airflow always adds --labels=..., which an abbreviation would match
+    )
+    parser.add_argument("--version", action="version", version=f"recordmill {version}")
+    parser.add_argument(
+        "--runner", default="DirectRunner", help="DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, ..."
+    )
+    _add_flags(parser)
+    return parser
+
+
+def find_unknown_flag(arguments: Sequence[str]) -> str:
+    """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none."""
+    beams = argparse.ArgumentParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    for options in PipelineOptions.__subclasses__():
+        options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
+    try:
+        _, unknown = beams.parse_known_args(list(arguments))
+    except SystemExit:
+        return f"the flags {' '.join(arguments)} cannot be understood: see --help"
+    if not unknown:
+        return ""
+    ours = [flag for action in build_parser("")._actions for flag in action.option_strings]
+    near = difflib.get_close_matches(unknown[0].partition("=")[0], ours, 1)
+    return f"there is no flag {unknown[0]}" + (f": did you mean {near[0]}?" if near else ": see --help")

@@ -1,0 +1,106 @@
+"""What the launcher finds wrong before any work: each a sentence that says what to do."""
+
+import os
+from collections.abc import Sequence
+
+from transforms import storage
+from transforms.list_images import Input
+from transforms.output_state import staging_names
+
+
+class UsageError(ValueError):
+    """The flags are wrong; exit code 2."""
+
+
+class PlaceError(ValueError):
+    """A place that the run needs is not as it must be; exit code 1."""
+
+
+def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
+    """`--input` values as inputs.
+
+    Raises:
+        UsageError: several inputs of which one has no name, or two have the same.
+    """
+    parsed = []
+    for text in inputs:
+        name, equals, path = text.partition("=")
+        named = bool(equals) and name.replace("-", "_").isidentifier() and not os.path.exists(text)
+        parsed.append(Input(_normal(path), name) if named else Input(_normal(text)))
+    names = [each.name for each in parsed]
+    if len(parsed) > 1 and not all(names):
+        raise UsageError("several inputs need names, which their images' keys begin with: write --input NAME=DIR")
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"two inputs have the name {repeated}: give each a name of its own")
+    return tuple(parsed)
+
+
+def normal_output(output: str) -> str:
+    """The output folder without a slash at its end."""
+    return _normal(output)
+
+
+def _normal(path: str) -> str:
+    if not path:
+        raise UsageError("--input and --output need a path, not nothing")
+    return path.rstrip("/") or "/"
+
+
+def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
+    """Checks that inputs are there and that the output can be written and lies outside them.
+
+    Raises:
+        PlaceError: one of them is not so.
+    """
+    for each in inputs:
+        if storage.is_local(each.path):
+            _check_local_input(each.path)
+        if _is_inside(output, each.path):
+            raise PlaceError(
+                f"the output {output} lies inside the input {each.path} and would become part of it: "
+                "choose a folder outside it"
+            )
+    if storage.is_local(output) and not preview:
+        _check_local_output(output)
+
+
+def _check_local_input(path: str) -> None:
+    if not os.path.exists(path):
+        raise PlaceError(f"the input {path} does not exist: check the path")
+    if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
+        raise PlaceError(f"the input {path} cannot be read: check its permissions")
+
+
+def _check_local_output(output: str) -> None:
+    if os.path.exists(output) and not os.path.isdir(output):
+        raise PlaceError(f"the output {output} is a file: choose a folder")
+    parent = output
+    while not os.path.isdir(parent):
+        if os.path.exists(parent):
+            raise PlaceError(f"the output {output} cannot be made: {parent} is a file")
+        parent = os.path.dirname(parent) or "."
+    if not os.access(parent, os.W_OK | os.X_OK) or _is_read_only(parent):
+        raise PlaceError(f"the output {output} cannot be written: {parent} is read-only")
+
+
+def _is_read_only(folder: str) -> bool:
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    if storage.is_local(path) != storage.is_local(folder):
+        return False
+    if storage.is_local(path):
+        path, folder = os.path.realpath(path), os.path.realpath(folder)
+        if os.path.isfile(folder):
+            return False
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def discard_staging(output: str) -> list[str]:
+    """Deletes the unfinished work of earlier runs in an output folder; gives the names of what was deleted."""
+    names = staging_names(storage.folder_names(output))
+    for name in names:
+        storage.remove_folder(storage.join(output, name))
+    return names

@@ -1,0 +1,40 @@
+"""`python -m pipeline.run`: the chain of steps, and the way in. No other module imports this one."""
+
+import sys
+
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton
+
+from pipeline.job import Job
+from pipeline.launch import launch
+from schemas.outcome import Outcome
+from transforms.convert_shards import ConvertShards
+from transforms.list_images import ListImages
+from transforms.plan_shards import PlanShards, ShuffleReferences
+from transforms.publish_dataset import PublishDataset
+from transforms.select_images import SelectImages
+from transforms.summarize_images import SummarizeImages
+
+
+def build(root: beam.Pipeline, job: Job) -> beam.PCollection[Outcome]:
+    """Builds one conversion: references flow, pixels don't."""
+    settings, run = job.settings, job.run
+    refs = root | beam.Create(job.inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
+    selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))
+    summary = refs | SummarizeImages(settings.seed, settings.splits, selection)  # one small row
+    plan = AsSingleton(summary | PlanShards(settings, run, selection))
+    return (
+        refs
+        | ShuffleReferences(settings, plan)  # ((split, index), references): the one shuffle
+        | ConvertShards(settings, run, plan)  # a report a finished shard
+        | PublishDataset(settings, run, plan)  # one outcome
+    )
+
+
+def main() -> None:
+    """Runs one conversion and exits: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected."""
+    sys.exit(launch(sys.argv[1:], build))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""A collection to try Recordmill on: 250 small pictures in eight class folders, drawn by code at first use.
+
+Nothing is downloaded, and drawing gives the same bytes every time. As in real folders, not everything is in order:
+
+    boat/cut_short.jpg         a JPEG without its last 40 %, closed with an end marker      rejected
+    car/a_text.jpg             text under the name of a JPEG                                rejected
+    car/on_its_side.jpg        stored turned right, EXIF orientation 8                      written upright
+    fish/empty.jpg             no bytes at all                                              rejected
+    fish/swimming.gif          a palette GIF of four frames                                 written, first frame
+    flower/cut_out.png         an RGBA PNG, transparent around the flower                   written, flattened
+    house/black_and_white.jpg  a grayscale JPEG                                             written
+    moon/16_bit.png            a 16-bit grayscale PNG                                       written in 8 bits
+    moon/for_print.jpg         a CMYK JPEG                                                  written as RGB
+    moon/same_as_a_sun.jpg     the bytes of sun/sun_00.jpg under another label              written twice
+    sun/png_inside.jpg         a PNG under the name of a JPEG                               written
+    tree/on_its_side.jpg       stored turned left, EXIF orientation 6                       written upright
+    tree/upside_down.jpg       stored upside down, EXIF orientation 3                       written upright
+    .DS_Store, moon/Thumbs.db  what desktops leave behind                                   ignored
+"""
+
+import io
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from pipeline.sample_subjects import SUBJECTS, draw
+
+VERSION = 1  # part of the folder's name: whoever changes a drawing raises it, and nobody keeps an outdated sample
+CLASSES = sorted(SUBJECTS)
+PER_CLASS = 30  # plain JPEGs, beside which the odd files lie
+
+# The odd files, and what a conversion makes of each.
+ODDITIES = {
+    ".DS_Store": "ignored",
+    "boat/cut_short.jpg": "rejected",
+    "car/a_text.jpg": "rejected",
+    "car/on_its_side.jpg": "written",
+    "fish/empty.jpg": "rejected",
+    "fish/swimming.gif": "written",
+    "flower/cut_out.png": "written",
+    "house/black_and_white.jpg": "written",
+    "moon/16_bit.png": "written",
+    "moon/Thumbs.db": "ignored",
+    "moon/for_print.jpg": "written",
+    "moon/same_as_a_sun.jpg": "written",
+    "sun/png_inside.jpg": "written",
+    "tree/on_its_side.jpg": "written",
+    "tree/upside_down.jpg": "written",
+}
+EXPECTED = Counter(ODDITIES.values()) + Counter(written=len(CLASSES) * PER_CLASS)
+
+# By EXIF orientation: how to store pixels so that a viewer who honours it shows them upright.
+STORED = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
+EXIF_ORIENTATION = 0x0112
+
+
+def sample_folder() -> Path:
+    """Where the sample lies: below the working directory, beside what is made from it."""
+    return Path("out", f"sample-{VERSION}")
+
+
+def ensure_sample(folder: Path | None = None) -> Path:
+    """Draws the sample unless it is there already, and returns its folder."""
+    folder = folder or sample_folder()
+    if not folder.is_dir():  # one that is there is complete: it came by a rename
+        try:
+            draw_sample(folder)
+        except OSError:
+            if not folder.is_dir():  # otherwise another run has drawn it meanwhile
+                raise
+    return folder
+
+
+def draw_sample(folder: Path) -> None:
+    """Draws the sample as `folder`, which appears complete or not at all.
+
+    Raises:
+        OSError: it cannot be written, or there is something in `folder` already.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+        drawn = Path(scratch, "sample")
+        for path, content in _files().items():
+            file = drawn / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        drawn.rename(folder)
+
+
+def _files() -> dict[str, bytes]:
+    """The content of every file by its path below the sample's folder."""
+    plain = {
+        f"{subject}/{subject}_{number:02}.jpg": _jpeg(_picture(subject, number))
+        for subject in CLASSES
+        for number in range(PER_CLASS)
+    }
+    whole = _jpeg(_picture("boat", "cut short"))
+    return plain | {
+        ".DS_Store": b"\0\0\0\1Bud1".ljust(6148, b"\0"),
+        "boat/cut_short.jpg": whole[: len(whole) * 6 // 10] + b"\xff\xd9",
+        "car/a_text.jpg": b"This was meant to be a picture of a car.\n",
+        "car/on_its_side.jpg": _turned(_picture("car", "on its side"), 8),
+        "fish/empty.jpg": b"",
+        "fish/swimming.gif": _swimming_fish(),
+        "flower/cut_out.png": _cut_out(_picture("flower", "cut out")),
+        "house/black_and_white.jpg": _jpeg(_picture("house", "black and white").convert("L")),
+        "moon/16_bit.png": _sixteen_bit(_picture("moon", "16 bit")),
+        "moon/Thumbs.db": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".ljust(4096, b"\0"),
+        "moon/for_print.jpg": _jpeg(_picture("moon", "for print").convert("CMYK")),
+        "moon/same_as_a_sun.jpg": plain["sun/sun_00.jpg"],
+        "sun/png_inside.jpg": _png(_picture("sun", "png inside")),
+        "tree/on_its_side.jpg": _turned(_picture("tree", "on its side"), 6),
+        "tree/upside_down.jpg": _turned(_picture("tree", "upside down"), 3),
+    }
+
+
+def _picture(subject: str, name: object, shift: float = 0.0) -> Image.Image:
+    return draw(subject, random.Random(f"{subject} {name}"), shift)
+
+
+def _jpeg(image: Image.Image, exif: Image.Exif | bytes = b"") -> bytes:
+    encoded = io.BytesIO()
+    image.save(encoded, "JPEG", quality=88, exif=exif)
+    return encoded.getvalue()
+
+
+def _png(image: Image.Image) -> bytes:
+    encoded = io.BytesIO()
+    image.save(encoded, "PNG")
+    return encoded.getvalue()
+
+
+def _turned(image: Image.Image, orientation: int) -> bytes:
+    exif = Image.Exif()
+    exif[EXIF_ORIENTATION] = orientation
+    return _jpeg(image.transpose(STORED[orientation]), exif)
+
+
+def _swimming_fish() -> bytes:
+    frames = [_picture("fish", "swimming", shift).quantize(128) for shift in (-0.3, -0.1, 0.1, 0.3)]
+    encoded = io.BytesIO()
+    frames[0].save(encoded, "GIF", save_all=True, append_images=frames[1:], duration=150, loop=0)
+    return encoded.getvalue()
+
+
+def _cut_out(image: Image.Image) -> bytes:
+    # The garden stays in the transparent pixels: who drops the alpha channel uncovers it.
+    rim = Image.radial_gradient("L").point(lambda distance: max(0, min(255, 4 * (150 - distance))))
+    image.putalpha(rim.resize(image.size))
+    return _png(image)
+
+
+def _sixteen_bit(image: Image.Image) -> bytes:
+    return _png(Image.fromarray(np.asarray(image.convert("L"), dtype=np.uint16) * 257))

@@ -1,0 +1,166 @@
+import hashlib
+import io
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import simplejpeg
+from PIL import Image, ImageOps
+
+from pipeline import sample
+from pipeline.sample import CLASSES, EXPECTED, ODDITIES, draw_sample, ensure_sample, sample_folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return ensure_sample(tmp_path_factory.mktemp("out") / "sample")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def opened(path: Path) -> Image.Image:
+    image = Image.open(io.BytesIO(path.read_bytes()))
+    image.load()
+    return image
+
+
+def test_counts(folder):
+    assert CLASSES == ["boat", "car", "fish", "flower", "house", "moon", "sun", "tree"]
+    assert Counter(path.split("/")[0] for path in contents(folder)) == {
+        "boat": 31, "car": 32, "fish": 32, "flower": 31, "house": 31, "moon": 34, "sun": 31, "tree": 32, ".DS_Store": 1
+    }  # fmt: skip
+    assert EXPECTED == {"written": 250, "rejected": 3, "ignored": 2}
+
+
+def test_every_file_is_plain_or_a_declared_oddity(folder):
+    plain = {f"{subject}/{subject}_{number:02}.jpg" for subject in CLASSES for number in range(30)}
+    assert set(contents(folder)) == plain | set(ODDITIES)
+
+
+@pytest.mark.parametrize("subject", CLASSES)
+def test_plain_pictures_are_small_photographs(folder, subject):
+    pictures = [opened(folder / subject / f"{subject}_{number:02}.jpg") for number in range(30)]
+    assert {(picture.format, picture.mode) for picture in pictures} == {("JPEG", "RGB")}
+    assert all(160 <= side <= 320 for picture in pictures for side in picture.size)
+    assert {picture.width > picture.height for picture in pictures} == {True, False}
+    assert len({picture.tobytes() for picture in pictures}) == 30
+
+
+@pytest.mark.parametrize(
+    ("path", "container", "mode"),
+    [
+        ("fish/swimming.gif", "GIF", "P"),
+        ("flower/cut_out.png", "PNG", "RGBA"),
+        ("house/black_and_white.jpg", "JPEG", "L"),
+        ("moon/16_bit.png", "PNG", "I;16"),
+        ("moon/for_print.jpg", "JPEG", "CMYK"),
+        ("sun/png_inside.jpg", "PNG", "RGB"),
+    ],
+)
+def test_odd_kinds(folder, path, container, mode):
+    image = opened(folder / path)
+    assert (image.format, image.mode) == (container, mode)
+
+
+@pytest.mark.parametrize(
+    ("path", "orientation"), [("car/on_its_side.jpg", 8), ("tree/on_its_side.jpg", 6), ("tree/upside_down.jpg", 3)]
+)
+def test_turned_pictures_are_upright_once_their_tag_is_honoured(folder, path, orientation):
+    image = opened(folder / path)
+    assert image.getexif()[0x0112] == orientation
+    upright = np.asarray(ImageOps.exif_transpose(image), dtype=float)
+    top, bottom = upright[:20, :, 2].mean(), upright[-20:, :, 2].mean()
+    assert top > bottom + 20  # the sky's blue is above
+
+
+def test_the_gif_moves(folder):
+    assert opened(folder / "fish/swimming.gif").n_frames == 4
+
+
+def test_the_flower_hides_a_garden(folder):
+    pixels = np.asarray(opened(folder / "flower/cut_out.png"))
+    colours, alpha = pixels[:, :, :3], pixels[:, :, 3]
+    assert (alpha.min(), alpha.max()) == (0, 255)
+    assert colours[alpha == 0].std() > 5
+
+
+def test_sixteen_bits_are_used(folder):
+    assert np.asarray(opened(folder / "moon/16_bit.png")).max() > 40_000
+
+
+def test_one_picture_has_two_labels(folder):
+    assert [path for path, times in Counter(contents(folder).values()).items() if times > 1] == [
+        contents(folder)["moon/same_as_a_sun.jpg"]
+    ]
+    assert contents(folder)["sun/sun_00.jpg"] == contents(folder)["moon/same_as_a_sun.jpg"]
+
+
+def test_the_cut_picture_ends_like_a_whole_one(folder):
+    cut = (folder / "boat/cut_short.jpg").read_bytes()
+    assert cut.startswith(b"\xff\xd8")
+    assert cut.endswith(b"\xff\xd9")
+    with pytest.raises(ValueError, match="premature end"):
+        simplejpeg.decode_jpeg(cut, strict=True)
+
+
+def test_what_is_no_picture(folder):
+    assert (folder / "fish/empty.jpg").read_bytes() == b""
+    assert (folder / "car/a_text.jpg").read_text() == "This was meant to be a picture of a car.\n"
+
+
+def test_drawing_twice_gives_the_same_bytes(folder, tmp_path):
+    draw_sample(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(folder)
+
+
+def test_an_interrupted_drawing_leaves_nothing(tmp_path, monkeypatch):
+    written = []
+
+    def interrupted(path: Path, content: bytes) -> None:
+        written.append(path)
+        if len(written) == 100:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ensure_sample(tmp_path / "sample")
+    assert len(written) == 100
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_sample_is_reused(folder, monkeypatch):
+    monkeypatch.setattr(sample, "draw_sample", lambda folder: pytest.fail("drawn again"))
+    assert ensure_sample(folder) == folder
+
+
+def test_two_runs_may_draw_at_once(tmp_path, monkeypatch):
+    def overtaken(folder: Path) -> None:
+        folder.mkdir()
+        raise FileExistsError(folder)
+
+    monkeypatch.setattr(sample, "draw_sample", overtaken)
+    assert ensure_sample(tmp_path / "sample") == tmp_path / "sample"
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        ensure_sample(tmp_path / "file" / "sample")
+
+
+def test_drawing_over_something_else_is_refused(tmp_path):
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(OSError, match="not empty"):
+        draw_sample(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_the_default_lies_below_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert ensure_sample() == sample_folder() == Path("out/sample-1")
+    assert len(contents(tmp_path / "out/sample-1")) == 255

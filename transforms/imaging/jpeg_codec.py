@@ -13,6 +13,10 @@ from transforms.imaging.pixels import Raster, count_channels
 # libjpeg-turbo's own fuzzers stop at 500.
 MAX_SCANS = 500
 
+# At an eighth of each side only the mean of each block is transformed, but every coefficient is still decoded: on 2,000
+# JPEGs cut short and 2,000 with a flipped bit libjpeg-turbo said the same as at full size, in 0.7 of the time.
+SMALLEST_REDUCTION = 8
+
 # libjpeg's two warnings for missing data, JWRN_HIT_MARKER and JWRN_JPEG_EOF. It fills the gap with gray and goes on.
 _MISSING_DATA = re.compile(r"premature end", re.IGNORECASE)
 

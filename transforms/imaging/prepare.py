@@ -4,7 +4,7 @@ from PIL import Image
 
 from transforms.imaging.colour import apply_profile, to_gray_or_srgb
 from transforms.imaging.icc import judge_profile
-from transforms.imaging.jpeg_codec import UnusualJpeg, check_end, check_scans, decode_jpeg, encode_jpeg
+from transforms.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg, encode_jpeg
 from transforms.imaging.jpeg_header import JpegHeader, read_jpeg_header
 from transforms.imaging.limits import accepted_format, check_size
 from transforms.imaging.orientation import is_turned_sideways, turn
@@ -50,9 +50,12 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings) -> P
     if untouched and settings.check == "header":
         check_end(data, header)
         return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
-    raster = _decode(data, header, jpeg_reduction(size, target))
+    # Nobody sees the pixels of an image that stays as it is: to check it, an eighth of each side will do.
+    unseen = untouched and not settings.moments
+    raster = _decode(data, header, SMALLEST_REDUCTION if unseen else jpeg_reduction(size, target))
     if untouched:
-        return PreparedImage(data, "JPEG", header.height, header.width, header.components, moments(raster), ())
+        taken = moments(raster) if settings.moments else None
+        return PreparedImage(data, "JPEG", header.height, header.width, header.components, taken, ())
     if fits:
         return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), "JPEG", settings)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
@@ -79,7 +82,8 @@ def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings)
     loaded = load_image(opened, file_format)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     if never:
-        return PreparedImage(data, file_format, height, width, channels, moments(to_raster(image)), ())
+        taken = moments(to_raster(image)) if settings.moments else None
+        return PreparedImage(data, file_format, height, width, channels, taken, ())
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
     image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
     changes |= loaded.changes | more_changes
@@ -113,5 +117,6 @@ def _encode(raster: Raster, changes: set[str], source_format: str, settings: Ima
         subsampling = "4:2:0" if source_format == "JPEG" else "4:4:4"
     encoded = encode_jpeg(raster, settings.quality, subsampling)
     height, width = raster.shape[:2]
+    taken = moments(raster) if settings.moments else None
     names = tuple(sorted(changes | {"reencoded"}))
-    return PreparedImage(encoded, "JPEG", height, width, count_channels(raster), moments(raster), names)
+    return PreparedImage(encoded, "JPEG", height, width, count_channels(raster), taken, names)

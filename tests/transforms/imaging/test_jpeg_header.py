@@ -1,0 +1,76 @@
+import struct
+
+import pytest
+
+from transforms.imaging.bad_image import BadImage
+from transforms.imaging.jpeg_header import read_jpeg_header
+
+
+def segment(marker, payload):
+    return bytes([0xFF, marker]) + struct.pack(">H", len(payload) + 2) + payload
+
+
+FRAME = segment(0xC0, struct.pack(">BHHB", 8, 5, 7, 1) + b"\1\x11\0")
+SCAN = segment(0xDA, b"\1\1\0\0\x3f\0")
+
+
+def icc(number, count, body):
+    return segment(0xE2, b"ICC_PROFILE\0" + bytes([number, count]) + body)
+
+
+def test_what_pillow_wrote(photo, save):
+    header = read_jpeg_header(save(photo, "JPEG", progressive=True, icc_profile=b"x" * 70_000))
+    assert (header.process, header.precision, header.height, header.width, header.components) == (0xC2, 8, 64, 96, 3)
+    assert header.icc_profile == b"x" * 70_000
+    assert header.is_widely_readable
+    assert header.is_progressive
+
+
+def test_cmyk_is_not_widely_readable(photo, save):
+    assert not read_jpeg_header(save(photo.convert("CMYK"), "JPEG")).is_widely_readable
+
+
+@pytest.mark.parametrize("marker", [0xC3, 0xC9, 0xCA])
+def test_neither_are_lossless_and_arithmetic_coding(marker):
+    assert not read_jpeg_header(
+        b"\xff\xd8" + FRAME.replace(b"\xff\xc0", bytes([0xFF, marker])) + SCAN
+    ).is_widely_readable
+
+
+def test_stray_bytes_and_fill_bytes_are_skipped_as_libjpeg_does():
+    header = read_jpeg_header(b"\xff\xd8junk\xff\0\xff\xff\xff" + FRAME[1:] + b"more" + b"\xff\xd0" + SCAN)
+    assert (header.height, header.width, header.orientation, header.icc_profile) == (5, 7, 1, None)
+
+
+def test_profile_chunks_are_joined_by_number():
+    header = read_jpeg_header(b"\xff\xd8" + icc(2, 2, b"world") + icc(1, 2, b"hello ") + FRAME + SCAN)
+    assert header.icc_profile == b"hello world"
+
+
+@pytest.mark.parametrize(
+    "chunks", [icc(1, 2, b"half"), icc(0, 1, b"zero"), segment(0xE2, b"ICC_PROFILE\0"), icc(1, 1, b"")]
+)
+def test_an_incomplete_profile_is_none(chunks):
+    assert read_jpeg_header(b"\xff\xd8" + chunks + FRAME + SCAN).icc_profile is None
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"\xff\xd8", "truncated"),
+        (b"\xff\xd8\xff", "truncated"),
+        (b"\xff\xd8" + FRAME[:7], "truncated"),
+        (b"\xff\xd8" + FRAME, "truncated"),
+        (b"\xff\xd8" + FRAME + b"\xff\xd9", "truncated"),
+        (b"\xff\xd8" + SCAN, "bad_header"),
+        (b"\xff\xd8" + FRAME + FRAME + SCAN, "bad_header"),
+        (b"\xff\xd8\xff\xd8" + FRAME + SCAN, "bad_header"),
+        (b"\xff\xd8" + b"\xff\xe0\0\1" + FRAME + SCAN, "bad_header"),
+        (b"\xff\xd8" + segment(0xC0, b"\x08\0\0\0\7\1") + SCAN, "bad_header"),
+        (b"\xff\xd8" + segment(0xC0, b"\x08\0\5") + SCAN, "bad_header"),
+    ],
+)
+def test_damage(data, code):
+    with pytest.raises(BadImage) as caught:
+        read_jpeg_header(data)
+    assert caught.value.code == code

@@ -37,7 +37,7 @@ def load_settings(path: str | None, overrides: Sequence[str]) -> tuple[DatasetSe
     plain = _read_yaml(path) if path else {}
     for override in overrides:
         _set(plain, override)
-    settings = _validate(plain, path or "the defaults")
+    settings = _validate(plain, path or "--set")
     kind = (plain.get("source") or {}).get("kind", "class_folders")
     return settings, settings_as_dict(settings, kind)
 
@@ -131,7 +131,8 @@ def _sentences(error: ValidationError, prefix: str) -> list[str]:
         if each["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
             sentences.append(f"{key} is no setting: remove it or correct its name")
         elif each["type"] == "value_error":
-            sentences.append(str(each["ctx"]["error"]))
+            message = str(each["ctx"]["error"])
+            sentences.append(message if not key or message.startswith(key) else f"{key}.{message}")
         else:
             message = each["msg"][0].lower() + each["msg"][1:]
             sentences.append(f"{key} is {each['input']!r:.80}: {message}")

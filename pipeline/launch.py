@@ -168,10 +168,19 @@ def _run(job: Job, build: Build, flags: Namespace, beam_arguments: list[str], te
                 )
             result.wait_until_finish()
     except Exception as error:  # whatever a runner raises, people are told in one sentence
+        if stop := _find_stop(error):
+            raise stop from None
         if flags.traceback:
             raise
         return Outcome("failed", _unexpected(error), FAILED)
     return _read_outcome(job.run.outcome_file, keep=bool(flags.outcome_file))
+
+
+def _find_stop(error: BaseException | None) -> BaseException | None:
+    """The signal behind an error: Beam makes a RuntimeError of one that arrives while this thread runs a step."""
+    while error is not None and not isinstance(error, KeyboardInterrupt | _StoppedError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _unexpected(error: Exception) -> str:

@@ -17,10 +17,13 @@ from schemas.image_ref import ImageRef
 from transforms import storage
 from transforms.local_folders import Entry, walk_folder
 from transforms.patterns import compile_pattern
+from transforms.progress import PROGRESS
 from transforms.sources import Source
 
 SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 """Files and folders that systems leave behind; they are no images and nobody means them."""
+
+_TOLD_EVERY = 256  # files between two updates of the progress bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +168,9 @@ def _normal_path(path: str) -> str | None:
 class ListImages(beam.PTransform):
     """Lists the images of a PCollection of inputs.
 
-    The references are reshuffled: the steps that follow read one and the same list, however often they are retried,
-    and share it evenly.
+    Attributes:
+        source: what the files mean.
+        settings: what of the inputs is read.
     """
 
     source: Source
@@ -176,5 +180,8 @@ class ListImages(beam.PTransform):
         """PCollection[Input] -> PCollection[ImageRef], an element an image or a thing that is none."""
         return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ImageRef)
 
-    def _list(self, source_input: Input) -> Iterable[ImageRef]:
-        return list_images(source_input, self.source, self.settings)
+    def _list(self, source_input: Input) -> Iterator[ImageRef]:
+        for found, ref in enumerate(list_images(source_input, self.source, self.settings), start=1):
+            if found % _TOLD_EVERY == 0:
+                PROGRESS.add_listed(_TOLD_EVERY)
+            yield ref

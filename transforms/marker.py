@@ -10,6 +10,7 @@ from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
 from transforms.ledger import Ledger
 from transforms.plan import Plan
+from transforms.summary import SplitSummary
 
 MARKER_FORMAT = 1
 
@@ -101,7 +102,7 @@ def preview_numbers(plan: Plan) -> dict[str, Any]:
             "shards": len(plan.starts[name]),
             "bytes": plan.estimated_bytes.get(name, split.bytes),
         }
-        for name, split in plan.summary.splits.items()
+        for name, split in ((name, plan.summary.splits.get(name, SplitSummary())) for name in plan.starts)
     }
     summary = plan.summary
     ledger = Ledger(summary.listed, 0, dict(summary.rejected), dict(summary.ignored), dict(summary.left_out)).as_dict()

@@ -114,8 +114,9 @@ def make_plan(
 def _recipe(summary: Summary, settings: DatasetSettings, recipe: Mapping[str, Any]) -> dict[str, Any]:
     # What may be rejected changes no byte: a run that failed on it goes on with a higher limit.
     kept = {key: value for key, value in recipe.items() if key != "max_rejected"}
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     return {
-        **kept,
+        **plain,
         "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
         "plan_version": PLAN_VERSION,
         "versions": imaging_versions(),

@@ -42,6 +42,7 @@ def _publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
     if plan.action == "preview":
         return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan), tuple(plan.notes))
     if plan.action == "keep":
+        storage.remove_folder(staging_folder(run.output, plan.plan_id))  # where an earlier run was cut cleaning up
         return Outcome("kept", plan.sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)))
     if plan.action == "finish":
         marker = switch_dataset(run.output, plan.plan_id)

@@ -1,0 +1,66 @@
+"""The tables at the end of a run."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from schemas.outcome import Outcome
+
+
+def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
+    """What an outcome's numbers say: images, shards and bytes by split; then what became of everything listed."""
+    numbers = outcome.numbers
+    if numbers.get("splits"):
+        yield _table_of_splits(numbers, "about " if outcome.status == "planned" else "")
+    facts = Table.grid(padding=(0, 3, 0, 0))
+    for title, text in _facts(outcome, output):
+        facts.add_row(f"[bold]{title}[/bold]", escape(text))
+    yield facts
+
+
+def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
+    table = Table("split", box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    for title in ("images", "shards", "bytes"):
+        table.add_column(title, justify="right")
+    splits = numbers["splits"]
+    for name, split in splits.items():
+        table.add_row(name, f"{split['images']:,}", f"{split['shards']:,}", about + show_bytes(split["bytes"]))
+    images, shards, size = (sum(split[key] for split in splits.values()) for key in ("images", "shards", "bytes"))
+    table.add_row("together", f"{images:,}", f"{shards:,}", about + show_bytes(size), style="dim", end_section=True)
+    return table
+
+
+def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
+    numbers = outcome.numbers
+    ledger = numbers.get("ledger")
+    if ledger:
+        parts = [f"{ledger['written']:,} written"] if "written" in ledger else []
+        kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
+        parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
+        yield "listed", f"{ledger['listed']:,}" + (f" = {' + '.join(parts)}" if parts else "")
+        for kind in kinds:
+            yield kind.replace("_", " "), _counted(ledger[kind])
+    if numbers.get("changes"):
+        yield "changed", _counted(numbers["changes"])
+    if numbers.get("output_bytes"):
+        before, after = numbers["input_bytes"], numbers["output_bytes"]
+        ratio = f"{after / max(before, 1):.2f}x"
+        yield "bytes", f"{show_bytes(before)} of images became {show_bytes(after)} of TFRecords, {ratio}"
+    if outcome.status in ("published", "kept"):
+        listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
+        yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
+
+
+def show_bytes(count: float) -> str:
+    """A size for people, in units of 1024: `1.5 MiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"

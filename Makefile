@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format lock clean
+.PHONY: help setup run test lint format docs bench lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -34,6 +34,14 @@ lint: setup ## Check style, formatting and types
 format: setup ## Rewrite files in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: setup ## Fill README.md's tables from what the code states
+	$(BIN)/python -m scripts.readme
+
+bench: setup ## Compare with other ways to do the same; half an hour
+	$(BIN)/python -m benchmarks.fixed_cost
+	$(BIN)/python -m benchmarks.memory
+	$(BIN)/python -m benchmarks.convert
 
 lock: setup ## Resolve requirements.lock anew from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-emit-index-url \

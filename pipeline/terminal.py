@@ -22,7 +22,7 @@ class Terminal:
     """Tells a person, or a log, what a run does."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False, soft_wrap=True)
+        self._console = Console(file=stream, highlight=False, soft_wrap=True, width=_width(stream))
 
     def say(self, text: str) -> None:
         """One line."""
@@ -78,12 +78,17 @@ class Terminal:
         for note in outcome.notes:
             self.say(f"note: {note}")
         if outcome.numbers:
-            self._console.print()
             for table in summary_tables(outcome, job.run.output if job else ""):
+                self._console.print()
                 self._console.print(table)
             self._console.print()
         for line in outcome.sentence.splitlines():
             self.say(line if outcome.exit_code == 0 else f"error: {line}")
+
+
+def _width(stream: TextIO) -> int | None:
+    """A terminal's own width; in a log no table is folded."""
+    return None if stream.isatty() else 200
 
 
 def _rate(done: int, started: float) -> str:

@@ -1,0 +1,114 @@
+"""Fills the tables of README.md from what the code states; `--check` only says whether they are up to date."""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from schemas.conventions import convention_names, load_convention
+from schemas.features import describe_features
+from schemas.label_map import LabelSettings
+from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
+from transforms.imaging.prepared_image import CHANGES
+from transforms.imaging.settings import ImageSettings, Resize
+from transforms.rejection import REASONS
+from transforms.sources import load_source, source_names
+from transforms.splitting import SplitSettings
+
+README = Path(__file__).parent.parent / "README.md"
+
+SECTIONS = {
+    "source": None,
+    "images": ImageSettings,
+    "images.resize": Resize,
+    "labels": LabelSettings,
+    "splits": SplitSettings,
+    "shards": ShardSettings,
+    "max_rejected": RejectionLimits,
+}
+
+
+def tables() -> dict[str, str]:
+    """The text of every generated section by its name."""
+    generated = {
+        f"features of {name}": describe_features(load_convention(name).features) for name in convention_names()
+    }
+    generated["settings"] = "\n".join(["| key | default | meaning |", "|---|---|---|", *_settings()])
+    rows = [
+        f"| {stage} | `{code}` | {meaning} |" for stage, codes in REASONS.items() for code, meaning in codes.items()
+    ]
+    generated["reasons"] = "\n".join(["| stage | reason | meaning |", "|---|---|---|", *rows])
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items()]
+    generated["changes"] = "\n".join(["| name | what was done |", "|---|---|", *rows])
+    return generated
+
+
+def _settings() -> Iterator[str]:
+    for key, default, meaning in _fields(DatasetSettings):
+        section = SECTIONS.get(key)
+        if key == "source":
+            kinds = ", ".join(f"`{name}`" for name in source_names())
+            yield f"| `source.kind` | `class_folders` | {meaning} One of {kinds}. |"
+            for name in source_names():
+                for inner, inner_default, inner_meaning in _fields(load_source(name)):
+                    yield f"| `source.{inner}` ({name}) | {inner_default} | {inner_meaning} |"
+        elif section is None:
+            yield f"| `{key}` | {default} | {meaning} |"
+        else:
+            for inner, inner_default, inner_meaning in _fields(section):
+                yield f"| `{key}.{inner}` | {inner_default} | {inner_meaning} |"
+                if nested := SECTIONS.get(f"{key}.{inner}"):
+                    for last, last_default, last_meaning in _fields(nested):
+                        yield f"| `{key}.{inner}.{last}` | {last_default} | {last_meaning} |"
+
+
+def _fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
+    meanings = dict(_meanings(settings.__doc__ or ""))
+    for field in fields(settings):
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        yield field.name, _show(default), meanings.get(field.name, "").replace("|", "\\|")
+
+
+def _meanings(docstring: str) -> Iterator[tuple[str, str]]:
+    _, _, attributes = docstring.partition("Attributes:\n")
+    for match in re.finditer(r"^        (\w+): ((?:.|\n(?=            ))*)", attributes, re.MULTILINE):
+        text = " ".join(match[2].split())
+        yield match[1], text[0].upper() + text[1:]
+
+
+def _show(value: Any) -> str:
+    if value is None or value == () or value == "" or value == {} or is_dataclass(value):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return f"`[{', '.join(map(str, value))}]`"
+    if isinstance(value, dict):
+        return f"`{{{', '.join(f'{key}: {each}' for key, each in value.items())}}}`"
+    return f"`{value}`"
+
+
+def fill(text: str) -> str:
+    """README's text with every generated section as it should be."""
+    for name, table in tables().items():
+        pattern = re.compile(rf"<!-- {re.escape(name)} -->\n(?:\n\|(?:.|\n(?!\n))*\n)?")
+        section = f"<!-- {name} -->\n\n{table}\n"
+        text, found = pattern.subn(lambda _, section=section: section, text)
+        if found != 1:
+            raise SystemExit(f"README.md has {found} sections <!-- {name} -->: there must be one")
+    return text
+
+
+def main() -> None:
+    """Writes or checks README.md."""
+    text = README.read_text(encoding="utf-8")
+    filled = fill(text)
+    if "--check" in sys.argv[1:]:
+        sys.exit("" if text == filled else "README.md's tables are out of date: run `make docs`")
+    README.write_text(filled, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""README.md is true: its commands are run, its output is what comes out, its tables are what the code says."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from pipeline.config import load_settings
+
+from scripts import readme
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def blocks(language):
+    return [block for kind, block in BLOCKS if kind == language]
+
+
+def run(command, folder):
+    words = shlex.split(command.replace("\\\n", " "))
+    words[0] = sys.executable if words[0].endswith("python") else words[0]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def draw(path, shade):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (160, 120), (shade % 256, (7 * shade) % 256, 90)).save(path, quality=90)
+
+
+@pytest.fixture(scope="module")
+def somewhere(tmp_path_factory):
+    """A folder with the collections that README's commands name."""
+    folder = tmp_path_factory.mktemp("readme")
+    for number in range(20):
+        for animal in ("cat", "dog"):
+            draw(folder / "photos" / animal / f"{number:04d}.jpg", number + 50 * (animal == "dog"))
+            draw(folder / "collection" / ("val" if number < 4 else "train") / animal / f"{number}.jpg", number)
+        draw(folder / "digits" / f"img_{number:05d}_{number % 10}.jpg", number)
+        for side in ("left", "right"):
+            draw(folder / "patients" / "eyes" / f"p{number:03d}_{side}.jpg", number)
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    return folder
+
+
+def test_the_first_command_prints_what_is_shown(tmp_path):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "run: setup" in makefile
+    assert "$(BIN)/python -m pipeline.run --runner=DirectRunner" in makefile
+    command, shown = blocks("console")[0].split("\n", 1)
+    assert command == "$ make run"
+    done = run("python -m pipeline.run --runner=DirectRunner", tmp_path)
+    assert done.returncode == 0
+    assert [line.rstrip() for line in done.stderr.splitlines()] == shown.splitlines()
+    assert json.loads(done.stdout)["ledger"]["written"] == 250
+
+
+def test_the_recipes_run_and_give_what_they_say(somewhere):
+    for commands in blocks("sh"):
+        done = run(re.sub(r"\\\n\s*", "", commands).strip(), somewhere)
+        assert done.returncode == 0, done.stderr
+
+    def splits(name):
+        marker = json.loads((somewhere / name / "recordmill.json").read_text(encoding="utf-8"))
+        return {split: there["records"] for split, there in marker["splits"].items()}
+
+    assert not (somewhere / "dataset-planned").exists()
+    assert splits("dataset-given") == {"train": 32, "validation": 8}
+    assert splits("dataset-digits") == {"train": 20}
+    assert (somewhere / "dataset-digits" / "train.record").is_file()
+    assert splits("dataset-stratified") == {"train": 20, "validation": 10, "test": 10}
+    assert sum(splits("dataset-small").values()) == 20
+    assert sum(splits("dataset-both").values()) == 80
+    rows = {}
+    for sidecar in (somewhere / "dataset-grouped" / "sidecars").iterdir():
+        for line in sidecar.read_text(encoding="utf-8").splitlines():
+            patient = re.search("p[0-9]+", line).group()
+            rows.setdefault(patient, set()).add(sidecar.name.split("-")[0])
+    assert len(rows) == 20
+    assert all(len(splits) == 1 for splits in rows.values())
+
+
+@pytest.mark.parametrize("block", blocks("yaml"))
+def test_the_configuration_is_one(block, tmp_path):
+    (tmp_path / "own.yaml").write_text(block, encoding="utf-8")
+    settings, _ = load_settings(str(tmp_path / "own.yaml"), [])
+    assert settings.labels.catch_all == "other"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", blocks("python"))
+def test_the_reader_reads(block, somewhere):
+    pytest.importorskip("tensorflow")
+    if not (somewhere / "dataset" / "recordmill.json").exists():
+        assert run("python -m pipeline.run --input photos --output dataset", somewhere).returncode == 0
+    check = "\nassert first.shape == (120, 160, 3), first.shape\n"
+    (somewhere / "read.py").write_text(block + check, encoding="utf-8")
+    done = run("python read.py", somewhere)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_tables_are_up_to_date():
+    assert readme.fill(TEXT) == TEXT, "run `make docs`"

@@ -1,0 +1,183 @@
+"""Compares the pipeline with programs that do the same job, side by side.
+
+    python -m benchmarks.convert
+    python -m benchmarks.convert --case reencode --case header --pairs 3 --check
+
+Each round runs every contender on all photographs and on a few, so that start-up can be set apart: throughput apart is
+(all - few) / (seconds for all - seconds for few), throughput whole is all / seconds for all.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks import measure, photographs
+from benchmarks.measure import BenchmarkError, Run, spread
+
+FEW = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The least that our throughput may be of a rival's, as the median over all pairs."""
+
+    rival: str
+    kind: str
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A job, how the contenders are told to do it, and what is expected of us."""
+
+    count: int
+    settings: Sequence[str]
+    mode: str
+    targets: Sequence[Target]
+
+
+CASES = {
+    "reencode": Case(
+        4_000,
+        ("images.reencode=always",),
+        "reencode",
+        (Target("two_processes", "apart", 0.8), Target("tensorflow_writer", "whole", 1.2)),
+    ),
+    "default": Case(4_000, (), "decode", (Target("two_processes", "apart", 0.8),)),
+    "header": Case(20_000, ("images.check=header",), "copy", (Target("tensorflow_writer", "whole", 1.0),)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One contender's two runs in a round: on all photographs and on a few."""
+
+    whole: Run
+    few: Run
+
+    def throughput(self, kind: str) -> float:
+        """Returns photographs a second, `whole` or with start-up set `apart`."""
+        if kind == "whole":
+            return self.whole.records / self.whole.seconds
+        seconds = self.whole.seconds - self.few.seconds
+        if seconds <= 0:
+            raise BenchmarkError("few photographs took as long as all: the machine is busy, or --count too small")
+        return (self.whole.records - self.few.records) / seconds
+
+
+def compare(
+    case: Case, pipeline: Sequence[str], count: int, pairs: int, make: Callable[[int], Path], work: Path
+) -> dict[str, Any]:
+    """Runs a case on `make(count)` photographs, with its output below `work`, and returns its figures."""
+    commands = {"ours": [*pipeline, *(word for setting in case.settings for word in ("--set", setting))]}
+    for rival in dict.fromkeys(target.rival for target in case.targets):
+        commands[rival] = [sys.executable, "-m", f"benchmarks.rivals.{rival}", "--mode", case.mode]
+    inputs = {number: make(number) for number in (count, FEW)}
+
+    def both(command: Sequence[str]) -> Pair:
+        few, whole = (measure.convert(command, inputs[number], number, work) for number in (FEW, count))
+        return Pair(whole, few)
+
+    photographs.warm(inputs[count])
+    for command in commands.values():  # a first start reads programs from the disk
+        measure.convert(command, inputs[FEW], FEW, work)
+    results = measure.alternate({name: partial(both, command) for name, command in commands.items()}, pairs)
+    return {
+        "photographs": count,
+        "pairs": pairs,
+        "contenders": {name: figures(rounds) for name, rounds in results.items()},
+        "ours_to": {
+            rival: {
+                kind: spread(
+                    us.throughput(kind) / them.throughput(kind)
+                    for us, them in zip(results["ours"], results[rival], strict=True)
+                )
+                for kind in ("whole", "apart")
+            }
+            for rival in commands
+            if rival != "ours"
+        },
+    }
+
+
+def figures(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Returns the spreads of one contender's runs."""
+    runs = [pair.whole for pair in pairs]
+    working = [run.working for run in runs if run.working is not None]
+    return {
+        "seconds": spread(run.seconds for run in runs),
+        "seconds_few": spread(pair.few.seconds for pair in pairs),
+        "seconds_working_by_own_account": spread(working) if working else None,
+        "cpu_seconds": spread(run.cpu_seconds for run in runs),
+        "cpus_busy_with_other_work": spread(run.others for run in runs),
+        "peak_rss_mb": spread(run.peak_rss / 1e6 for run in runs),
+        "photographs_per_second_whole": spread(pair.throughput("whole") for pair in pairs),
+        "photographs_per_second_apart": spread(pair.throughput("apart") for pair in pairs),
+        "output_bytes": runs[-1].size,
+    }
+
+
+def missed(name: str, case: Case, result: Mapping[str, Any]) -> list[str]:
+    """Describes each target of the case that its result does not reach."""
+    medians = {target: result["ours_to"][target.rival][target.kind]["median"] for target in case.targets}
+    return [
+        f"{name}: {ratio:.2f} of {target.rival} ({target.kind}), the target is {target.least:.2f}"
+        for target, ratio in medians.items()
+        if ratio < target.least
+    ]
+
+
+def table(name: str, result: Mapping[str, Any]) -> Table:
+    """Lays out the medians of a case's figures."""
+    title = f"{name}: {result['photographs']:,} photographs, medians of {result['pairs']} alternating pairs"
+    shown = Table("", "seconds", "CPU s", "peak MB", "images/s", "apart", "others", title=title)
+    for contender, figure in result["contenders"].items():
+        medians = {key: value["median"] for key, value in figure.items() if isinstance(value, dict)}
+        shown.add_row(
+            contender,
+            f"{medians['seconds']:.2f}",
+            f"{medians['cpu_seconds']:.2f}",
+            f"{medians['peak_rss_mb']:,.0f}",
+            f"{medians['photographs_per_second_whole']:,.0f}",
+            f"{medians['photographs_per_second_apart']:,.0f}",
+            f"{medians['cpus_busy_with_other_work']:.2f}",
+        )
+    return shown
+
+
+def ratios(case: Case, result: Mapping[str, Any]) -> Table:
+    """Lays out our throughput as a multiple of each rival's, pair by pair."""
+    least = {(target.rival, target.kind): f"{target.least:.2f}" for target in case.targets}
+    shown = Table("ours to", "start-up", "least", "median", "largest", "target")
+    for rival, kinds in result["ours_to"].items():
+        for kind, ratio in kinds.items():
+            values = (f"{ratio[key]:.2f}" for key in ("min", "median", "max"))
+            shown.add_row(rival, {"whole": "included", "apart": "apart"}[kind], *values, least.get((rival, kind), ""))
+    return shown
+
+
+def main() -> None:
+    """Runs the chosen cases."""
+    parser = measure.options(__doc__)
+    parser.add_argument("--case", action="append", choices=sorted(CASES), help="a case to run (all)")
+    parser.add_argument("--count", type=int, help=f"photographs, more than {FEW} (4,000; header: 20,000)")
+    parser.add_argument("--pairs", type=int, default=5, help="rounds of all contenders (%(default)s)")
+    arguments = parser.parse_args()
+    make = partial(photographs.make, work=arguments.work, own=arguments.photographs)
+    results, misses = {}, []
+    for name in arguments.case or CASES:
+        case = CASES[name]
+        count = arguments.count or case.count
+        results[name] = compare(case, arguments.pipeline, count, arguments.pairs, make, arguments.work)
+        measure.console.print(table(name, results[name]), ratios(case, results[name]))
+        misses += missed(name, case, results[name])
+    measure.finish({"machine": measure.machine(), "cases": results}, misses, arguments.check)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Measures what a run costs before the first photograph counts: 100 small images, against importing Beam alone.
+
+    python -m benchmarks.fixed_cost --check
+
+Both run in alternation; the target is for the median of the differences.
+"""
+
+import sys
+from functools import partial
+
+from benchmarks import measure, photographs
+
+COUNT = 100
+SIZE = (64, 48)
+TARGET = 1.5  # seconds more than the import
+
+
+def main() -> None:
+    """Runs both in alternation."""
+    parser = measure.options(__doc__)
+    parser.add_argument("--pairs", type=int, default=5, help="rounds of both (%(default)s)")
+    arguments = parser.parse_args()
+    images = photographs.make(COUNT, arguments.work, arguments.photographs, SIZE)
+    contenders = {
+        "ours": partial(measure.convert, arguments.pipeline, images, COUNT, arguments.work),
+        "import": partial(measure.run, [sys.executable, "-c", "import apache_beam"]),
+    }
+    measure.alternate(contenders, 1)  # a first start reads programs from the disk
+    rounds = measure.alternate(contenders, arguments.pairs)
+    pairs = zip(rounds["ours"], rounds["import"], strict=True)
+    difference = measure.spread(ours.seconds - imported.seconds for ours, imported in pairs)
+    result = {
+        "machine": measure.machine(),
+        "pairs": arguments.pairs,
+        "seconds": {name: measure.spread(run.seconds for run in runs) for name, runs in rounds.items()},
+        "difference": difference,
+    }
+    median = difference["median"]
+    measure.console.print(f"{median:.2f} s more than importing Beam (target: at most {TARGET} s)")
+    missed = [f"{median:.2f} s more than importing Beam, {TARGET} s are allowed"] if median > TARGET else []
+    measure.finish(result, missed, arguments.check)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Programs that do Recordmill's job by other means, to be measured against."""

@@ -1,0 +1,77 @@
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import convert, fixed_cost, measure, memory, photographs
+from benchmarks.measure import Run
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
+    """Replaces the measured runs: 1 s to start, then 1,000 photographs a second for us and 500 for the rivals."""
+    commands: list[list[str]] = []
+
+    def run(command: Sequence[str], folder: Path, count: int, work: Path) -> Run:
+        commands.append(list(command))
+        seconds = 1 + count / (1_000 if command[0] == "ours" else 500)
+        return Run(seconds, 2 * seconds, 300_000_000 + 2_000 * count, 0, {}, count, 9)
+
+    monkeypatch.setattr(measure, "convert", run)
+    monkeypatch.setattr(measure, "run", lambda command: Run(0.5, 1, 1, 0, {}))
+    monkeypatch.setattr(photographs, "make", lambda count, *rest, **named: tmp_path)
+    return commands
+
+
+def outcome(module: Any, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[Any, int]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["benchmark", "--pipeline", "ours --fast", *words])
+        with pytest.raises(SystemExit) as ended:
+            module.main()
+    return json.loads(capsys.readouterr().out), int(ended.value.code or 0)
+
+
+def test_ratios_are_those_of_the_pairs(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    result, code = outcome(convert, capsys, "--case", "reencode", "--count", "4000", "--pairs", "3", "--check")
+    case = result["cases"]["reencode"]
+    assert code == 0
+    assert case["contenders"]["ours"]["seconds"]["median"] == 5
+    assert case["contenders"]["ours"]["photographs_per_second_whole"]["median"] == 800
+    assert case["contenders"]["ours"]["photographs_per_second_apart"]["median"] == 1000
+    assert case["ours_to"]["two_processes"]["whole"] == {"min": 1.8, "median": 1.8, "max": 1.8}
+    assert case["ours_to"]["two_processes"]["apart"] == {"min": 2, "median": 2, "max": 2}
+    assert list(case["ours_to"]) == ["two_processes", "tensorflow_writer"]
+    assert len(fake) == 3 + 3 * 3 * 2
+    assert fake[0] == ["ours", "--fast", "--set", "images.reencode=always"]
+    assert fake[1][-3:] == ["benchmarks.rivals.two_processes", "--mode", "reencode"]
+
+
+def test_missed_target_fails_the_check_only(
+    fake: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = (convert.Target("tensorflow_writer", "whole", 1.9),)
+    monkeypatch.setitem(convert.CASES, "header", convert.Case(4_000, (), "copy", targets))
+    assert outcome(convert, capsys, "--case", "header", "--pairs", "1")[1] == 0
+    assert outcome(convert, capsys, "--case", "header", "--pairs", "1", "--check")[1] == 1
+
+
+def test_start_up_that_takes_all_the_time_is_no_measurement() -> None:
+    pair = convert.Pair(Run(2, 1, 1, 0, {}, 200, 1), Run(2, 1, 1, 0, {}, 100, 1))
+    with pytest.raises(measure.BenchmarkError, match="--count"):
+        pair.throughput("apart")
+
+
+def test_memory(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    result, code = outcome(memory, capsys, "--check")
+    assert result["peak_rss_mb"] == {"2000": 304.0, "20000": 340.0}
+    assert result["bytes_per_photograph"] == {"2000-20000": 2000}
+    assert code == 1  # 302.6 and 326 MB are allowed
+
+
+def test_fixed_cost(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    result, code = outcome(fixed_cost, capsys, "--check")
+    assert result["difference"] == {"min": 0.6, "median": 0.6, "max": 0.6}
+    assert code == 0

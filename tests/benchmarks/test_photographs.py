@@ -1,0 +1,78 @@
+import io
+from pathlib import Path
+
+import pytest
+import simplejpeg
+from PIL import Image
+
+from benchmarks import photographs
+
+SMALL = (64, 48)
+
+
+def test_same_number_gives_same_bytes() -> None:
+    assert photographs.photograph(7) == photographs.photograph(7)
+    assert photographs.photograph(7) != photographs.photograph(8)
+
+
+def test_photographs_take_about_50_kb_each() -> None:
+    sizes = [len(photographs.photograph(number)) for number in range(40)]
+    assert 45_000 < sum(sizes) / len(sizes) < 55_000
+    assert 30_000 < min(sizes) < max(sizes) < 80_000
+
+
+def test_numbered_differs_in_bytes_only() -> None:
+    plain = photographs.photograph(0)
+    first, second = photographs.numbered(plain, 1), photographs.numbered(plain, 2)
+    assert len({plain, first, second}) == 3
+    for jpeg in (first, second):
+        assert (simplejpeg.decode_jpeg(jpeg, strict=True) == simplejpeg.decode_jpeg(plain)).all()
+    with Image.open(io.BytesIO(second)) as image:
+        assert (image.format, image.size, image.info["comment"]) == ("JPEG", (500, 375), b"photograph 2")
+
+
+def test_numbered_refuses_other_formats() -> None:
+    with pytest.raises(ValueError, match="not a JPEG"):
+        photographs.numbered(b"\x89PNG", 1)
+
+
+def test_make_fills_20_classes_with_distinct_files_once(tmp_path: Path) -> None:
+    folder = photographs.make(250, tmp_path, size=SMALL)
+    paths = sorted(folder.rglob("*.jpg"))
+    contents = {path: path.read_bytes() for path in paths}
+    assert sorted({path.parent.name for path in paths}) == [f"class_{label:02}" for label in range(20)]
+    assert len(paths) == len(set(contents.values())) == 250
+    assert photographs.warm(folder) == sum(map(len, contents.values()))
+
+    written = [path.stat().st_mtime_ns for path in paths]
+    assert photographs.make(250, tmp_path, size=SMALL) == folder
+    assert [path.stat().st_mtime_ns for path in paths] == written
+
+    again = photographs.make(250, tmp_path / "elsewhere", size=SMALL)
+    assert {again / path.relative_to(folder): content for path, content in contents.items()} == {
+        path: path.read_bytes() for path in again.rglob("*.jpg")
+    }
+
+
+def test_make_starts_over_after_an_interruption(tmp_path: Path) -> None:
+    folder = photographs.make(3, tmp_path, size=SMALL)
+    folder.rename(folder.with_name(folder.name + ".unfinished"))
+    assert len(list(photographs.make(3, tmp_path, size=SMALL).rglob("*.jpg"))) == 3
+
+
+def test_own_photographs_are_the_pool(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    jpeg = photographs.photograph(0, *SMALL)
+    (own / "a.JPG").write_bytes(jpeg)
+    (own / "notes.txt").write_text("no image")
+    folder = photographs.make(2, tmp_path / "work", own)
+    assert {path.read_bytes() for path in folder.rglob("*.jpg")} == {
+        photographs.numbered(jpeg, 0),
+        photographs.numbered(jpeg, 1),
+    }
+
+
+def test_own_folder_without_jpegs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no \.jpg"):
+        photographs.make(2, tmp_path / "work", tmp_path)

@@ -1,0 +1,77 @@
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from benchmarks import frames, measure, photographs
+from schemas.example_proto import Example
+
+COUNT = 60
+MODES = ("reencode", "decode", "copy")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return photographs.make(COUNT, tmp_path_factory.mktemp("work"), size=(64, 48))
+
+
+def expected(path: Path, mode: str) -> dict[str, bytes | int]:
+    encoded = path.read_bytes()
+    if mode == "reencode":
+        output = io.BytesIO()
+        with Image.open(path) as image:
+            image.save(output, "JPEG", quality=95)
+        encoded = output.getvalue()
+    return {
+        "image/class/label": int(path.parent.name.removeprefix("class_")),
+        "image/class/text": path.parent.name.encode(),
+        "image/encoded": encoded,
+        "image/filename": path.name.encode(),
+        "image/format": b"jpg",
+        "image/height": 48,
+        "image/key/sha256": hashlib.sha256(encoded).hexdigest().encode(),
+        "image/width": 64,
+    }
+
+
+def parsed(record: bytes) -> dict[str, Any]:
+    features = Example.FromString(record).features.feature
+    (values,) = zip(*(getattr(feature, feature.WhichOneof("kind")).value for feature in features.values()), strict=True)
+    return dict(zip(features, values, strict=True))
+
+
+def check(rival: str, mode: str, folder: Path, output: Path) -> None:
+    command = [sys.executable, "-m", f"benchmarks.rivals.{rival}", "--mode", mode]
+    printed = subprocess.run(
+        [*command, "--input", str(folder), "--output", str(output)], cwd=measure.ROOT, check=True, capture_output=True
+    ).stdout
+    summary = json.loads(printed.splitlines()[-1])
+    records = [parsed(record) for path in sorted(output.iterdir()) for record in frames.records(path)]
+    records.sort(key=lambda record: record["image/filename"])
+    paths = sorted(folder.rglob("*.jpg"), key=lambda path: path.name)
+    assert records == [expected(path, mode) for path in paths]
+    assert (summary["records"], summary["bytes"]) == frames.count(output)
+    assert 0 < summary["seconds_working"] < 60
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_two_processes_writes_the_exact_examples(mode: str, folder: Path, tmp_path: Path) -> None:
+    check("two_processes", mode, folder, tmp_path)
+    assert len(list(tmp_path.glob("train-*-of-00018.tfrecord"))) == 18
+    tested = sum(1 for path in tmp_path.glob("test-*-of-00002.tfrecord") for _ in frames.records(path))
+    assert 1 <= tested <= 15
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("tensorflow"), reason="TensorFlow is not installed")
+@pytest.mark.parametrize("mode", MODES)
+def test_tensorflow_writer_writes_the_exact_examples(mode: str, folder: Path, tmp_path: Path) -> None:
+    check("tensorflow_writer", mode, folder, tmp_path)
+    assert (tmp_path / "shard_0").stat().st_size > 0

@@ -1,0 +1,55 @@
+import pytest
+
+from schemas import conventions
+from schemas.conventions import Convention, convention_names, load_convention
+
+KINDS = {"bytes": bytes, "float": float, "int64": int}
+every_convention = pytest.mark.parametrize("name", convention_names())
+
+
+def test_conventions_are_found_by_their_files():
+    assert {"default", "image_tfrecord_builder", "tutorial"} <= set(convention_names())
+    assert list(convention_names()) == sorted(convention_names())
+    assert "convention" not in convention_names()
+
+
+def test_a_new_file_is_a_new_convention(tmp_path, monkeypatch):
+    (tmp_path / "dropped_in.py").write_text(
+        "from schemas.conventions import Convention\nCONVENTION = Convention('dropped in', ())\n"
+    )
+    monkeypatch.setattr(conventions, "__path__", [*conventions.__path__, str(tmp_path)])
+    convention_names.cache_clear()
+    load_convention.cache_clear()
+    try:
+        assert load_convention("dropped_in").title == "dropped in"
+    finally:
+        convention_names.cache_clear()
+        load_convention.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["nonsense", "convention", "", "../default"])
+def test_an_unknown_name_raises_and_lists_the_known(name):
+    with pytest.raises(ValueError, match=f"there is no convention {name!r}: choose one of .*default.*tutorial"):
+        load_convention(name)
+
+
+@every_convention
+def test_every_convention_states_distinct_keys_and_defaults_of_their_kind(name):
+    convention = load_convention(name)
+    assert isinstance(convention, Convention)
+    keys = [feature.key for feature in convention.features]
+    assert len(set(keys)) == len(keys) > 0
+    for feature in convention.features:
+        assert feature.meaning
+        assert feature.default is None or type(feature.default) is KINDS[feature.kind]
+
+
+@every_convention
+def test_every_conventions_file_names_tell_splits_and_shards_apart(name):
+    pattern = load_convention(name).shard_name
+    names = {
+        pattern.format(name="n", split=split, index=index, number=index + 1, count=12)
+        for split in ("train", "test")
+        for index in range(12)
+    }
+    assert len(names) == 24

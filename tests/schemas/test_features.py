@@ -1,0 +1,131 @@
+import math
+import struct
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.coercion import INT64_MAX, INT64_MIN, FeatureValueError
+from schemas.example_proto import Example
+from schemas.features import Feature, describe_features, encode_example, feature_schema, parse_example
+
+VALUES = {
+    "bytes": st.binary(max_size=20),
+    "float": st.floats(width=32, allow_nan=False),
+    "int64": st.integers(INT64_MIN, INT64_MAX),
+}
+LABEL = Feature("label", "int64", "label", "class id", default=-1)
+IMAGE = Feature("image", "bytes", "encoded", "the image")
+BOXES = Feature("boxes", "float", "boxes", "edges", many=True)
+
+
+@st.composite
+def features_and_records(draw):
+    features, record = [], {}
+    for key in draw(st.lists(st.text(min_size=1, max_size=8), unique=True, max_size=8)):
+        kind = draw(st.sampled_from(sorted(VALUES)))
+        many = draw(st.booleans())
+        features.append(Feature(key, kind, f"field {key}", "", many))
+        record[f"field {key}"] = draw(st.lists(VALUES[kind], max_size=4) if many else VALUES[kind])
+    return features, record
+
+
+@given(features_and_records())
+def test_what_is_encoded_parses_back(case):
+    features, record = case
+    parsed = parse_example(features, encode_example(features, record))
+    assert parsed == {feature.key: record[feature.field] for feature in features}
+
+
+@given(features_and_records(), st.randoms(use_true_random=False))
+def test_the_order_of_features_changes_no_byte(case, random):
+    features, record = case
+    shuffled = random.sample(features, len(features))
+    assert encode_example(shuffled, record) == encode_example(features, record)
+
+
+def test_every_insertion_order_of_five_features_gives_one_string():
+    features = [Feature(f"key/{index}", "int64", f"{index}", "") for index in range(5)]
+    record = {f"{index}": index for index in range(5)}
+    assert len({encode_example(order, record) for order in permutations(features)}) == 1
+
+
+def test_floats_are_rounded_to_32_bits():
+    feature = Feature("f", "float", "f", "")
+    value = parse_example([feature], encode_example([feature], {"f": 0.1}))["f"]
+    assert value == struct.unpack("<f", struct.pack("<f", 0.1))[0] != 0.1
+
+
+def test_nan_survives():
+    feature = Feature("f", "float", "f", "")
+    assert math.isnan(parse_example([feature], encode_example([feature], {"f": math.nan}))["f"])
+
+
+def test_a_field_that_is_absent_or_none_is_left_out():
+    record = encode_example([LABEL, IMAGE, BOXES], {"encoded": b"x", "label": None, "unused": 1})
+    assert set(Example.FromString(record).features.feature) == {"image"}
+
+
+def test_an_empty_list_is_written_as_an_empty_list():
+    entry = Example.FromString(encode_example([BOXES], {"boxes": []})).features.feature["boxes"]
+    assert entry.WhichOneof("kind") == "float_list"
+
+
+@pytest.mark.parametrize(
+    ("feature", "value", "message"),
+    [
+        (LABEL, 1.0, "feature label: float 1.0 is no integer"),
+        (LABEL, (1, 2), "feature label: tuple (1, 2) is no integer"),
+        (LABEL, [], "feature label: list [] is no integer"),
+        (IMAGE, "text", "feature image: text 'text' is no bytes: encode it as UTF-8 where it is read"),
+        (BOXES, [0.5, 1], "feature boxes: int 1 is no float"),
+        (BOXES, "ab", "feature boxes: str 'a' is no float"),
+    ],
+)
+def test_a_value_that_does_not_fit_raises_with_the_features_name(feature, value, message):
+    with pytest.raises(FeatureValueError) as caught:
+        encode_example([feature], {feature.field: value})
+    assert str(caught.value) == message
+
+
+def test_defaults_stand_in_for_what_is_absent():
+    assert parse_example([LABEL, BOXES], encode_example([], {})) == {"label": -1, "boxes": []}
+
+
+def test_keys_that_no_feature_names_are_left_out():
+    record = encode_example([LABEL, IMAGE], {"label": 1, "encoded": b"x"})
+    assert parse_example([LABEL], record) == {"label": 1}
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "read", "message"),
+    [
+        (LABEL, 1, IMAGE, "feature image is missing and has no default"),
+        (LABEL, 1, Feature("label", "bytes", "", ""), "feature label is a int64_list, not a bytes_list"),
+        (BOXES, [1.0, 2.0], Feature("boxes", "float", "", ""), "feature boxes holds 2 values where one is expected"),
+        (BOXES, [], Feature("boxes", "float", "", ""), "feature boxes holds 0 values where one is expected"),
+    ],
+)
+def test_what_does_not_fit_when_parsed_raises(written, value, read, message):
+    record = encode_example([written], {written.field: value})
+    with pytest.raises(FeatureValueError) as caught:
+        parse_example([read], record)
+    assert str(caught.value) == message
+
+
+def test_the_schema_is_sorted_by_key():
+    assert feature_schema([LABEL, BOXES]) == {
+        "boxes": {"kind": "float", "shape": [None], "meaning": "edges"},
+        "label": {"kind": "int64", "shape": [], "meaning": "class id"},
+    }
+    assert list(feature_schema([LABEL, BOXES])) == ["boxes", "label"]
+
+
+def test_the_description_is_a_markdown_table_in_the_features_order():
+    assert describe_features([LABEL, BOXES]).splitlines() == [
+        "| key | type | meaning |",
+        "|---|---|---|",
+        "| `label` | int64 | class id |",
+        "| `boxes` | float[] | edges |",
+    ]

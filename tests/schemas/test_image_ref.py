@@ -1,0 +1,49 @@
+import pickle
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+from apache_beam import coders
+from apache_beam.coders.row_coder import RowCoder
+
+from schemas.image_ref import ImageRef
+
+REF = ImageRef(
+    key="a/ü\n.jpg",
+    uri="gs://bucket/a/ü.jpg",
+    size=2**40,
+    version="1700000000000000000",
+    offset=2**33,
+    length=3,
+    label="a",
+    group="g",
+    split="train",
+    features='{"x":"y"}',
+    status="rejected",
+    reason="bad",
+    detail="a detail",
+)
+
+
+def test_beam_carries_it_as_a_row_that_is_deterministic():
+    coder = coders.registry.get_coder(ImageRef)
+    assert isinstance(coder, RowCoder)
+    assert coder.is_deterministic()
+    assert coder.decode(coder.encode(REF)) == REF
+    assert isinstance(coder.decode(coder.encode(REF)), ImageRef)
+
+
+def test_every_field_of_the_example_differs_from_its_default():
+    # Otherwise the round trip above would not see a field that is dropped.
+    assert all(getattr(REF, field.name) != field.default for field in fields(REF))
+
+
+def test_a_reference_takes_about_200_bytes():
+    coder = coders.registry.get_coder(ImageRef)
+    ref = ImageRef("n01440764/n01440764_10026.JPEG", "/data/train/n01440764/n01440764_10026.JPEG", 13697, "1" * 19)
+    assert len(coder.encode(ref)) < 200
+
+
+def test_it_is_frozen_and_survives_pickling():
+    with pytest.raises(FrozenInstanceError):
+        REF.key = "other"
+    assert pickle.loads(pickle.dumps(REF)) == REF

@@ -1,0 +1,96 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.coercion import INT64_MAX, INT64_MIN
+from schemas.label_map import LabelMap, LabelSettings, build_label_map, is_integer_label
+
+NAMES = LabelSettings()
+
+
+def test_names_found_are_sorted_by_code_point():
+    found = ["ä", "b", "10", "a", "Z", "2", "1", "", "\U0001d49c", "\uffff"]
+    expected = {"1": 0, "10": 1, "2": 2, "Z": 3, "a": 4, "b": 5, "ä": 6, "\uffff": 7, "\U0001d49c": 8}
+    assert build_label_map(found, NAMES, 0) == LabelMap(expected)
+
+
+@given(st.lists(st.text(max_size=4)), st.randoms(use_true_random=False))
+def test_neither_order_nor_frequency_changes_an_id(found, random):
+    more = random.sample(found, len(found)) + found[:3] * 5
+    assert build_label_map(more, NAMES, 0) == build_label_map(found, NAMES, 0)
+
+
+def test_an_offset_is_the_first_id():
+    assert build_label_map(["b", "a"], NAMES, 1).ids == {"a": 1, "b": 2}
+
+
+def test_an_explicit_list_gives_its_order_whatever_was_found():
+    settings = LabelSettings(classes=("dog", "cat", "unseen"))
+    assert build_label_map(["cat", "stray"], settings, 5).ids == {"dog": 5, "cat": 6, "unseen": 7}
+
+
+def test_unlisted_labels_have_no_class_without_a_catch_all():
+    label_map = build_label_map([], LabelSettings(classes=("dog", "cat")), 0)
+    assert label_map.name_for("dog") == "dog"
+    assert label_map.name_for("stray") is None
+
+
+def test_unlisted_labels_go_to_the_catch_all():
+    label_map = build_label_map([], LabelSettings(classes=("dog", "other"), catch_all="other"), 0)
+    assert label_map.name_for("dog") == "dog"
+    assert label_map.name_for("stray") == "other"
+
+
+def test_integer_labels_are_their_own_ids():
+    label_map = build_label_map(["10", "-3", "007", "x", "1.0", ""], LabelSettings(ids="integers"), 1)
+    assert label_map == LabelMap({"-3": -3, "007": 7, "10": 10})
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("0", True),
+        ("-0", True),
+        ("007", True),
+        (str(INT64_MAX), True),
+        (str(INT64_MIN), True),
+        (str(INT64_MAX + 1), False),
+        (str(INT64_MIN - 1), False),
+        ("9" * 5000, False),
+        ("", False),
+        ("-", False),
+        ("--1", False),
+        ("+1", False),
+        (" 1", False),
+        ("1_0", False),
+        ("1.0", False),
+        ("٣", False),
+        ("²", False),
+    ],
+)
+def test_what_counts_as_an_integer_label(label, expected):
+    assert is_integer_label(label) is expected
+
+
+def test_text_has_a_line_a_class_in_the_order_of_the_ids():
+    assert LabelMap({"z": 1, "a": 10, "m": 2}).as_text() == "1:z\n2:m\n10:a\n"
+
+
+def test_line_breaks_in_names_stay_on_one_line_and_stay_distinct():
+    text = LabelMap({"a\nb": 0, "a\\nb": 1, "c\rd": 2}).as_text()
+    assert text == "0:a\\nb\n1:a\\\\nb\n2:c\\rd\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"classes": ("a", "b", "a")}, "labels.classes lists 'a' twice"),
+        ({"classes": ("a",), "catch_all": "b"}, "labels.catch_all is 'b', which labels.classes does not list"),
+        ({"catch_all": "b"}, "labels.catch_all is 'b', which labels.classes does not list"),
+        ({"ids": "integers", "classes": ("1",)}, "labels.ids: integers takes each label as its id: remove"),
+        ({"ids": "integers", "offset": 0}, "labels.ids: integers takes each label as its id: remove"),
+    ],
+)
+def test_contradictory_settings_raise_and_name_their_key(settings, message):
+    with pytest.raises(ValueError, match=message):
+        LabelSettings(**settings)

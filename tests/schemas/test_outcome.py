@@ -1,0 +1,23 @@
+import orjson
+
+from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
+
+
+def test_exit_codes_are_those_of_the_documentation():
+    assert (DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED) == (0, 1, 2, 3)
+
+
+def test_an_outcome_is_plain_json():
+    outcome = Outcome("published", "2 images are in x", DONE, "abc", {"ledger": {"listed": 2}}, ("a note",))
+    assert orjson.loads(orjson.dumps(outcome.as_dict())) == {
+        "status": "published",
+        "sentence": "2 images are in x",
+        "exit_code": 0,
+        "plan_id": "abc",
+        "numbers": {"ledger": {"listed": 2}},
+        "notes": ["a note"],
+    }
+
+
+def test_outcomes_share_no_numbers():
+    assert Outcome("failed", "", FAILED).numbers is not Outcome("failed", "", FAILED).numbers

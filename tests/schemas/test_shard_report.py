@@ -1,0 +1,26 @@
+from apache_beam import coders
+from apache_beam.coders.row_coder import RowCoder
+
+from schemas.shard_report import ShardReport
+
+REPORT = ShardReport(
+    split="train",
+    index=3,
+    references=5,
+    records=4,
+    bytes=2**40,
+    sha256="ab",
+    sidecar_sha256="cd",
+    input_bytes=2**41,
+    classes={"ü": 4},
+    rejected={"truncated": 1},
+    changes={"rotated": 2},
+    reused=True,
+    problem="the disk is full",
+)
+
+
+def test_beam_carries_it_as_a_row():
+    coder = coders.registry.get_coder(ShardReport)
+    assert isinstance(coder, RowCoder)
+    assert coder.decode(coder.encode(REPORT)) == REPORT

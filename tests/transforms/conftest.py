@@ -1,0 +1,108 @@
+"""Drawn pictures, folders of them, and the settings that most tests start from."""
+
+import io
+import os
+import random
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from apache_beam.io.filesystems import FileSystems
+from PIL import Image
+
+from schemas.image_ref import ImageRef
+from transforms.run_settings import RunSettings
+
+
+def draw_picture(seed, size=(8, 6), kind="JPEG", mode="RGB") -> bytes:
+    picture = Image.frombytes("RGB", (4, 3), random.Random(f"{seed}").randbytes(36)).resize(size).convert(mode)
+    stream = io.BytesIO()
+    picture.save(stream, kind)
+    return stream.getvalue()
+
+
+@pytest.fixture(scope="session")
+def draw():
+    """`draw(seed, size, kind, mode)`: the bytes of a small picture, another one for each seed."""
+    return draw_picture
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """`pictures(count)`: references to so many JPEGs of two classes, `cat/0.jpg`, `dog/1.jpg`, ..."""
+
+    def write(count: int, folder: str = "photos") -> list[ImageRef]:
+        refs = []
+        for number in range(count):
+            label = ("cat", "dog")[number % 2]
+            path = tmp_path / folder / label / f"{number}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            data = draw_picture(number)
+            path.write_bytes(data)
+            status = path.stat()
+            key = f"{label}/{number}.jpg"
+            refs.append(ImageRef(key, str(path), len(data), str(status.st_mtime_ns), label=label))
+        return refs
+
+    return write
+
+
+@pytest.fixture
+def run(tmp_path) -> RunSettings:
+    """A run that writes to `tmp_path/out`."""
+    return RunSettings(
+        run_id="run",
+        output=str(tmp_path / "out"),
+        outcome_file=str(tmp_path / "outcome.json"),
+        recipe={},
+        config_text="seed: 0\n",
+        inputs={"": str(tmp_path / "photos")},
+        threads=1,
+        facts={"runner": "FnApiRunner"},
+    )
+
+
+@pytest.fixture
+def tree():
+    """`tree(folder)`: the files below a folder, by path, with their bytes."""
+
+    def read(folder) -> dict[str, bytes]:
+        root = Path(folder)
+        return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+    return read
+
+
+class CutError(Exception):
+    """The process ended here."""
+
+
+@pytest.fixture
+def cut_after():
+    """`with cut_after(k):` the k-th change of a file and all later ones do not happen; gives what did, by name.
+
+    Changes are what a system call does: a file created, renamed or deleted, a folder deleted.
+    """
+
+    @contextmanager
+    def arrange(most: int):
+        done = []
+
+        def guarded(real):
+            def call(*arguments, **options):
+                if len(done) >= most:
+                    raise CutError
+                done.append(real.__name__)
+                return real(*arguments, **options)
+
+            return call
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("rename", "create"):
+                patch.setattr(FileSystems, name, staticmethod(guarded(getattr(FileSystems, name))))
+            for name in ("unlink", "rmdir"):
+                patch.setattr(os, name, guarded(getattr(os, name)))
+            with suppress(CutError):
+                yield done
+
+    return arrange

@@ -1,0 +1,129 @@
+import errno
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.pvalue import AsSingleton
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing.util import assert_that
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.features import parse_example
+from schemas.image_ref import ImageRef
+from schemas.label_map import LabelMap
+from transforms import convert_shards
+from transforms.convert_shards import ConvertShards, find_duplicate_key, order_references
+from transforms.dataset_settings import DatasetSettings
+from transforms.key_hashes import hash_key
+from transforms.plan import Plan
+from transforms.splitting import Selection
+from transforms.summary import Summary
+from transforms.tfrecord_file import read_records
+
+SETTINGS = DatasetSettings(seed=3)
+PLAN = Plan("id", "convert", "", 0, Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
+
+
+def convert(shards, run):
+    """Runs the transform and gives the reports, through a file: Beam copies what a check refers to."""
+    path = f"{run.outcome_file}.reports"
+
+    def keep(found):
+        Path(path).write_bytes(pickle.dumps(sorted(found, key=lambda report: (report.split, report.index))))
+
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
+        assert_that(root | beam.Create(shards) | ConvertShards(SETTINGS, run, plan), keep)
+    return pickle.loads(Path(path).read_bytes())
+
+
+@given(st.permutations([ImageRef(f"{n % 4}", "", offset=n // 4) for n in range(12)]))
+def test_the_order_does_not_depend_on_the_listing(refs):
+    expected = sorted(refs, key=lambda ref: (hash_key(3, ref.key).order, ref.offset))
+    assert order_references(refs, 3) == expected
+
+
+def test_two_references_with_one_key_are_found_and_named():
+    refs = [ImageRef("a", "/x/a"), ImageRef("b", "/x/b"), ImageRef("a", "/y/a")]
+    expected = "two images have the key 'a': /x/a and /y/a; rename one, or give inputs names"
+    assert find_duplicate_key(order_references(refs, 0)) == expected
+    assert find_duplicate_key(order_references(refs[:2], 0)) == ""
+
+
+def test_ranges_of_one_file_are_no_duplicates():
+    assert find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)]) == ""
+
+
+@pytest.fixture
+def shards(pictures):
+    refs = pictures(60)
+    bad = replace(refs[7], uri="/nowhere")
+    return [(("train", 0), [*refs[:7], bad, *refs[8:40]]), (("train", 1), refs[40:50]), (("test", 0), refs[50:])]
+
+
+def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
+    reports = convert(shards, run)
+    assert [(r.split, r.index, r.references, r.records, r.rejected) for r in reports] == [
+        ("test", 0, 10, 10, {}),
+        ("train", 0, 40, 39, {"vanished": 1}),
+        ("train", 1, 10, 10, {}),
+    ]
+    for (split, index), refs in shards:
+        with open(f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord", "rb") as file:
+            stored = [parse_example(SETTINGS.features, record) for record in read_records(file)]
+        kept = [ref for ref in order_references(refs, 3) if ref.uri != "/nowhere"]
+        assert [each["image/filename"].decode() for each in stored] == [ref.key.rpartition("/")[2] for ref in kept]
+        assert [each["image/encoded"] for each in stored] == [Path(ref.uri).read_bytes() for ref in kept]
+
+
+def test_threads_and_listing_order_change_no_byte(shards, run, tree, tmp_path):
+    for threads in (1, 2, 8):
+        shuffled = [(shard, refs[::-1] if threads > 1 else refs) for shard, refs in shards]
+        convert(shuffled, replace(run, output=str(tmp_path / f"out{threads}"), threads=threads))
+    one, two, eight = (tree(tmp_path / f"out{threads}") for threads in (1, 2, 8))
+    assert one == two == eight
+    assert len(one) == 9
+
+
+def test_finished_shards_are_reused_and_only_those_with_changed_images_are_not(shards, run, tree):
+    first = convert(shards, run)
+    before = tree(run.output)
+    assert [report.reused for report in first] == [False] * 3
+    again = convert(shards, run)
+    # train-0 has a file that vanished and may be back.
+    assert [report.reused for report in again] == [True, False, True]
+    assert [replace(report, reused=False) for report in again] == first
+    assert tree(run.output) == before
+    shard, refs = shards[2]
+    changed = [(shard, [replace(refs[0], version="later"), *refs[1:]])]
+    assert [report.reused for report in convert(changed, run)] == [False]
+
+
+def test_a_duplicate_key_is_a_problem_and_no_file(pictures, run):
+    refs = pictures(2)
+    (report,) = convert([(("train", 0), [refs[0], replace(refs[0], uri="/other")])], run)
+    assert report.problem.startswith("two images have the key 'cat/0.jpg': ")
+    assert not Path(run.output).exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_what_a_user_can_mend_is_a_sentence(shards, run, monkeypatch, code):
+    def fail(*_):
+        raise OSError(code, "No space left on device")
+
+    monkeypatch.setattr(convert_shards, "write_shard", fail)
+    (report,) = convert(shards[:1], run)
+    assert report.problem == f"the output {run.output} cannot be written: no space left on device"
+    assert (report.records, report.references) == (0, 40)
+
+
+def test_what_a_user_cannot_mend_raises(shards, run, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(convert_shards, "write_shard", fail)
+    with pytest.raises((OSError, RuntimeError), match="Input/output error"):
+        convert(shards[:1], run)

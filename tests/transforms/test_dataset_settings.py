@@ -1,0 +1,121 @@
+import pickle
+import re
+from dataclasses import replace
+
+import pytest
+
+from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
+from transforms.list_images import ListingSettings
+from transforms.sources.filename_labels import FilenameLabels
+from transforms.splitting import SplitSettings
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ("128MiB", 2**27),
+        ("1.5 GB", 1_500_000_000),
+        ("100kb", 100_000),
+        ("7", 7),
+        ("128", 128),
+        (4096, 4096),
+        ("1KiB", 1024),
+        (" 2 B ", 2),
+    ],
+)
+def test_sizes_are_read_with_their_units(size, expected):
+    assert ShardSettings(size=size).target_bytes == expected
+
+
+@pytest.mark.parametrize("size", ["", "12 parsecs", "MiB", "-1MB", "1e6", "0", "0.1B", "\uff11MB"])
+def test_what_is_no_size_raises_and_names_the_key(size):
+    with pytest.raises(ValueError, match=re.escape(f"shards.size is {size!r}: ")):
+        ShardSettings(size=size)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: ShardSettings(count=0), "shards.count is 0: give at least 1"),
+        (
+            lambda: ShardSettings(name="{split}.tfrecord"),
+            "gives several files one name: put {split} and {index} into it",
+        ),
+        (lambda: ShardSettings(name="{index}.tfrecord"), "gives several files one name"),
+        (lambda: ShardSettings(name="{split}-{shard}"), "is no pattern ('shard'): it may use {name}, {split}, {index}"),
+        (lambda: ShardSettings(name="{split}-{index:x.y}"), "is no pattern"),
+        (lambda: ShardSettings(name="{split}-{}"), "is no pattern"),
+        (lambda: ShardSettings(name="{split"), "is no pattern"),
+        (lambda: ShardSettings(name="a/{split}-{index}"), "must name a visible file without folders"),
+        (lambda: ShardSettings(name=".{split}-{index}"), "must name a visible file without folders"),
+        (lambda: RejectionLimits(share=1.1), "max_rejected.share is 1.1: give a share from 0 to 1"),
+        (lambda: RejectionLimits(count=-1), "max_rejected.count and max_rejected.lost_classes cannot be negative"),
+        (lambda: RejectionLimits(lost_classes=-1), "cannot be negative"),
+        (lambda: DatasetSettings(limit=0), "limit is 0: give at least 1, or leave it out"),
+        (lambda: DatasetSettings(name="a/b"), "name 'a/b' cannot name files"),
+        (lambda: DatasetSettings(convention="x"), "there is no convention 'x': choose one of "),
+    ],
+)
+def test_impossible_settings_raise_and_name_their_key(build, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        build()
+
+
+def test_a_fixed_name_is_allowed_for_one_file_a_split():
+    assert (
+        DatasetSettings(shards=ShardSettings(count=1, name="{split}.record")).file_name("test", 0, 1) == "test.record"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "train-00001-of-00012.tfrecord"),
+        ({"compression": "gzip"}, "train-00001-of-00012.tfrecord.gz"),
+        ({"shards": ShardSettings(name="{split}-{index}.gz"), "compression": "gzip"}, "train-1.gz"),
+        ({"convention": "image_tfrecord_builder", "name": "flowers"}, "flowers_training_02of12.tfrecord"),
+        (
+            {
+                "convention": "image_tfrecord_builder",
+                "name": "f",
+                "shards": ShardSettings(name="{name}-{split}-{number}"),
+            },
+            "f-train-2",
+        ),
+    ],
+)
+def test_file_names_follow_the_convention_or_the_users_pattern(settings, expected):
+    assert DatasetSettings(**settings).file_name("train", 1, 12) == expected
+
+
+def test_features_are_the_conventions_then_the_sources():
+    source = FilenameLabels(pattern=r"(?P<patient>\w)_(?P<label>\d)", features_from={"image/patient": "patient"})
+    settings = DatasetSettings(source=source, convention="tutorial")
+    assert [feature.key for feature in settings.features] == [
+        "height",
+        "width",
+        "depth",
+        "label",
+        "image_raw",
+        "image/patient",
+    ]
+
+
+def test_listing_settings_are_those_written():
+    splits = SplitSettings(group="(?P<group>x)")
+    settings = DatasetSettings(include=("*.jpg",), ignore=("b",), splits=splits)
+    assert settings.listing == ListingSettings(("*.jpg",), ("b",), {}, "(?P<group>x)")
+
+
+def test_settings_travel_to_workers():
+    settings = DatasetSettings(limit=3)
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    assert replace(settings, limit=4) != settings
+
+
+@pytest.mark.parametrize("key", ["image/filename", "label", "encoded", "format", "sha256"])
+def test_a_sources_feature_cannot_take_the_name_of_another(key):
+    # It would be filled from the wrong field, or written twice.
+    source = FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={key: "x"})
+    with pytest.raises(ValueError, match=f"source.*{key}.* taken"):
+        DatasetSettings(source=source)

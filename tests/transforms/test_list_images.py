@@ -1,0 +1,248 @@
+import os
+import pickle
+import unicodedata
+from dataclasses import replace
+
+import apache_beam as beam
+import pytest
+from apache_beam.io.filesystem import FileMetadata, FileSystem, MatchResult
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing.util import assert_that, equal_to
+
+from schemas.image_ref import ImageRef
+from transforms.list_images import Input, ListImages, ListingSettings, list_images
+from transforms.sources.class_folders import ClassFolders
+
+SOURCE = ClassFolders()
+
+
+def write(root, *names):
+    for name in names:
+        path = os.path.join(os.fsencode(root), name if isinstance(name, bytes) else name.encode())
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(b"x" * 5)
+
+
+def list_all(root, name="", **settings):
+    return list(list_images(Input(str(root), name), SOURCE, ListingSettings(**settings)))
+
+
+def brief(refs):
+    return [(ref.key, ref.status or ref.label, ref.reason) for ref in refs]
+
+
+def test_a_file_becomes_a_reference_with_all_that_is_known(tmp_path):
+    write(tmp_path, "cat/1.jpg")
+    path = tmp_path / "cat/1.jpg"
+    assert list_all(tmp_path) == [ImageRef("cat/1.jpg", str(path), 5, str(path.stat().st_mtime_ns), label="cat")]
+
+
+def test_an_inputs_name_begins_its_keys_but_is_no_class(tmp_path):
+    write(tmp_path, "cat/1.jpg")
+    (ref,) = list_all(tmp_path, "photos")
+    assert (ref.key, ref.label, ref.uri) == ("photos/cat/1.jpg", "cat", str(tmp_path / "cat/1.jpg"))
+
+
+def test_keys_are_nfc_and_uris_are_as_stored(tmp_path):
+    write(tmp_path, "cafe\u0301/1.jpg")
+    (ref,) = list_all(tmp_path)
+    assert (ref.key, ref.label) == ("caf\u00e9/1.jpg", "caf\u00e9")
+    assert ref.uri == str(tmp_path / "cafe\u0301/1.jpg") != unicodedata.normalize("NFC", ref.uri)
+    assert os.path.exists(ref.uri)
+
+
+def test_a_name_that_is_not_utf8_is_rejected_and_shown(tmp_path):
+    write(tmp_path, b"cat/a\xff.jpg")
+    (ref,) = list_all(tmp_path)
+    assert (ref.key, ref.status, ref.reason) == ("cat/a\\xff.jpg", "rejected", "bad_name")
+    assert ref.detail == "the name is not UTF-8"
+    for text in (ref.key, ref.uri):
+        text.encode()
+
+
+def test_a_hidden_name_that_is_not_utf8_stays_ignored(tmp_path):
+    write(tmp_path, b".a\xff.jpg")
+    assert brief(list_all(tmp_path)) == [(".a\\xff.jpg", "ignored", "hidden")]
+
+
+def test_an_unreadable_folder_that_is_not_utf8_stays_fatal(tmp_path):
+    folder = os.path.join(os.fsencode(tmp_path), b"a\xff")
+    os.mkdir(folder)
+    os.symlink(os.fsencode(tmp_path), os.path.join(folder, b"loop"))
+    assert brief(list_all(tmp_path)) == [("a\\xff/loop", "fatal", "link_loop")]
+
+
+SYSTEM = [".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX/1.jpg"]
+
+
+def test_what_systems_leave_behind_is_ignored(tmp_path):
+    write(tmp_path, *(f"cat/{name}" for name in SYSTEM), "cat/.hidden.jpg", ".git/1.jpg", ".git/2.jpg", "cat/1.jpg")
+    assert brief(list_all(tmp_path)) == [
+        (".git", "ignored", "hidden"),
+        ("cat/.DS_Store", "ignored", "system_file"),
+        ("cat/.hidden.jpg", "ignored", "hidden"),
+        ("cat/1.jpg", "cat", ""),
+        ("cat/Thumbs.db", "ignored", "system_file"),
+        ("cat/__MACOSX", "ignored", "system_file"),
+        ("cat/desktop.ini", "ignored", "system_file"),
+    ]
+
+
+def test_patterns_are_gitignores(tmp_path):
+    write(tmp_path, "cat/1.jpg", "cat/2.txt", "cat/raw/3.jpg", "dog/4.JPG", "old/5.jpg", "old/6.jpg")
+    assert brief(list_all(tmp_path, include=("*.jpg", "*.JPG"), ignore=("/old/", "raw"))) == [
+        ("cat/1.jpg", "cat", ""),
+        ("cat/2.txt", "ignored", "not_included"),
+        ("cat/raw", "ignored", "ignored"),
+        ("dog/4.JPG", "dog", ""),
+        ("old", "ignored", "ignored"),
+    ]
+
+
+def test_a_later_pattern_takes_an_earlier_one_back(tmp_path):
+    write(tmp_path, "cat/1.jpg", "cat/2.jpg")
+    assert brief(list_all(tmp_path, ignore=("cat/*", "!cat/2.jpg"))) == [
+        ("cat/1.jpg", "ignored", "ignored"),
+        ("cat/2.jpg", "cat", ""),
+    ]
+
+
+def test_the_first_folder_gives_the_split(tmp_path):
+    write(tmp_path, "t/cat/1.jpg", "val/dog/2.jpg", "other/cat/3.jpg", "4.jpg", "t/5.jpg")
+    refs = list_all(tmp_path, from_folders={"t": "train", "val": "validation"})
+    assert [(ref.key, ref.split, ref.label, ref.reason) for ref in refs] == [
+        ("4.jpg", "", "", "no_split"),
+        ("other/cat/3.jpg", "", "", "no_split"),
+        ("t/5.jpg", "train", "", "no_class"),
+        ("t/cat/1.jpg", "train", "cat", ""),
+        ("val/dog/2.jpg", "validation", "dog", ""),
+    ]
+    assert refs[0].detail == "the file lies in none of the split folders t, val"
+
+
+def test_a_group_is_found_in_the_key(tmp_path):
+    write(tmp_path, "cat/p1_a.jpg", "cat/p1_b.jpg", "cat/x.jpg", "cat/p_.jpg")
+    refs = list_all(tmp_path, "in", group=r"^in/cat/p(?P<group>\d*)_")
+    assert [(ref.key, ref.group, ref.reason) for ref in refs] == [
+        ("in/cat/p1_a.jpg", "1", ""),
+        ("in/cat/p1_b.jpg", "1", ""),
+        ("in/cat/p_.jpg", "", "no_group"),
+        ("in/cat/x.jpg", "", "no_group"),
+    ]
+
+
+def test_a_single_file_is_an_input(tmp_path, monkeypatch):
+    write(tmp_path, "a.jpg")
+    detail = "the file lies in no class folder"
+    (ref,) = list_all(tmp_path / "a.jpg")
+    version = str((tmp_path / "a.jpg").stat().st_mtime_ns)
+    expected = ImageRef(
+        "a.jpg", str(tmp_path / "a.jpg"), 5, version, status="rejected", reason="no_class", detail=detail
+    )
+    assert ref == expected
+    monkeypatch.chdir(tmp_path)
+    assert list_all("a.jpg") == [replace(expected, uri="./a.jpg")]
+
+
+def test_an_absent_input_is_fatal(tmp_path):
+    (ref,) = list_all(tmp_path / "absent")
+    assert (ref.uri, ref.status, ref.reason) == (str(tmp_path / "absent"), "fatal", "missing_input")
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_slash_after_the_input_changes_nothing(tmp_path, slash):
+    write(tmp_path, "cat/1.jpg")
+    (ref,) = list_all(f"{tmp_path}{slash}")
+    assert (ref.key, ref.uri) == ("cat/1.jpg", f"{tmp_path}/cat/1.jpg")
+
+
+def test_in_a_pipeline_every_input_is_listed(tmp_path):
+    write(tmp_path, "one/cat/1.jpg", "two/cat/1.jpg", "two/.DS_Store")
+    inputs = [Input(str(tmp_path / name), name) for name in ("one", "two")]
+    expected = [ref for each in inputs for ref in list_images(each, SOURCE, ListingSettings())]
+    assert len(expected) == 3
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        assert_that(root | beam.Create(inputs) | ListImages(SOURCE, ListingSettings()), equal_to(expected))
+
+
+def test_settings_travel_after_they_were_used():
+    settings = ListingSettings(include=("*.jpg",), ignore=("b",))
+    assert settings.ignores("b", True) == "ignored"
+    assert pickle.loads(pickle.dumps(settings)).ignores("a.png", False) == "not_included"
+
+
+class BucketSystem(FileSystem):
+    """An object store in memory: names and sizes, no folders."""
+
+    files: dict[str, int] = {}  # noqa: RUF012
+
+    @classmethod
+    def scheme(cls):
+        return "bucket"
+
+    def has_dirs(self):
+        return False
+
+    def _list(self, prefix):
+        return (FileMetadata(name, size, 12.5) for name, size in sorted(self.files.items()) if name.startswith(prefix))
+
+    def join(self, basepath, *paths):
+        return "/".join([basepath.rstrip("/"), *paths])
+
+    def split(self, path):
+        return tuple(path.rsplit("/", 1))
+
+    def match(self, patterns, limits=None):
+        return [
+            MatchResult(p, self.match_files([FileMetadata(*f, 12.5) for f in self.files.items()], p)) for p in patterns
+        ]
+
+    def match_files(self, files, pattern):
+        expression = self.translate_pattern(pattern)
+        import re
+
+        return [file for file in files if re.fullmatch(expression, file.path)]
+
+    mkdirs = create = open = copy = rename = exists = size = last_updated = checksum = metadata = delete = None
+
+
+REMOTE = "bucket://b/da[ta]*"
+
+
+def test_a_remote_folder_is_listed_by_prefix_whatever_its_name(monkeypatch):
+    names = [
+        "cat/1.jpg",
+        "cat/[x]*.jpg",
+        "cat/",
+        "__MACOSX/1.jpg",
+        "cat/.git/1",
+        "cat/.git/2",
+        "cafe\u0301/1.jpg",
+        "3.jpg",
+    ]
+    outside = ["bucket://b/data/cat/no.jpg", f"{REMOTE}-other/cat/no.jpg", "bucket://b/da[ta]*.jpg"]
+    monkeypatch.setattr(BucketSystem, "files", dict.fromkeys([*(f"{REMOTE}/{name}" for name in names), *outside], 7))
+    refs = list_all(REMOTE)
+    assert sorted(brief(refs)) == [
+        ("3.jpg", "rejected", "no_class"),
+        ("__MACOSX", "ignored", "system_file"),
+        ("caf\u00e9/1.jpg", "caf\u00e9", ""),
+        ("cat/.git", "ignored", "hidden"),
+        ("cat/1.jpg", "cat", ""),
+        ("cat/[x]*.jpg", "cat", ""),
+    ]
+    by_key = {ref.key: ref for ref in refs}
+    assert by_key["cat/[x]*.jpg"] == ImageRef("cat/[x]*.jpg", f"{REMOTE}/cat/[x]*.jpg", 7, "12.5", label="cat")
+    assert by_key["caf\u00e9/1.jpg"].uri == f"{REMOTE}/cafe\u0301/1.jpg"
+
+
+def test_a_remote_file_is_an_input(monkeypatch):
+    monkeypatch.setattr(BucketSystem, "files", {f"{REMOTE}/a[1].jpg": 7, f"{REMOTE}/a1.jpg": 8})
+    (ref,) = list_all(f"{REMOTE}/a[1].jpg")
+    assert (ref.key, ref.uri, ref.size, ref.version) == ("a[1].jpg", f"{REMOTE}/a[1].jpg", 7, "12.5")
+
+
+def test_an_absent_remote_input_is_fatal(monkeypatch):
+    monkeypatch.setattr(BucketSystem, "files", {"bucket://b/other/1.jpg": 7})
+    assert brief(list_all("bucket://b/misspelt")) == [("", "fatal", "missing_input")]

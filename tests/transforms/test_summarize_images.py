@@ -1,0 +1,48 @@
+import random
+
+import apache_beam as beam
+import pytest
+from apache_beam.pvalue import AsSingleton
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing.util import assert_that, equal_to
+
+from schemas.image_ref import ImageRef
+from transforms.key_hashes import HASH_RANGE
+from transforms.splitting import ImageSplitter, Selection, SplitSettings
+from transforms.summarize_images import MergeSummariesFn, SummarizeImages
+from transforms.summary import Summary
+
+SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
+HALF = Selection(take_below=HASH_RANGE // 2)
+REFS = [
+    *(ImageRef(f"cat/{index}", "", size=index, label="cat") for index in range(100)),
+    ImageRef("a", "a", status="rejected", reason="no_class"),
+]
+
+
+def summary_of(refs, selection=HALF):
+    total = Summary()
+    for ref in refs:
+        total.add(ref, ImageSplitter(3, SPLITS, selection))
+    return total
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_shuffled_collection_gives_the_same_one_summary(seed):
+    shuffled = random.Random(seed).sample(REFS, len(REFS))
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        selection = AsSingleton(root | "Selection" >> beam.Create([HALF]))
+        refs = root | beam.Create(shuffled) | beam.Reshuffle()
+        assert_that(refs | SummarizeImages(3, SPLITS, selection), equal_to([summary_of(REFS)]))
+
+
+def test_nothing_listed_gives_an_empty_summary():
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        refs = root | beam.Create([]) | beam.Map(lambda ref: ref).with_output_types(ImageRef)
+        assert_that(refs | SummarizeImages(3, SPLITS, Selection()), equal_to([Summary()]))
+
+
+def test_accumulators_merge_to_the_whole():
+    fn = MergeSummariesFn(neighbours=3)
+    parts = [fn.add_input(fn.create_accumulator(), summary_of(REFS[at : at + 17])) for at in range(0, len(REFS), 17)]
+    assert fn.extract_output(fn.merge_accumulators(reversed(parts))) == summary_of(REFS)

@@ -132,7 +132,9 @@ def _sentences(error: ValidationError, prefix: str) -> list[str]:
             sentences.append(f"{key} is no setting: remove it or correct its name")
         elif each["type"] == "value_error":
             message = str(each["ctx"]["error"])
-            sentences.append(message if not key or message.startswith(key) else f"{key}.{message}")
+            parent, _, last = key.rpartition(".")  # a message may begin with the whole key, or with its last part
+            prefix_of = parent if last and message.startswith((f"{last}.", f"{last}:")) else key
+            sentences.append(message if not prefix_of or message.startswith(key) else f"{prefix_of}.{message}")
         else:
             message = each["msg"][0].lower() + each["msg"][1:]
             sentences.append(f"{key} is {each['input']!r:.80}: {message}")

@@ -10,6 +10,7 @@ import time
 import uuid
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -72,7 +73,12 @@ def launch(argv: Sequence[str], build: Build) -> int:
         outcome = Outcome("failed", _stopped("stopped by a signal"), TERMINATED)
     seconds = round(time.monotonic() - clock["started"], 3)
     terminal.tell(outcome, job)
-    _write_summary(outcome, job, flags, seconds)
+    try:
+        _write_summary(outcome, job, flags, seconds)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        terminal.say(f"error: the summary {flags.summary_json} cannot be written: {why}")
+        outcome = replace(outcome, exit_code=outcome.exit_code or FAILED)
     if outcome.exit_code in (INTERRUPTED, TERMINATED):
         os._exit(outcome.exit_code)  # worker threads may still be decoding, and nobody waits for them
     gc.freeze()  # nor what is left at the end
@@ -96,8 +102,8 @@ def _prepare(flags: Namespace, beam_arguments: list[str], terminal: Terminal) ->
     inputs, output = parse_inputs(flags.input), normal_output(flags.output)
     check_places(inputs, output, flags.plan)
     if flags.discard and not flags.plan:
-        for name in discard_staging(output):
-            terminal.say(f"deleted the unfinished work {name}")
+        for line in discard_staging(output):
+            terminal.say(line)
     settings, plain = name_dataset(settings, plain, output)
     run_id = uuid.uuid4().hex[:12]
     run = RunSettings(
@@ -203,7 +209,7 @@ def _write_summary(outcome: Outcome, job: Job | None, flags: Namespace, seconds:
         "status": outcome.status,
         "exit_code": outcome.exit_code,
         "sentence": outcome.sentence,
-        "output": job.run.output if job else flags.output,
+        "output": job.run.output if job else _shown(flags.output),
         "plan_id": outcome.plan_id,
         **outcome.numbers,
         "seconds": {"total": seconds},
@@ -213,3 +219,8 @@ def _write_summary(outcome: Outcome, job: Job | None, flags: Namespace, seconds:
     sys.stdout.flush()
     if flags.summary_json:
         storage.write_file(flags.summary_json, text)
+
+
+def _shown(path: str | None) -> str | None:
+    """A path as text, whatever its bytes are."""
+    return path and path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,7 +1,6 @@
 """The flags: where and how a run works. What the dataset is stands in YAML.
 
-In a module of their own because Beam registers option classes by import: in a module started with `-m` they would be
-registered twice.
+Every boolean has a `--no_` twin, since Airflow can only give flags, not leave them out.
 """
 
 import argparse
@@ -31,14 +30,6 @@ exit codes:
 
 Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
 """
-
-
-class RecordmillOptions(PipelineOptions):
-    """Recordmill's flags. Every boolean has a `--no_` twin, since Airflow can only give flags, not leave them out."""
-
-    @classmethod
-    def _add_argparse_args(cls, parser: argparse.ArgumentParser) -> None:
-        _add_flags(parser)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
@@ -74,10 +65,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return number
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text} is no number of 0 or more")
+    return int(text)
 
 
 def build_parser(version: str) -> argparse.ArgumentParser:

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from transforms import storage
 from transforms.list_images import Input
-from transforms.output_state import staging_names
+from transforms.output_state import MARKER, staging_names
+from transforms.shard_files import STAGING_PREFIX
+from transforms.switch_dataset import switch_dataset
 
 
 class UsageError(ValueError):
@@ -44,6 +46,11 @@ def normal_output(output: str) -> str:
 def _normal(path: str) -> str:
     if not path:
         raise UsageError("--input and --output need a path, not nothing")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise UsageError(f"the path {shown} is not UTF-8: rename it, or give a link to it") from None
     return path.rstrip("/") or "/"
 
 
@@ -99,8 +106,17 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def discard_staging(output: str) -> list[str]:
-    """Deletes the unfinished work of earlier runs in an output folder; gives the names of what was deleted."""
-    names = staging_names(storage.folder_names(output))
-    for name in names:
-        storage.remove_folder(storage.join(output, name))
-    return names
+    """Deletes the unfinished work of earlier runs in an output folder; gives a line for people on each.
+
+    A dataset that is complete there, whose publishing was cut, is published: half of it may be in the output already.
+    """
+    told = []
+    for name in staging_names(storage.folder_names(output)):
+        staging = storage.join(output, name)
+        if storage.exists(storage.join(staging, MARKER)):
+            switch_dataset(output, name.removeprefix(STAGING_PREFIX))
+            told.append(f"{name} held a complete dataset, whose publishing had been cut: it is now in place")
+        else:
+            storage.remove_folder(staging)
+            told.append(f"deleted the unfinished work {name}")
+    return told

@@ -22,7 +22,7 @@ class Terminal:
     """Tells a person, or a log, what a run does."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False, soft_wrap=True, width=_width(stream))
+        self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=_width(stream))
 
     def say(self, text: str) -> None:
         """One line."""

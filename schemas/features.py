@@ -54,6 +54,8 @@ def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> by
         if value is None:
             continue
         values = value if feature.many else (value,)
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise FeatureValueError(f"feature {feature.key}: holds many values, and {value!r:.60} is no list of them")
         coerce = COERCE[feature.kind]
         try:
             coerced = [coerce(each) for each in values]

@@ -22,6 +22,7 @@ class ImageRef:
         label: class name, or the empty string for an image without one.
         group: what must stay in one split; the empty string for the image alone.
         split: the split that the source gives; the empty string where it is to be decided.
+        spelling: the path below the input as the store spells it, where that is not the key's; else the empty string.
         features: further features as a JSON object of text values; the empty string for none.
         status: the empty string for an image to convert. `ignored` and `rejected` stay in the ledger; `warning` is
             told and counted nowhere; `fatal` fails the run.
@@ -38,6 +39,7 @@ class ImageRef:
     label: str = ""
     group: str = ""
     split: str = ""
+    spelling: str = ""
     features: str = ""
     status: str = ""
     reason: str = ""

@@ -15,6 +15,11 @@ from schemas.label_map import LabelMap
 from transforms.imaging import PreparedImage
 from transforms.rejection import RejectedImage
 
+IMAGE_FIELDS = frozenset(
+    ("encoded", "sha256", "format", "height", "width", "channels", "label", "label_text", "filename", "key")
+)
+"""The fields of every image, which a source's own features cannot be called."""
+
 
 def find_class(label: str, label_map: LabelMap) -> tuple[str | None, int | None]:
     """The class name and id of an image's label; (None, None) for an image without a label.

@@ -70,6 +70,7 @@ def convert_image(
 def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:
     return {
         "key": ref.key,
+        "spelling": ref.spelling or None,
         "bytes": ref.length if ref.length >= 0 else ref.size,
         "sha256": rejected.sha256 or None,
         "class": ref.label or None,

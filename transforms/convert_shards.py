@@ -74,13 +74,21 @@ class ConvertShards(beam.PTransform):
         return shards | beam.ParDo(_ConvertShard(self.settings, self.run.output, self.run.threads), self.plan)
 
 
+def choose_threads(settings: DatasetSettings) -> int:
+    """How many threads read and decode, unless the user says: one a processor, or one where nothing is decoded.
+
+    Passing images through by their headers is mostly the interpreter's work, which threads only hand to and fro.
+    """
+    return 1 if settings.images.check == "header" and settings.images.reencode != "always" else default_threads()
+
+
 class _ConvertShard(beam.DoFn):
     """Writes each shard, and reads it back while the next is written; reports when the bundle ends."""
 
     def __init__(self, settings: DatasetSettings, output: str, threads: int) -> None:
         self._settings = settings
         self._output = output
-        self._threads = threads or default_threads()
+        self._threads = threads or choose_threads(settings)
 
     def setup(self) -> None:
         self._decoding = threading.BoundedSemaphore(self._threads)

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from schemas.conventions import Convention, load_convention
 from schemas.features import Feature
 from schemas.label_map import LabelSettings
+from transforms.build_examples import IMAGE_FIELDS
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
 from transforms.sources import Source
@@ -54,8 +55,10 @@ class ShardSettings:
 class RejectionLimits:
     """When rejected images fail the run: the YAML keys under `max_rejected:`.
 
-    The run fails when both `share` and `count` are passed, when more classes than `lost_classes` lose all their
-    images, or when nothing is left.
+    Attributes:
+        share: share of the images that may be rejected; the run fails where both this and `count` are passed.
+        count: how many may be rejected, whatever their share.
+        lost_classes: how many classes may lose all their images. A run of which nothing is left always fails.
     """
 
     share: float = 0.01
@@ -109,7 +112,12 @@ class DatasetSettings:
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
-        load_convention(self.convention)
+        taken = {*IMAGE_FIELDS, *(feature.key for feature in self.layout.features)}
+        for feature in self.source.features():
+            if feature.key in taken or feature.field in IMAGE_FIELDS:
+                raise ValueError(
+                    f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
+                )
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"limit is {self.limit}: give at least 1, or leave it out")
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):

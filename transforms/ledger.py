@@ -66,7 +66,8 @@ def balance_ledger(summary: Summary, reports: Iterable[ShardReport]) -> Ledger:
 
 def lost_classes(summary: Summary, reports: Iterable[ShardReport], label_map: LabelMap) -> list[str]:
     """The classes that had images listed and have none written, sorted."""
-    listed = {name for label in summary.classes if (name := label_map.name_for(label)) is not None}
+    labels = (label for label in summary.classes if label)  # an image without one has no class to lose
+    listed = {name for label in labels if (name := label_map.name_for(label)) is not None}
     written = {name for report in reports for name in report.classes}
     return sorted(listed - written)
 

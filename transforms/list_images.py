@@ -50,6 +50,10 @@ class ListingSettings:
     from_folders: Mapping[str, str] = field(default_factory=dict)
     group: str | None = None
 
+    def __reduce__(self) -> tuple[type["ListingSettings"], tuple[object, ...]]:
+        # Without the compiled patterns, which cannot be pickled: settings that were used can still go to workers.
+        return ListingSettings, (self.include, self.ignore, self.from_folders, self.group)
+
     @cached_property
     def _included(self) -> pathspec.GitIgnoreSpec:
         return pathspec.GitIgnoreSpec.from_lines(self.include)
@@ -83,10 +87,14 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
         path = _normal_path(entry.path)
         if path is None:
             shown = entry.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-            entry = Entry(shown, entry.size, status="rejected", reason="bad_name", detail="the name is not UTF-8")
+            if entry.status:
+                entry = entry._replace(path=shown)
+            else:
+                entry = Entry(shown, entry.size, status="rejected", reason="bad_name", detail="the name is not UTF-8")
             path = shown
         key = f"{source_input.name}/{path}" if source_input.name else path
-        file = ImageRef(key, prefix + entry.path if entry.path else folder, entry.size, entry.version)
+        uri = prefix + entry.path if entry.path else folder
+        file = ImageRef(key, uri, entry.size, entry.version, spelling="" if path == entry.path else entry.path)
         if entry.status:
             yield replace(file, status=entry.status, reason=entry.reason, detail=entry.detail)
         else:
@@ -132,6 +140,7 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
 def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry]:
     prefix = root.rstrip("/") + "/"
     ignored_folders: set[str] = set()
+    path = None
     for file in storage.list_below(root):
         path = file.path[len(prefix) :]
         if not path or path.endswith("/"):  # the placeholder of an "empty folder", which object stores do not have
@@ -139,9 +148,11 @@ def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry
         at, reason = _ignored_at(path, settings)
         if not reason:
             yield Entry(path, file.size_in_bytes, str(file.last_updated_in_seconds))
-        elif at not in ignored_folders:
-            ignored_folders.add(at)
+        elif at == path or at not in ignored_folders:
+            ignored_folders.update({at} - {path})
             yield Entry(at, status="ignored", reason=reason)
+    if path is None:  # a folder without files is no folder there: most likely a misspelt name
+        yield Entry("", status="fatal", reason="missing_input", detail="the input cannot be read (nothing is there)")
 
 
 def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:

@@ -61,7 +61,7 @@ def _walk(root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int
             below, status="fatal", reason="unreadable_folder", detail=f"the folder cannot be read ({_why(error)})"
         )
         return
-    if not found and below:
+    if not found:
         yield Entry(below, status="warning", reason="empty_folder", detail="the folder is empty")
     for entry in found:
         path = f"{below}/{entry.name}" if below else entry.name

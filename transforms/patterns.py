@@ -20,6 +20,7 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
     """
     options = re2.Options()
     options.log_errors = False
+    options.dot_nl = True  # a line break in a file's name is a character like any other
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as error:

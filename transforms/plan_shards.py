@@ -24,14 +24,14 @@ from transforms.tfrecord_file import FRAMING_BYTES
 ShardId = tuple[str, int]
 
 
-def estimate_growth(summary: Summary, settings: DatasetSettings) -> float:
+def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = False) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
-    1.0 where the size decides nothing (a count is given, or all fits one shard), or where no image of the sample can be
-    converted. The sample is chosen by hash: the same images give the same estimate.
+    1.0 where the size decides nothing (a count is given, or all fits one shard) and is not `shown` either, or where no
+    image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
     """
     total = sum(split.bytes for split in summary.splits.values())
-    if settings.shards.count is not None or total * 4 < settings.shards.target_bytes:
+    if not shown and (settings.shards.count is not None or total * 4 < settings.shards.target_bytes):
         return 1.0
     label_map = LabelMap({ref.label: 0 for _, _, ref in summary.sample})
     before = after = 0
@@ -45,12 +45,12 @@ def estimate_growth(summary: Summary, settings: DatasetSettings) -> float:
 
 def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettings, run: RunSettings) -> Plan:
     """Plans the dataset, and looks at the output to see what may be done there."""
-    growth = 1.0 if summary.problems else estimate_growth(summary, settings)
+    growth = 1.0 if summary.problems else estimate_growth(summary, settings, run.preview)
     plan = make_plan(summary, selection, settings, run.recipe, growth)
     if plan.action == "convert":
         state = read_output(run.output, plan.plan_id)
         action, sentence = decide_action(state, run.output, plan.plan_id, plan.recipe, run.overwrite)
-        if run.preview and action == "convert":
+        if run.preview and action in ("convert", "finish"):
             action, sentence = "preview", f"nothing was written; without --plan the dataset would be in {run.output}"
         plan = replace(plan, action=action, sentence=sentence)
     PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()

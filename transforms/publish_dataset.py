@@ -1,5 +1,7 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
+import errno
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +13,14 @@ from transforms import storage
 from transforms.dataset_settings import DatasetSettings
 from transforms.ledger import balance_ledger, check_limits, lost_classes
 from transforms.marker import build_marker, name_shards, numbers_of, preview_numbers
-from transforms.output_state import read_marker
+from transforms.output_state import MARKER, read_marker
 from transforms.plan import Plan
 from transforms.progress import PROGRESS
 from transforms.run_settings import RunSettings
 from transforms.shard_files import staging_folder
 from transforms.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
+
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
@@ -26,11 +30,22 @@ def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, r
         LedgerError: the ledger does not add up.
     """
     PROGRESS.stage = "publishing"
-    outcome = _publish(reports, plan, settings, run)
+    try:
+        outcome = _publish(reports, plan, settings, run)
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS and not _finished_meanwhile(plan, run):
+            raise
+        why = f"the output {run.output} cannot be written: {(error.strerror or str(error)).lower()}"
+        sentence = f"{why}; finished shards are in {_kept(plan, run)}"
+        outcome = Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
+    if outcome.exit_code == FAILED and plan.action == "convert" and _finished_meanwhile(plan, run):
+        sentence = f"another run has meanwhile put this dataset in {run.output}"
+        outcome = Outcome("kept", sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)))
     if outcome.status == "failed" and plan.action == "convert":
         staging = staging_folder(run.output, plan.plan_id)
-        storage.make_folder(staging)
-        storage.write_file(storage.join(staging, "outcome.json"), as_json(outcome.as_dict()))
+        with suppress(OSError):  # the disk may be full
+            storage.make_folder(staging)
+            storage.write_file(storage.join(staging, "outcome.json"), as_json(outcome.as_dict()))
     storage.write_file(run.outcome_file, as_json({**outcome.as_dict(), "run_id": run.run_id}))
     return outcome
 
@@ -42,7 +57,8 @@ def _publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
     if plan.action == "preview":
         return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan), tuple(plan.notes))
     if plan.action == "keep":
-        storage.remove_folder(staging_folder(run.output, plan.plan_id))  # where an earlier run was cut cleaning up
+        if not run.preview:  # an earlier run may have been cut cleaning up
+            storage.remove_folder(staging_folder(run.output, plan.plan_id))
         return Outcome("kept", plan.sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)))
     if plan.action == "finish":
         marker = switch_dataset(run.output, plan.plan_id)
@@ -64,6 +80,15 @@ def _publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
     switch_dataset(run.output, plan.plan_id)
     sentence = f"{ledger.written:,} images are in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(marker), tuple(plan.notes))
+
+
+def _finished_meanwhile(plan: Plan, run: RunSettings) -> bool:
+    """Whether another run of the same plan has published, and taken the staging that both used away."""
+    marker = storage.join(run.output, MARKER)
+    staging = storage.join(staging_folder(run.output, plan.plan_id), MARKER)
+    return (
+        storage.exists(marker) and not storage.exists(staging) and read_marker(run.output)["plan"]["id"] == plan.plan_id
+    )
 
 
 def _kept(plan: Plan, run: RunSettings) -> str:

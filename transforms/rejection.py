@@ -2,7 +2,34 @@
 
 from typing import Literal
 
+from transforms.imaging.bad_image import REASONS as DECODE_REASONS
+
 Stage = Literal["list", "read", "decode", "encode"]
+
+REASONS: dict[Stage, dict[str, str]] = {
+    "list": {
+        "bad_name": "the file's name is not UTF-8",
+        "vanished": "a link leads nowhere, or the file went away while its folder was listed",
+        "unreadable": "the file's size and time cannot be read",
+        "not_a_file": "it is a device, a socket or a pipe",
+        "no_split": "it lies in none of the folders of `splits.from_folders`",
+        "no_class": "it lies in no class folder",
+        "name_mismatch": "its name does not match `source.pattern`",
+        "no_group": "its key does not match `splits.group`",
+    },
+    "read": {
+        "too_many_bytes": "the file is larger than `images.max_bytes`",
+        "vanished": "it was listed, and was gone when it was read",
+        "changed": "it had another size when it was listed",
+        "unreadable": "it cannot be read",
+    },
+    "decode": DECODE_REASONS,
+    "encode": {
+        "unknown_label": "its label is none of `labels.classes` and there is no `labels.catch_all`, or `labels.ids` is "
+        "`integers` and it is none",
+    },
+}
+"""Every reason for which an image is rejected, by the stage that finds it."""
 
 
 class RejectedImage(Exception):  # it is an outcome, not an error of the program
@@ -10,7 +37,7 @@ class RejectedImage(Exception):  # it is an outcome, not an error of the program
 
     Attributes:
         stage: where it was found out: `list`, `read`, `decode` or `encode`.
-        reason: a short stable code, e.g. `truncated`.
+        reason: one of `REASONS`; stable, meant for counting.
         detail: one line for people; the same on every machine.
         sha256: hex digest of the bytes read; empty where none were.
     """

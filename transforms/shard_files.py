@@ -7,7 +7,7 @@ whose note fits its references was finished by an earlier run and is not written
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 
 import orjson
@@ -49,12 +49,10 @@ def find_finished(staging: str, split: str, index: int, mark: str) -> ShardRepor
     if not storage.exists(note):
         return None
     done = orjson.loads(storage.read_range(note))
-    files = (shard_path(staging, split, index, kind) for kind in ("tfrecord", "jsonl"))
-    if done["fingerprint"] != mark or not _MAY_HEAL.isdisjoint(done["report"]["rejected"]):
-        return None
-    if not all(map(storage.exists, files)):
-        return None
-    return replace(ShardReport(**done["report"]), reused=True)
+    report = replace(ShardReport(**done["report"]), reused=True)
+    there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
+    there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
+    return report if there and done["fingerprint"] == mark else None
 
 
 def write_shard(
@@ -78,12 +76,17 @@ def write_shard(
     shard = WrittenShard(staging, split, index, mark, compression, temporary, temporary_sidecar, Tally())
     with shard.removed_on_failure():
         sink = RecordSink(shard.temporary, compression)
-        with storage.open_to_write(shard.temporary_sidecar) as rows:
-            for image in images:
-                if image.record is not None:
-                    image.row.update(offset=sink.offset, length=len(image.record))
-                    sink.write(image.record)
-                rows.write(shard.tally.count(image))
+        try:
+            with storage.open_to_write(shard.temporary_sidecar) as rows:
+                for image in images:
+                    if image.record is not None:
+                        image.row.update(offset=sink.offset, length=len(image.record))
+                        sink.write(image.record)
+                    rows.write(shard.tally.count(image))
+        except BaseException:
+            with suppress(OSError):  # left open, the file would go on taking room on a full disk
+                sink.close()
+            raise
         sink.close()
     return shard
 
@@ -113,6 +116,7 @@ class WrittenShard:
             if contents.records != self.tally.records:
                 there = f"{self.tally.records} records were written and {contents.records} are there"
                 raise DamagedFileError(f"{self.split}-{self.index}: {there}")
+            storage.remove_files([self._path("done.json")])  # it must never speak of other bytes than are there
             storage.move_file(self.temporary, self._path("tfrecord"))
             storage.move_file(self.temporary_sidecar, self._path("jsonl"))
             report = self.tally.report(self.split, self.index, contents)

@@ -5,9 +5,11 @@ of them is a state that a later run understands.
 """
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from contextlib import suppress
+from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
@@ -96,17 +98,26 @@ def move_file(source: str, target: str) -> None:
 def remove_files(paths: Iterable[str]) -> None:
     """Deletes those of the files that are there."""
     for path in paths:
-        if exists(path):
-            FileSystems.delete([path])
+        if is_local(path):  # Beam's delete takes `*` and `[` in a path for a pattern
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+        elif exists(path):
+            FileSystems.delete([_escape(path)])
 
 
 def remove_folder(path: str) -> None:
     """Deletes a folder and all below it, if it is there."""
     if is_local(path):
         if os.path.isdir(path):
-            FileSystems.delete([path])
+            shutil.rmtree(path, onerror=_tolerate_missing)
         return
     remove_files([file.path for file in list_below(path)])
+
+
+def _tolerate_missing(_: object, path: str, failure: tuple[Any, BaseException, Any]) -> None:
+    """Another run of the same plan may be deleting the same folder."""
+    if not isinstance(failure[1], FileNotFoundError):
+        raise failure[1]
 
 
 def list_below(folder: str) -> Iterator[FileMetadata]:
@@ -122,13 +133,27 @@ def list_below(folder: str) -> Iterator[FileMetadata]:
     if not filesystem.has_dirs():
         yield from filesystem._list(prefix)
         return
-    yield from filesystem.match([_escape(prefix) + "**"])[0].metadata_list
+    found = filesystem.match([_like(prefix) + "**"])[0].metadata_list
+    yield from (file for file in found if file.path.startswith(prefix))
+
+
+def size_of(path: str) -> int | None:
+    """Bytes of one file; None where there is no such file."""
+    if is_local(path):
+        return os.path.getsize(path) if os.path.isfile(path) else None
+    file = describe(path)
+    return None if file is None else int(file.size_in_bytes)
 
 
 def describe(path: str) -> FileMetadata | None:
     """Size and time of one file; None where there is no such file (a folder is none)."""
-    files = FileSystems.match([_escape(path)])[0].metadata_list
+    files = FileSystems.match([_like(path)])[0].metadata_list
     return next((file for file in files if file.path == path), None)
+
+
+def _like(path: str) -> str:
+    """A pattern that a path matches, and few others do; Beam's own escape, `[[]`, makes Python warn."""
+    return "".join("?" if letter in "*?[" else letter for letter in path)
 
 
 def _escape(path: str) -> str:

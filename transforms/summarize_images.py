@@ -1,45 +1,16 @@
 """SummarizeImages: all references become one `Summary`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from schemas.image_ref import ImageRef
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary
-
-
-class SummaryFn(beam.CombineFn):
-    """Folds references into a `Summary`; commutative and associative, so that every runner gets the same one."""
-
-    def __init__(self, seed: int, splits: SplitSettings) -> None:
-        self._seed = seed
-        self._splits = splits
-        self._splitter = ImageSplitter(seed, splits, Selection())
-
-    def create_accumulator(self, *_: Any) -> Summary:
-        """An empty summary."""
-        return Summary()
-
-    def add_input(self, summary: Summary, ref: ImageRef, selection: Selection) -> Summary:
-        """Counts one reference."""
-        if selection is not self._splitter.selection:
-            self._splitter = ImageSplitter(self._seed, self._splits, selection)
-        summary.add(ref, self._splitter)
-        return summary
-
-    def merge_accumulators(self, summaries: Iterable[Summary], *_: Any) -> Summary:
-        """Adds summaries up."""
-        merged = Summary()
-        for summary in summaries:
-            merged.merge(summary, self._splitter.neighbours)
-        return merged
-
-    def extract_output(self, summary: Summary, *_: Any) -> Summary:
-        """The summary itself."""
-        return summary
 
 
 @dataclass
@@ -49,7 +20,7 @@ class SummarizeImages(beam.PTransform):
     Attributes:
         seed: the dataset's seed.
         splits: how images are split.
-        selection: what `SelectImages` found, as a side input or a value.
+        selection: the `Selection`, as a side input.
     """
 
     seed: int
@@ -58,4 +29,56 @@ class SummarizeImages(beam.PTransform):
 
     def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[Summary]:
         """PCollection[ImageRef] -> PCollection[Summary] of exactly one element."""
-        return refs | beam.CombineGlobally(SummaryFn(self.seed, self.splits), self.selection)
+        # Not one CombineFn: with a side input Beam cannot lift it, and every reference would go to one worker.
+        return (
+            refs
+            | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.seed, self.splits), self.selection)
+            | "MergeSummaries" >> beam.CombineGlobally(MergeSummariesFn(len(self.splits.names) + 1))
+        )
+
+
+class _SummarizeBundle(beam.DoFn):
+    """One summary a bundle."""
+
+    def __init__(self, seed: int, splits: SplitSettings) -> None:
+        self._seed = seed
+        self._splits = splits
+        self._splitter = ImageSplitter(seed, splits, Selection())
+
+    def start_bundle(self) -> None:
+        self._summary = Summary()
+
+    def process(self, ref: ImageRef, selection: Selection) -> None:
+        if selection is not self._splitter.selection:
+            self._splitter = ImageSplitter(self._seed, self._splits, selection)
+        self._summary.add(ref, self._splitter)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        yield GlobalWindows.windowed_value(self._summary)
+
+
+class MergeSummariesFn(beam.CombineFn):
+    """Adds summaries up; commutative and associative, so that every runner gets the same one."""
+
+    def __init__(self, neighbours: int) -> None:
+        self._neighbours = neighbours
+
+    def create_accumulator(self) -> Summary:
+        """An empty summary."""
+        return Summary()
+
+    def add_input(self, total: Summary, summary: Summary) -> Summary:
+        """Adds one."""
+        total.merge(summary, self._neighbours)
+        return total
+
+    def merge_accumulators(self, summaries: Iterable[Summary]) -> Summary:
+        """Adds several."""
+        total = Summary()
+        for summary in summaries:
+            total.merge(summary, self._neighbours)
+        return total
+
+    def extract_output(self, total: Summary) -> Summary:
+        """The sum itself."""
+        return total

@@ -45,7 +45,7 @@ class Summary:
         splits: the images to convert, by split.
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
         digest: order-free digest of what was listed: sum of the SHA-256 of key, range, size, label and given split.
-        sample: (order hash, key, reference) of some images, chosen by hash.
+        sample: (order hash, key and place, reference) of some images, chosen by hash.
         warnings: things to be told, sorted; the first few.
         problems: things that fail the run, sorted; the first few.
     """
@@ -101,7 +101,8 @@ class Summary:
             size = ref.length if ref.length >= 0 else ref.size
             within.bytes += size
             within.histogram.add(hashes.order, size)
-            _keep_lowest(self.sample, (hashes.order, ref.key, ref), most=SAMPLE_SIZE)
+            # The URI keeps two references of one key, which is an error told later, from being compared themselves.
+            _keep_lowest(self.sample, (hashes.order, f"{ref.key}\0{ref.offset}\0{ref.uri}", ref), most=SAMPLE_SIZE)
         if left_out != "limit" and not ref.split:
             for name, distance in splitter.distances(hashes.split):
                 _keep_lowest(self.nearest.setdefault(name, []), (distance, hashes.split), most=splitter.neighbours)

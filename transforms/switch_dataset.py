@@ -50,7 +50,7 @@ def _read_rows(sidecar: str) -> Iterator[dict[str, Any]]:
 def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
     name, path = ("", row["key"]) if "" in inputs else row["key"].split("/", 1)
     return {
-        "uri": storage.join(inputs[name], path),
+        "uri": f"{inputs[name].rstrip('/')}/{row['spelling'] or path}",
         "stage": row["stage"],
         "reason": row["rejected"],
         "detail": row["detail"],
@@ -110,6 +110,9 @@ def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
         if source in waiting:
             storage.move_file(storage.join(staging, source), storage.join(output, target))
     marker = {key: value for key, value in pending.items() if key != "switch"}
-    storage.write_file(storage.join(output, MARKER), as_json(marker))
+    # Written in staging, so that a cut leaves no temporary file that nobody deletes.
+    published = storage.join(staging, f"published.{MARKER}")
+    storage.write_file(published, as_json(marker))
+    storage.move_file(published, storage.join(output, MARKER))
     storage.remove_folder(staging)
     return marker

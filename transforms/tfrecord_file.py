@@ -7,6 +7,7 @@ A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, 
 import gzip
 import hashlib
 import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -63,12 +64,15 @@ def read_back(path: str, compression: str) -> FileContents:
     """Reads a file from its first byte to its last: every frame, both checksums, the digest of the stored bytes.
 
     Raises:
-        DamagedFileError: a frame or a checksum is wrong.
+        DamagedFileError: a frame or a checksum is wrong, gzip's own too.
     """
     with storage.open_to_read(path) as stored:
         hashed = _HashedStream(stored)
         stream = gzip.GzipFile(fileobj=hashed) if compression == "gzip" else hashed  # type: ignore[call-overload]
-        records = sum(1 for _ in read_records(stream))
+        try:
+            records = sum(1 for _ in read_records(stream))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DamagedFileError(f"the gzip stream is damaged: {error}") from None
         return FileContents(hashed.bytes, hashed.digest.hexdigest(), records)
 
 

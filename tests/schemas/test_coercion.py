@@ -84,7 +84,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "expected"), TAKEN, ids=repr)
+@pytest.mark.parametrize(("kind", "value", "expected"), TAKEN, ids=map(str, range(len(TAKEN))))
 def test_a_value_of_the_kind_is_taken_as_pythons_own_type(kind, value, expected):
     coerced = COERCE[kind](value)
     assert coerced == expected

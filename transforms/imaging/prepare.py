@@ -4,7 +4,14 @@ from PIL import Image
 
 from transforms.imaging.colour import apply_profile, to_gray_or_srgb
 from transforms.imaging.icc import judge_profile
-from transforms.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg, encode_jpeg
+from transforms.imaging.jpeg_codec import (
+    SMALLEST_REDUCTION,
+    UnusualJpeg,
+    check_end,
+    check_scans,
+    decode_jpeg,
+    encode_jpeg,
+)
 from transforms.imaging.jpeg_header import JpegHeader, read_jpeg_header
 from transforms.imaging.limits import accepted_format, check_size
 from transforms.imaging.orientation import is_turned_sideways, turn

@@ -29,8 +29,8 @@ class PreparedImage:
         width: likewise.
         channels: 1 or 3; with `reencode: never` also 2 (gray and alpha) or 4 (RGBA, CMYK).
         moments: for each channel the sum and the sum of squares of its values (0 to 255), exact, over the decoded and
-            converted pixels (so before re-encoding). One or three channels. None where they were not asked for, or nothing
-            was decoded.
+            converted pixels (so before re-encoding). One or three channels. None where they were not asked for, or
+            nothing was decoded.
         changes: sorted names from `CHANGES`; empty where the bytes passed through bit for bit.
     """
 

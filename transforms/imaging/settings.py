@@ -43,7 +43,7 @@ class ImageSettings:
         max_pixels: images with more pixels are rejected before they are decoded, by what their header says.
         max_side: images with a longer side are rejected, likewise.
         check: `decode` decodes every image. `header` reads only the headers of images that are stored untouched: much
-            faster, but damage inside goes unseen and there are no moments. What is re-encoded is decoded in either case.
+            faster, but damage inside goes unseen and there are no moments. What is re-encoded is decoded all the same.
         reencode: `when_needed` stores the bytes of JPEGs that any reader shows rightly, and makes JPEGs of the rest;
             `always` re-encodes those too; `never` stores every file's bytes, whatever its format, so that nothing
             is rotated or converted.

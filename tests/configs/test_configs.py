@@ -1,0 +1,106 @@
+"""Every configuration that Recordmill ships, run on small data."""
+
+import io
+import json
+import random
+import struct
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from pipeline.launch import launch
+from pipeline.run import build
+from schemas.example_proto import Example
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def picture(seed):
+    image = Image.frombytes("RGB", (6, 4), random.Random(f"{seed}").randbytes(72)).resize((20, 10))
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=90)
+    return stream.getvalue()
+
+
+def write_images(folder, names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(picture(name))
+    return folder
+
+
+def labels_and_images(output):
+    """(label, text, encoded image) of every record."""
+    found = []
+    for path in output.glob("*.tfrecord"):
+        content, offset = path.read_bytes(), 0
+        while offset < len(content):
+            (length,) = struct.unpack_from("<Q", content, offset)
+            values = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
+            found.append(
+                (
+                    values["image/class/label"].int64_list.value[0],
+                    values["image/class/text"].bytes_list.value[0].decode(),
+                    values["image/encoded"].bytes_list.value[0],
+                )
+            )
+            offset += length + 16
+    return sorted(found)
+
+
+# What each configuration is given, and the (label, text) it makes of each file.
+CASES = {
+    "class_folders.yaml": {
+        f"{label}/{number}.jpg": (label_id, label)
+        for label_id, label in enumerate(["cat", "dog"])
+        for number in range(5)
+    },
+    "filename_labels.yaml": {
+        f"img_{number:05}_{label}.jpg": (label, str(label)) for label in (-1, 3, 20) for number in range(4)
+    },
+}
+
+
+def test_every_configuration_has_a_case():
+    assert {path.name for path in CONFIGS.glob("*.yaml")} == set(CASES)
+
+
+@pytest.mark.parametrize("config", CASES)
+def test_configuration(config, tmp_path, capsys):
+    files = CASES[config]
+    images = write_images(tmp_path / "images", files)
+    output = tmp_path / "dataset"
+    assert launch([f"--config={CONFIGS / config}", f"--input={images}", f"--output={output}"], build) == 0
+    assert labels_and_images(output) == sorted((*label, picture(name)) for name, label in files.items())
+    assert {path.name for path in output.glob("*.tfrecord")} == {
+        f"{split}-00000-of-00001.tfrecord" for split in ("train", "test")
+    }
+    told = json.loads(capsys.readouterr().out)
+    assert told["ledger"] == {
+        "listed": len(files),
+        "written": len(files),
+        "rejected": {},
+        "ignored": {},
+        "left_out": {},
+    }
+    assert (output / "labels.txt").read_text().splitlines() == [
+        f"{label}:{text}" for label, text in sorted(set(files.values()))
+    ]
+
+
+@pytest.mark.parametrize("config", CASES)
+def test_what_a_configuration_offers_in_comments_works_too(config, tmp_path):
+    """Lines of settings behind `# ` are examples: each is taken in, in the place of the setting before it."""
+    from pipeline.config import load_settings
+
+    text = (CONFIGS / config).read_text(encoding="utf-8")
+    offered = [line.strip().removeprefix("# ") for line in text.splitlines() if line.strip().startswith("# ")]
+    offered = [line for line in offered if ": {" in line or ": '" in line]
+    assert offered
+    where = {"from_folders": "splits", "pattern": "source", "features_from": "source"}
+    overrides = []
+    for line in offered:
+        key, _, value = line.partition(":")
+        overrides.append(f"{where[key]}.{key}={value}" if key in where else f"{key}={value}")
+    load_settings(str(CONFIGS / config), overrides)

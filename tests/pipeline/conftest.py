@@ -1,0 +1,225 @@
+"""Whole conversions of small collections that a test draws itself."""
+
+import io
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from pipeline.launch import launch
+from pipeline.run import build
+from schemas.example_proto import Example
+
+REPO = Path(__file__).parents[2]
+
+
+def encode_picture(seed: object, size: tuple[int, int] = (24, 16), kind: str = "JPEG", mode: str = "RGB") -> bytes:
+    """A small photograph-like picture, another one for each seed."""
+    noise = random.Random(f"{seed}").randbytes(6 * 4 * 3)
+    image = Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    stream = io.BytesIO()
+    image.save(stream, kind, **({"quality": 90} if kind == "JPEG" else {}))
+    return stream.getvalue()
+
+
+def write_class_folders(root: Path, counts: Mapping[str, int], size: tuple[int, int] = (24, 16)) -> Path:
+    """`root/<class>/<nn>.jpg`, as many as `counts` says."""
+    for label, count in counts.items():
+        (root / label).mkdir(parents=True, exist_ok=True)
+        for number in range(count):
+            (root / label / f"{number:02}.jpg").write_bytes(encode_picture((label, number), size))
+    return root
+
+
+def split_records(content: bytes) -> list[tuple[int, bytes]]:
+    """(offset, data) of each record of a TFRecord file's bytes."""
+    records, offset = [], 0
+    while offset < len(content):
+        (length,) = struct.unpack_from("<Q", content, offset)
+        records.append((offset, content[offset + 12 : offset + 12 + length]))
+        offset += length + 16
+    assert offset == len(content)
+    return records
+
+
+def values_of(record: bytes) -> dict[str, Any]:
+    """All features of a serialised Example by key, each of them one value."""
+    parsed = {}
+    for key, feature in Example.FromString(record).features.feature.items():
+        (parsed[key],) = getattr(feature, feature.WhichOneof("kind")).value
+    return parsed
+
+
+def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Bytes and modification times of all that a folder holds."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else b"", path.lstat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How one run ended, and what it left."""
+
+    code: int
+    stdout: str
+    stderr: str
+    output: Path
+
+    @cached_property
+    def line(self) -> dict[str, Any]:
+        """The one line of stdout."""
+        assert self.stdout.count("\n") == 1
+        return json.loads(self.stdout)
+
+    @property
+    def errors(self) -> list[str]:
+        return [line.removeprefix("error: ") for line in self.stderr.splitlines() if line.startswith("error: ")]
+
+    @property
+    def marker(self) -> dict[str, Any]:
+        return json.loads((self.output / "recordmill.json").read_bytes())
+
+    @property
+    def lasting_marker(self) -> dict[str, Any]:
+        return {key: value for key, value in self.marker.items() if key != "run"}
+
+    @property
+    def files(self) -> set[str]:
+        return {str(path.relative_to(self.output)) for path in self.output.rglob("*") if path.is_file()}
+
+    @property
+    def staging(self) -> list[Path]:
+        return sorted(self.output.glob(".staging-*"))
+
+    def shards(self, split: str = "") -> list[Path]:
+        return sorted(path for path in self.output.glob("*.*record*") if path.suffix != ".json" and split in path.name)
+
+    def examples(self, split: str = "") -> list[dict[str, Any]]:
+        return [values_of(data) for path in self.shards(split) for _, data in split_records(path.read_bytes())]
+
+    def rows(self, split: str = "") -> list[dict[str, Any]]:
+        """The rows of all sidecars."""
+        paths = sorted((self.output / "sidecars").glob(f"{split}*"))
+        return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+    def keys(self, split: str = "") -> list[str]:
+        return sorted(row["key"] for row in self.rows(split) if "rejected" not in row)
+
+    @property
+    def rejected(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.output / "rejected.jsonl").read_text().splitlines()]
+
+    @property
+    def deterministic_files(self) -> dict[str, bytes]:
+        """All that must be the same bytes everywhere."""
+        names = [name for name in self.files if "tfrecord" in name or name == "labels.txt"]
+        assert len(names) >= 3
+        return {name: (self.output / name).read_bytes() for name in sorted(names)}
+
+
+@pytest.fixture(scope="session")
+def picture() -> Callable[..., bytes]:
+    return encode_picture
+
+
+@pytest.fixture(scope="session")
+def class_folders() -> Callable[..., Path]:
+    return write_class_folders
+
+
+@pytest.fixture(scope="session")
+def records_of() -> Callable[[bytes], list[tuple[int, bytes]]]:
+    return split_records
+
+
+@pytest.fixture(scope="session")
+def state_of() -> Callable[[Path], dict[str, tuple[bytes, int]]]:
+    return snapshot
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Two classes, ten images."""
+    return write_class_folders(tmp_path / "photos", {"cat": 6, "dog": 4})
+
+
+def flags_of(settings: Mapping[str, Any]) -> list[str]:
+    return [f"--set={key}={json.dumps(value)}" for key, value in settings.items()]
+
+
+@pytest.fixture
+def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Conversion]]:
+    """Runs a conversion in this process: `convert(input, "--plan", output=..., settings={"images.quality": 90})`."""
+    terminated = signal.getsignal(signal.SIGTERM)
+
+    def run(
+        source: Path | str | None, *flags: str, output: Path | None = None, settings: Mapping[str, Any] | None = None
+    ) -> Conversion:
+        output = output or tmp_path / "dataset"
+        places = [] if source is None else [f"--input={source}"]
+        capsys.readouterr()
+        code = launch([*places, f"--output={output}", *flags_of(settings or {}), *flags], build)
+        captured = capsys.readouterr()
+        return Conversion(code, captured.out, captured.err, output)
+
+    yield run
+    signal.signal(signal.SIGTERM, terminated)
+
+
+@pytest.fixture
+def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `python -m pipeline.run` and gives the process; whatever still runs at the end is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*flags: object, **options: Any) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": REPO, **options}
+        process = subprocess.Popen([sys.executable, "-m", "pipeline.run", *map(str, flags)], **pipes)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def convert_in_child(spawn, tmp_path: Path) -> Callable[..., Conversion]:
+    """As `convert`, in a process of its own."""
+
+    def run(
+        source: Path | str | None,
+        *flags: str,
+        output: Path | None = None,
+        settings: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Conversion:
+        output = output or tmp_path / "dataset"
+        places: Sequence[str] = [] if source is None else [f"--input={source}"]
+        process = spawn(
+            *places,
+            f"--output={output}",
+            *flags_of(settings or {}),
+            *flags,
+            env={**os.environ, **(env or {})},
+            **options,
+        )
+        stdout, stderr = process.communicate(timeout=120)
+        return Conversion(process.returncode, stdout, stderr, output)
+
+    return run

@@ -1,0 +1,148 @@
+import dataclasses
+
+import pytest
+import yaml
+
+from pipeline.config import ConfigError, load_settings, name_dataset
+from transforms.dataset_settings import DatasetSettings
+from transforms.sources.filename_labels import FilenameLabels
+
+
+def errors_of(overrides=(), path=None):
+    with pytest.raises(ConfigError) as raised:
+        load_settings(path, overrides)
+    return str(raised.value).splitlines()
+
+
+def test_without_a_file_the_defaults_hold():
+    assert load_settings(None, [])[0] == DatasetSettings()
+
+
+def test_plain_values_give_the_same_settings_again(tmp_path):
+    settings, plain = load_settings("configs/filename_labels.yaml", ["images.resize.longest=64", "limit=5"])
+    (tmp_path / "stored.yaml").write_text(yaml.safe_dump(lists(plain), sort_keys=False))
+    assert load_settings(str(tmp_path / "stored.yaml"), []) == (settings, plain)
+
+
+def lists(value):
+    if isinstance(value, dict):
+        return {key: lists(each) for key, each in value.items()}
+    return [lists(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("path", ["configs/filename_labels.yaml", "filename_labels.yaml"])
+def test_shipped_configurations_are_found_from_anywhere(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(load_settings(path, [])[0].source, FilenameLabels)
+
+
+def test_a_file_of_ones_own_goes_before_a_shipped_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "class_folders.yaml").write_text("seed: 42")
+    assert load_settings("class_folders.yaml", [])[0].seed == 42
+
+
+def test_an_empty_file_is_the_defaults(tmp_path):
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    assert load_settings(str(tmp_path / "empty.yaml"), [])[0] == DatasetSettings()
+
+
+def test_overrides_reach_any_depth_and_the_last_wins():
+    settings, plain = load_settings(
+        None, ["images.resize.exact=[32, 48]", "images.quality=1", "images.quality=2", "labels.classes=[a, b]"]
+    )
+    assert (settings.images.resize.exact, settings.images.quality) == ((32, 48), 2)
+    assert settings.labels.classes == ("a", "b")
+    assert plain["images"]["quality"] == 2
+
+
+def test_an_override_may_hold_equals_signs():
+    settings, _ = load_settings(None, ["source={kind: filename_labels, pattern: '(?P<label>a=b)'}"])
+    assert settings.source.pattern == "(?P<label>a=b)"
+
+
+@pytest.mark.parametrize(
+    ("override", "error"),
+    [
+        ("imagez=1", "imagez is no setting: remove it or correct its name"),
+        ("images.resize={longest: 5, widest: 3}", "images.resize.widest is no setting: remove it or correct its name"),
+        ("splits.fraction.train=1", "splits.fraction is no setting: remove it or correct its name"),
+        ("source.kind=zip", "there is no source 'zip': choose one of class_folders, filename_labels"),
+        ("source=zip", "source is 'zip': write source: {kind: class_folders} and its settings"),
+        ("source.class_from=middle", "source.class_from is 'middle': "),
+        ("images=5", "images is 5: "),
+        ("images.quality=high", "images.quality is 'high': "),
+        ("images.quality=101", "images.quality: must be 1 to 100"),
+        ("images.formats=[JPG]", "images.formats: 'JPG' is none of JPEG, "),
+        ("images.resize.longest=0", "images.resize.longest: a side has 1 to 65,500 pixels"),
+        ("splits.fractions={train: 0.9, test: 0.2}", "splits.fractions sum to 1.1, which is over 1: lower them"),
+        ("splits.fractions={train: 0}", "splits.fractions.train is 0"),
+        ("splits.fractions={a/b: 1}", "'a/b' cannot be a split's name"),
+        ("splits.group=(", "splits.group '(' is no regular expression"),
+        ("shards.count=0", "shards.count is 0: give at least 1"),
+        ("shards.size=12 parsecs", "shards.size is '12 parsecs'"),
+        ("shards.name=x", "shards.name 'x' gives several files one name"),
+        ("shards.name=../{split}-{index}", "must name a visible file without folders"),
+        ("convention=tfds", "there is no convention 'tfds': choose one of default, "),
+        ("limit=0", "limit is 0: give at least 1"),
+        ("max_rejected.share=2", "max_rejected.share is 2.0: give a share from 0 to 1"),
+        ("labels={ids: integers, offset: 1}", "labels.ids: integers takes each label as its id"),
+        ("name=a/b", "name 'a/b' cannot name files"),
+        ("compression=zip", "compression is 'zip': "),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_path(override, error):
+    (line,) = errors_of([override])
+    assert error in line
+    assert "resize.resize" not in line
+
+
+def test_every_error_is_said_at_once():
+    assert len(errors_of(["imagez=1", "seeed=2", "source.class_form=path", "images.quality=high"])) == 4
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "words", "5"])
+def test_a_file_that_holds_no_keys(tmp_path, text):
+    (tmp_path / "odd.yaml").write_text(text)
+    (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
+    assert line.endswith("not keys and values")
+
+
+def test_a_file_that_is_no_text(tmp_path):
+    (tmp_path / "odd.yaml").write_bytes(b"\xff\xfe\x00")
+    (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
+    assert "cannot be read" in line
+
+
+def test_a_folder_is_no_configuration(tmp_path):
+    (line,) = errors_of(path=str(tmp_path))
+    assert line == f"the configuration {tmp_path} cannot be read: is a directory"
+
+
+def test_a_number_as_a_key(tmp_path):
+    (tmp_path / "odd.yaml").write_text("1: 2\nseed: 3")
+    (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
+    assert "keys should be strings" in line
+
+
+def test_an_override_below_a_value(tmp_path):
+    assert errors_of(["seed=1", "seed.x=2"]) == ["--set seed.x=2: seed is 1, which has no keys below it"]
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [("out/photos", "photos"), ("gs://b/my set/", "my_set"), ("/", "dataset"), ("...", "dataset"), ("é", "_")],
+)
+def test_a_dataset_takes_its_folders_name_where_file_names_need_one(output, name):
+    settings, plain = load_settings(None, ["convention=image_tfrecord_builder"])
+    named, plain = name_dataset(settings, plain, output)
+    assert plain["name"] == named.name
+    assert named.name == name or (output == "é" and named.name == "dataset")
+
+
+def test_a_name_of_its_own_is_kept_and_none_is_given_where_none_is_needed():
+    settings, plain = load_settings(None, ["convention=image_tfrecord_builder", "name=mine"])
+    assert name_dataset(settings, plain, "out")[0].name == "mine"
+    settings, plain = load_settings(None, [])
+    assert name_dataset(settings, plain, "out") == (settings, plain)
+    assert dataclasses.asdict(settings)["name"] == ""

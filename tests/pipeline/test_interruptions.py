@@ -1,0 +1,162 @@
+"""Runs that are ended from outside: `kill -9` at any moment, Ctrl-C, SIGTERM."""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+SETTINGS = {"shards.count": 6, "splits.fractions": {"train": 0.6, "test": 0.4}, "images.reencode": "always"}
+
+
+@pytest.fixture
+def many(class_folders, tmp_path):
+    """Enough to be busy for a second or two."""
+    root = class_folders(tmp_path / "photos", {"cat": 40, "dog": 40}, size=(900, 700))
+    (root / "cat/text.jpg").write_bytes(b"no picture")
+    return root
+
+
+def flags(source, output, settings):
+    sets = [f"--set={key}={json.dumps(value)}" for key, value in settings.items()]
+    return [f"--input={source}", f"--output={output}", "--threads=1", *sets]
+
+
+def wait_until(condition, process, seconds=30.0):
+    """True once the condition holds; False where the process ended first."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if process.poll() is not None:
+            return False
+        assert time.monotonic() < end, "it never came so far"
+        time.sleep(0.002)
+    return True
+
+
+def finished_shards(output):
+    return len(list(output.glob(".staging-*/*.done.json")))
+
+
+def test_kill_9_while_converting_then_a_rerun_gives_an_undisturbed_dataset(convert, spawn, many, tmp_path):
+    undisturbed = convert(many, settings=SETTINGS, output=tmp_path / "undisturbed")
+    output, chance = tmp_path / "killed", random.Random(1)
+    for shards in (1, 4, 9):
+        process = spawn(*flags(many, output, SETTINGS))
+        assert wait_until(lambda: finished_shards(output) >= shards, process)  # noqa: B023
+        time.sleep(chance.random() / 50)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert not (output / "recordmill.json").exists()
+    survived = finished_shards(output)
+    again = convert(many, settings=SETTINGS, output=output)
+    assert (again.code, again.staging) == (0, [])
+    assert 9 <= survived == again.marker["run"]["shards_reused"] <= 12
+    assert again.deterministic_files == undisturbed.deterministic_files
+    assert again.lasting_marker == undisturbed.lasting_marker
+    assert again.rejected == undisturbed.rejected
+    assert again.files == undisturbed.files
+
+
+@pytest.mark.parametrize("moment", ["old marker away", "first file in", "last file in", "marker in"])
+def test_kill_9_while_switching_then_a_rerun_gives_the_new_dataset(convert, spawn, class_folders, tmp_path, moment):
+    # The switch takes a millisecond: a process that stops itself at a known moment is killed there.
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
+    one, other = {**SETTINGS, "shards.count": 2}, {**SETTINGS, "shards.count": 3}
+    undisturbed = convert(root, settings=other, output=tmp_path / "undisturbed")
+    output = tmp_path / "killed"
+    convert(root, settings=one, output=output)
+    cut = {"old marker away": "remove_files 2", "first file in": "move_file 2", "last file in": "write_file 1"}
+    (tmp_path / "sitecustomize.py").write_text(SUICIDE)
+    process = spawn(
+        *flags(root, output, other), "--overwrite", env=environment(tmp_path, cut.get(moment, "remove_folder 1"))
+    )
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert (output / "recordmill.json").exists() == (moment == "marker in")
+    again = convert(root, "--overwrite", settings=other, output=output)
+    assert (again.code, again.staging) == (0, [])
+    assert again.files == undisturbed.files
+    assert again.deterministic_files == undisturbed.deterministic_files
+    assert again.lasting_marker == undisturbed.lasting_marker
+
+
+SUICIDE = '''
+import importlib.abc, os, signal, sys
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Wraps a function of transforms.storage once that is imported."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "transforms.switch_dataset":
+            return None
+        sys.meta_path.remove(self)
+        from transforms import storage
+        function, count = os.environ["CUT"].split()
+        original, calls = getattr(storage, function), []
+
+        def cut(*arguments):
+            if sys._getframe(1).f_code.co_name == "switch_dataset":
+                calls.append(arguments)
+                if len(calls) == int(count):
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return original(*arguments)
+
+        setattr(storage, function, cut)
+        return None
+
+sys.meta_path.insert(0, Finder())
+'''
+
+
+def environment(folder, cut):
+
+    return {**os.environ, "PYTHONPATH": str(folder), "CUT": cut}
+
+
+def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 30}, size=(400, 300))
+    undisturbed = convert(root, settings=SETTINGS, output=tmp_path / "undisturbed")
+    output, chance = tmp_path / "killed", random.Random()
+    for _ in range(3):
+        process = spawn(*flags(root, output, SETTINGS))
+        delay = 1.2 + 0.8 * chance.random()  # Python and Beam alone take over a second
+        timer = threading.Timer(delay, process.kill)
+        timer.start()
+        process.communicate()
+        timer.cancel()
+        assert process.returncode in (0, -signal.SIGKILL), delay
+    again = convert(root, settings=SETTINGS, output=output)
+    assert (again.code, again.staging) == (0, [])
+    assert again.deterministic_files == undisturbed.deterministic_files
+    assert again.lasting_marker == undisturbed.lasting_marker
+    assert again.files == undisturbed.files
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "how"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by a signal")],
+)
+def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, number, code, how):
+    output = tmp_path / "stopped"
+    process = spawn(*flags(many, output, SETTINGS))
+    assert wait_until(lambda: finished_shards(output) >= 2, process)
+    sent = time.monotonic()
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=30)
+    assert time.monotonic() - sent < 5
+    assert process.returncode == code
+    assert "Traceback" not in stderr
+    (sentence,) = [line for line in stderr.splitlines() if line.startswith("error: ")]
+    assert sentence.startswith(f"error: {how} after ")
+    assert sentence.endswith(" images: run the same command again to go on from there")
+    assert stdout.count("\n") == 1
+    told = json.loads(stdout)
+    assert (told["exit_code"], told["status"]) == (code, "failed")
+    assert f"error: {told['sentence']}" == sentence
+    assert not (output / "recordmill.json").exists()
+    again = convert(many, settings=SETTINGS, output=output)
+    assert again.code == 0
+    assert again.marker["run"]["shards_reused"] >= 2

@@ -1,0 +1,209 @@
+"""One run of the command: what is told, where, and what the process exits with."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from pipeline.launch import launch
+from pipeline.run import build
+from schemas.version import VERSION
+
+
+@pytest.fixture
+def command(spawn):
+    def run(*flags, **options):
+        process = spawn(*flags, **options)
+        stdout, stderr = process.communicate(timeout=60)
+        return process.returncode, stdout, stderr
+
+    return run
+
+
+def test_help_is_grouped_and_has_examples(command):
+    code, stdout, stderr = command("--help")
+    assert (code, stderr) == (0, "")
+    for text in ("what to convert:", "how to run:", "what is told:", "examples:", "exit codes:", "--input [NAME=]DIR"):
+        assert text in stdout
+    assert stdout.count("python -m pipeline.run --") >= 4
+
+
+def test_version(command):
+    assert command("--version") == (0, f"recordmill {VERSION}\n", "")
+
+
+def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(convert_in_child, photos):
+    (photos / "bird").mkdir()
+    done = convert_in_child(photos)
+    assert done.code == 0
+    assert done.stdout.endswith("}\n")
+    assert len(done.stdout) < 4096
+    assert set(done.line) == {
+        "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "changes", "input_bytes",
+        "output_bytes", "seconds",
+    }  # fmt: skip
+    assert (done.line["status"], done.line["exit_code"], done.line["output"]) == ("published", 0, str(done.output))
+    assert done.line["plan_id"] == done.marker["plan"]["id"]
+    assert done.line["splits"] == {
+        name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
+        for name, split in done.marker["splits"].items()
+    }
+    assert 0 < done.line["seconds"]["total"] < 60
+    assert "note: bird: the folder is empty" in done.stderr
+    assert re.search(r"^train +9 +1 +", done.stderr, re.M) or re.search(r"^train +\d+ +1 +", done.stderr, re.M)
+    assert "10 images are in" in done.stderr
+    assert "warning" not in done.stderr.lower()
+
+
+def test_every_module_entry_answers_a_pipe_that_reads_stderr_first(spawn, photos, tmp_path):
+    # Airflow reads one pipe to its end before the other.
+    process = spawn(f"--input={photos}", f"--output={tmp_path / 'dataset'}")
+    assert process.stderr.read()
+    assert json.loads(process.stdout.read())["status"] == "published"
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "status"),
+    [
+        ([], 0, "published"),
+        (["--plan"], 0, "planned"),
+        (["--set=images.quality=0"], 2, "failed"),
+        (["--zzz"], 2, "failed"),
+    ],
+)
+def test_summary_json_repeats_the_line(convert, photos, tmp_path, flags, code, status):
+    done = convert(photos, *flags, f"--summary_json={tmp_path / 'summary.json'}")
+    assert (done.code, done.line["status"]) == (code, status)
+    assert (tmp_path / "summary.json").read_text() == done.stdout
+
+
+def test_the_outcome_file_says_how_it_ended(convert, photos, tmp_path):
+    file = tmp_path / "outcome.json"
+    done = convert(photos, f"--outcome_file={file}")
+    outcome = json.loads(file.read_bytes())
+    assert set(outcome) == {"status", "sentence", "exit_code", "plan_id", "numbers", "notes", "run_id"}
+    assert {key: outcome[key] for key in ("status", "sentence", "exit_code", "plan_id")} == {
+        key: done.line[key] for key in ("status", "sentence", "exit_code", "plan_id")
+    }
+    assert outcome["numbers"] == {key: done.line[key] for key in outcome["numbers"]}
+    assert outcome["run_id"] == done.marker["run"]["id"]
+    refused = convert(photos, f"--outcome_file={file}", settings={"seed": 1})
+    assert json.loads(file.read_bytes())["sentence"] == refused.line["sentence"]
+    assert json.loads(file.read_bytes())["status"] == "refused"
+
+
+def test_nothing_is_left_in_the_temporary_folder(convert, photos, tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    assert convert(photos).code == 0
+    assert convert(photos, settings={"seed": 1}).code == 1
+    assert os.listdir(tmp_path / "temporary") == []
+
+
+def test_plan_writes_nothing_and_its_numbers_come_true(convert, class_folders, state_of, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 30})
+    (root / "loose.jpg").touch()
+    (root / ".hidden").touch()
+    settings = {
+        "shards.count": 3, "splits.fractions": {"train": 0.5, "test": 0.3}, "limit": 50, "images.reencode": "always"
+    }  # fmt: skip
+    before = state_of(tmp_path)
+    planned = convert(root, "--plan", settings=settings)
+    assert state_of(tmp_path) == before
+    assert (planned.code, planned.line["status"]) == (0, "planned")
+    assert planned.line["sentence"] == f"nothing was written; without --plan the dataset would be in {planned.output}"
+    done = convert(root, settings=settings)
+    assert planned.line["plan_id"] == done.line["plan_id"]
+    for split, numbers in done.line["splits"].items():
+        expected = planned.line["splits"][split]
+        assert (expected["images"], expected["shards"]) == (numbers["images"], numbers["shards"])
+        assert 0.75 * numbers["bytes"] < expected["bytes"] < 1.25 * numbers["bytes"]
+    ledger = {key: value for key, value in done.line["ledger"].items() if key != "written"}
+    assert planned.line["ledger"] == ledger
+
+
+def test_plan_of_a_dataset_that_is_there_changes_nothing(convert, photos, state_of, tmp_path):
+    convert(photos)
+    before = state_of(tmp_path)
+    assert convert(photos, "--plan").line["status"] == "kept"
+    assert convert(photos, "--plan", settings={"seed": 1}).line["status"] == "refused"
+    assert convert(photos, "--plan", "--overwrite", settings={"seed": 1}).line["status"] == "planned"
+    assert state_of(tmp_path) == before
+
+
+def test_direct_runner_is_beams_in_process_runner(convert, photos, tmp_path):
+    one = convert(photos, "--runner=DirectRunner", output=tmp_path / "one")
+    other = convert(photos, "--runner=FnApiRunner", output=tmp_path / "other")
+    assert one.deterministic_files == other.deterministic_files
+    assert (one.marker["run"]["runner"], other.marker["run"]["runner"]) == ("DirectRunner", "FnApiRunner")
+
+
+def test_flags_of_beam_are_passed_on(convert, photos, tmp_path):
+    assert convert(photos, f"--temp_location={tmp_path / 't'}", "--direct_num_workers=1").code == 0
+
+
+def test_without_places_the_sample_is_converted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert launch([], build) == 0
+    captured = capsys.readouterr()
+    line = json.loads(captured.out)
+    assert "converting the sample that Recordmill draws itself, out/sample-1" in captured.err
+    assert (line["output"], line["ledger"]["written"]) == ("out/quickstart", 250)
+    assert line["ledger"] == {
+        "listed": 255,
+        "written": 250,
+        "rejected": {"empty": 1, "truncated": 1, "unknown_format": 1},
+        "ignored": {"system_file": 2},
+        "left_out": {},
+    }
+    assert sorted(os.listdir("out/quickstart")) == [
+        "config.yaml", "labels.txt", "recordmill.json", "rejected.jsonl", "sidecars",
+        "test-00000-of-00001.tfrecord", "train-00000-of-00001.tfrecord",
+    ]  # fmt: skip
+
+
+def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_there_on_request(convert, photos, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("transforms.convert_shards.convert_image", broken)
+    done = convert(photos)
+    assert done.code == 1
+    (sentence,) = done.errors
+    assert sentence.startswith("unexpected ")
+    assert "a bug" in sentence
+    assert "Traceback" not in done.stderr
+    with pytest.raises(Exception, match="a bug"):
+        convert(photos, "--traceback")
+
+
+def test_a_damaged_marker_is_one_sentence(convert, photos):
+    done = convert(photos)
+    (done.output / "recordmill.json").write_text("{")
+    again = convert(photos)
+    assert again.code == 1
+    assert len(again.errors) == 1
+    assert "Traceback" not in again.stderr
+
+
+def test_it_runs_from_any_folder(photos, tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "pipeline.run",
+        "--input=photos",
+        "--output=here",
+        "--config=configs/class_folders.yaml",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["output"] == "here"
+    assert (tmp_path / "here/recordmill.json").exists()
+
+
+def test_the_order_of_flags_has_no_say(photos, tmp_path, convert):
+    done = convert(photos, "--set=seed=1", "--set=seed=2")
+    assert done.marker["plan"]["recipe"]["seed"] == 2

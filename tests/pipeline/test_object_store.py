@@ -1,0 +1,178 @@
+"""A whole conversion in and out of a store without folders, whose rename is a copy and a delete."""
+
+import io
+import json
+import time
+from typing import ClassVar
+
+import orjson
+import pytest
+from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem, MatchResult
+
+from pipeline.launch import launch
+from pipeline.run import build
+
+
+class _Upload(io.BytesIO):
+    """Becomes an object when it is closed, as on gs:// and s3://."""
+
+    def __init__(self, store, path):
+        super().__init__()
+        self._store, self._path = store, path
+
+    def close(self):
+        if not self.closed:
+            self._store.objects[self._path] = (self.getvalue(), time.time())
+        super().close()
+
+
+class Shelf(FileSystem):
+    """Objects by URL, in memory; only what Beam's base class asks for."""
+
+    objects: ClassVar[dict[str, tuple[bytes, float]]] = {}
+    opened: ClassVar[list[str]] = []
+
+    @classmethod
+    def scheme(cls):
+        return "shelf"
+
+    def join(self, basepath, *paths):
+        return "/".join([basepath.rstrip("/"), *(path.strip("/") for path in paths)])
+
+    def split(self, path):
+        head, _, tail = path.rpartition("/")
+        return head, tail
+
+    def mkdirs(self, path):
+        pass
+
+    def has_dirs(self):
+        return False
+
+    def _list(self, dir_or_prefix):
+        for path, (content, at) in sorted(self.objects.items()):
+            if path.startswith(dir_or_prefix):
+                yield FileMetadata(path, len(content), at)
+
+    def match(self, patterns, limits=None):
+        everything = list(self._list(""))
+        return [MatchResult(each, list(self.match_files(everything, each))) for each in patterns]
+
+    def create(self, path, mime_type=None, compression_type=None):
+        return _Upload(self, path)
+
+    def open(self, path, mime_type=None, compression_type=None):
+        self.opened.append(path)
+        if path not in self.objects:
+            raise BeamIOError("no such object", {path: FileNotFoundError(path)})
+        return io.BytesIO(self.objects[path][0])
+
+    def copy(self, source_file_names, destination_file_names):
+        for source, target in zip(source_file_names, destination_file_names, strict=True):
+            self.objects[target] = (self.objects[source][0], time.time())
+
+    def rename(self, source_file_names, destination_file_names):
+        for source, target in zip(source_file_names, destination_file_names, strict=True):
+            if source not in self.objects:
+                raise BeamIOError("rename failed", {(source, target): FileNotFoundError(source)})
+            self.objects[target] = (self.objects[source][0], time.time())
+            del self.objects[source]
+
+    def exists(self, path):
+        return path in self.objects
+
+    def size(self, path):
+        return len(self.objects[path][0])
+
+    def last_updated(self, path):
+        return self.objects[path][1]
+
+    def checksum(self, path):
+        return None
+
+    def metadata(self, path):
+        return FileMetadata(path, *self.objects[path])
+
+    def delete(self, paths):
+        for path in paths:
+            del self.objects[path]
+
+
+@pytest.fixture
+def shelf(monkeypatch, picture):
+    monkeypatch.setattr(Shelf, "objects", {})
+    monkeypatch.setattr(Shelf, "opened", [])
+    for label in ("cat", "dog"):
+        for number in range(12):
+            Shelf.objects[f"shelf://in/photos/{label}/{number:02}.jpg"] = (picture((label, number)), 1.0)
+    Shelf.objects["shelf://in/photos/cat/notes.txt"] = (b"no image", 1.0)
+    Shelf.objects["shelf://in/photos/.cache/a.jpg"] = (b"", 1.0)
+    Shelf.objects["shelf://in/photographs-of-others/x.jpg"] = (b"", 1.0)
+    return Shelf
+
+
+@pytest.fixture
+def picture():
+    from PIL import Image
+
+    def draw(seed):
+        stream = io.BytesIO()
+        Image.new("RGB", (40, 30), (ord(seed[0][0]), 20 * seed[1] % 256, 7)).save(stream, "JPEG", quality=90)
+        return stream.getvalue()
+
+    return draw
+
+
+def convert(*flags):
+    return launch(["--input", "shelf://in/photos", "--output", "shelf://out/dataset", *flags], build)
+
+
+def dataset(shelf):
+    prefix = "shelf://out/dataset/"
+    return {path.removeprefix(prefix): there[0] for path, there in shelf.objects.items() if path.startswith(prefix)}
+
+
+def test_a_dataset_is_read_from_and_published_on_an_object_store(shelf, capsys):
+    assert convert("--set", "shards.count=2") == 0
+    line = json.loads(capsys.readouterr().out)
+    ledger = {"listed": 26, "written": 24, "rejected": {"unknown_format": 1}, "ignored": {"hidden": 1}, "left_out": {}}
+    assert line["ledger"] == ledger
+    files = dataset(shelf)
+    marker = orjson.loads(files["recordmill.json"])
+    shards = [shard for split in marker["splits"].values() for shard in split["shards"]]
+    expected = {"recordmill.json", "labels.txt", "config.yaml", "rejected.jsonl"}
+    assert set(files) == expected | {shard[kind] for shard in shards for kind in ("name", "sidecar")}
+    assert [len(files[shard["name"]]) for shard in shards] == [shard["bytes"] for shard in shards]
+    rejected = orjson.loads(files["rejected.jsonl"])
+    assert (rejected["uri"], rejected["reason"]) == ("shelf://in/photos/cat/notes.txt", "unknown_format")
+
+
+def test_each_image_is_opened_once(shelf):
+    assert convert() == 0
+    images = [path for path in shelf.opened if path.startswith("shelf://in/")]
+    assert sorted(images) == sorted(
+        path for path in shelf.objects if path.startswith("shelf://in/photos/cat")
+    ) + sorted(path for path in shelf.objects if path.startswith("shelf://in/photos/dog"))
+
+
+def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsys):
+    assert convert() == 0
+    before = dataset(shelf)
+    assert convert() == 0
+    assert "already holds this dataset" in capsys.readouterr().err
+    assert convert("--set", "seed=1") == 1
+    assert "seed: 0 -> 1" in capsys.readouterr().err
+    assert {name: there for name, there in dataset(shelf).items() if not name.startswith(".outcome")} == before
+    assert convert("--set", "seed=1", "--overwrite", "--set", "shards.count=3") == 0
+    files = dataset(shelf)
+    names = {
+        shard["name"]
+        for split in orjson.loads(files["recordmill.json"])["splits"].values()
+        for shard in split["shards"]
+    }
+    assert {name for name in files if name.endswith(".tfrecord")} == names
+
+
+def test_a_folder_that_is_not_there_is_told(shelf, capsys):
+    assert launch(["--input", "shelf://in/nothing", "--output", "shelf://out/dataset"], build) == 1
+    assert "shelf://in/nothing: the input cannot be read (nothing is there)" in capsys.readouterr().err

@@ -1,0 +1,60 @@
+import pytest
+
+from pipeline.options import build_parser, find_unknown_flag
+
+BOOLEANS = ["plan", "overwrite", "discard", "wait", "traceback"]
+
+
+def parse(*arguments):
+    return build_parser("1").parse_known_args(arguments)
+
+
+def test_defaults():
+    flags, rest = parse()
+    assert rest == []
+    assert (flags.runner, flags.threads, flags.input, flags.output, flags.config) == (
+        "DirectRunner",
+        0,
+        None,
+        None,
+        None,
+    )
+    assert [getattr(flags, name) for name in BOOLEANS] == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_every_boolean_has_a_twin_and_the_last_one_wins(name):
+    assert getattr(parse(f"--no_{name}", f"--{name}")[0], name) is True
+    assert getattr(parse(f"--{name}", f"--no_{name}")[0], name) is False
+
+
+def test_an_abbreviation_matches_nothing():
+    # Airflow always adds --labels=...
+    assert parse("--out=x", "--labels=foo", "--over")[1] == ["--out=x", "--labels=foo", "--over"]
+
+
+def test_inputs_and_settings_may_be_repeated():
+    flags, _ = parse("--input=a=1", "--input=b=2", "--set=x=1", "--set=y=2")
+    assert (flags.input, flags.set) == (["a=1", "b=2"], ["x=1", "y=2"])
+
+
+@pytest.mark.parametrize("text", ["-1", "many", "1.5", ""])
+def test_threads_must_be_a_number(text, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        parse(f"--threads={text}")
+    assert stopped.value.code == 2
+    assert "is no number of 0 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--temp_location=x", "--flink_master=y", "--labels=z"], ""),
+        (["--direct_num_workers=2"], ""),
+        (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
+        (["--sumary_json", "x"], "there is no flag --sumary_json: did you mean --summary_json?"),
+        (["photos"], "there is no flag photos: see --help"),
+    ],
+)
+def test_find_unknown_flag(arguments, sentence):
+    assert find_unknown_flag(arguments) == sentence

@@ -1,0 +1,264 @@
+"""What a run finds in its output, and what it leaves there."""
+
+import json
+import os
+import shutil
+import sys
+import threading
+
+import pytest
+
+from transforms import storage
+
+TWO = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}}
+
+
+@pytest.fixture
+def published(convert, photos):
+    done = convert(photos, settings=TWO)
+    assert done.code == 0
+    return done
+
+
+def test_a_rerun_finds_the_dataset_and_touches_nothing(convert, photos, published, state_of):
+    before = state_of(published.output)
+    again = convert(photos, settings=TWO)
+    assert (again.code, again.line["status"]) == (0, "kept")
+    assert again.line["sentence"] == f"{published.output} already holds this dataset: nothing to do"
+    assert {key: again.line[key] for key in ("plan_id", "ledger", "splits")} == {
+        key: published.line[key] for key in ("plan_id", "ledger", "splits")
+    }
+    assert state_of(published.output) == before
+
+
+def test_a_rerun_with_overwrite_keeps_the_same_dataset_too(convert, photos, published, state_of):
+    before = state_of(published.output)
+    assert convert(photos, "--overwrite", settings=TWO).line["status"] == "kept"
+    assert state_of(published.output) == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "difference"),
+    [
+        ({"images.quality": 80}, "images.quality: 95 -> 80"),
+        ({"seed": 7, "convention": "tutorial"}, "convention: default -> tutorial, seed: 0 -> 7"),
+        ({"shards.count": 3}, "shards.count: 2 -> 3"),
+        ({"splits.fractions": {"train": 0.5, "test": 0.5}}, "splits.fractions.test: 0.4 -> 0.5"),
+    ],
+)
+def test_other_settings_are_refused_with_what_differs(convert, photos, published, state_of, settings, difference):
+    before = state_of(published.output)
+    refused = convert(photos, settings={**TWO, **settings})
+    assert (refused.code, refused.line["status"]) == (1, "refused")
+    (sentence,) = refused.errors
+    assert sentence.startswith(f"{published.output} holds another dataset ({difference}")
+    assert sentence.endswith("): choose another output, or replace it with --overwrite")
+    assert state_of(published.output) == before
+
+
+def test_other_images_are_refused(convert, photos, published, picture, state_of):
+    before = state_of(published.output)
+    (photos / "cat/new.jpg").write_bytes(picture("new"))
+    refused = convert(photos, settings=TWO)
+    assert refused.errors == [
+        f"{published.output} holds another dataset (other images, listing.references: 10 -> 11): "
+        "choose another output, or replace it with --overwrite"
+    ]
+    assert state_of(published.output) == before
+
+
+def test_overwrite_replaces_everything(convert, photos, published, tmp_path):
+    other = {"shards.count": 1, "splits.fractions": {"all": 1.0}, "images.quality": 80}
+    (published.output / "mine.txt").write_text("not Recordmill's")
+    replaced = convert(photos, "--overwrite", settings=other)
+    assert (replaced.code, replaced.line["status"]) == (0, "published")
+    fresh = convert(photos, settings=other, output=tmp_path / "fresh")
+    assert replaced.files == fresh.files | {"mine.txt"}
+    assert replaced.deterministic_files == fresh.deterministic_files
+    assert replaced.lasting_marker == fresh.lasting_marker
+    assert (published.output / "mine.txt").read_text() == "not Recordmill's"
+    assert set(os.listdir(replaced.output / "sidecars")) == {"all-00000-of-00001.tfrecord.jsonl"}
+
+
+def test_overwrite_with_files_of_the_same_names(convert, photos, published, tmp_path):
+    other = {**TWO, "images.reencode": "always"}
+    replaced = convert(photos, "--overwrite", settings=other)
+    fresh = convert(photos, settings=other, output=tmp_path / "fresh")
+    assert replaced.deterministic_files == fresh.deterministic_files
+    assert replaced.files == fresh.files
+
+
+def test_a_dataset_that_lacks_a_shard_is_rebuilt_on_request(convert, photos, published):
+    lost = published.shards()[1]
+    content = lost.read_bytes()
+    lost.unlink()
+    refused = convert(photos, settings=TWO)
+    assert (refused.code, refused.errors) == (
+        1,
+        [
+            f"{published.output} lacks {lost.name}, which its recordmill.json lists: "
+            "run again with --overwrite to rebuild it"
+        ],
+    )
+    assert convert(photos, "--overwrite", settings=TWO).code == 0
+    assert lost.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["train-00000-of-00001.tfrecord", "old.record", "labels.txt", "a.tfrecord.gz"])
+def test_files_that_readers_would_mix_in_are_refused(convert, photos, tmp_path, name):
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / name).write_bytes(b"")
+    refused = convert(photos)
+    assert (refused.code, os.listdir(refused.output)) == (1, [name])
+    assert refused.errors == [
+        f"{refused.output} holds {name}, which belongs to no finished dataset: choose an empty folder"
+    ]
+
+
+@pytest.fixture
+def unfinished(convert, photos, tmp_path):
+    """An output with the staging of a run that failed."""
+    (photos / "emu").mkdir()
+    (photos / "emu/bad.jpg").write_bytes(b"no picture")
+    failed = convert(photos, settings=TWO)
+    assert (failed.code, len(failed.staging)) == (3, 1)
+    return failed
+
+
+def test_the_staging_of_another_plan_is_refused(convert, photos, unfinished, state_of):
+    before = state_of(unfinished.output)
+    for flags in ([], ["--overwrite"]):
+        refused = convert(photos, *flags, settings={**TWO, "seed": 1})
+        assert (refused.code, refused.line["status"]) == (1, "refused")
+        assert refused.errors == [
+            f"{refused.output} holds {unfinished.staging[0].name}, the unfinished work of another configuration or "
+            "input: finish that run, delete it with --discard, or choose another output"
+        ]
+        assert state_of(unfinished.output) == before
+
+
+def test_discard_deletes_it_and_goes_on(convert, photos, unfinished):
+    (photos / "emu/bad.jpg").unlink()
+    name = unfinished.staging[0].name
+    done = convert(photos, "--discard", settings={**TWO, "seed": 1})
+    assert (done.code, done.staging) == (0, [])
+    assert f"deleted the unfinished work {name}" in done.stderr
+
+
+def test_discard_leaves_a_finished_dataset_alone(convert, photos, published, state_of):
+    before = state_of(published.output)
+    assert convert(photos, "--discard", settings=TWO).line["status"] == "kept"
+    assert state_of(published.output) == before
+
+
+def test_plan_discards_nothing(convert, photos, unfinished, state_of):
+    before = state_of(unfinished.output)
+    convert(photos, "--discard", "--plan", settings={**TWO, "seed": 1})
+    assert state_of(unfinished.output) == before
+
+
+def test_success_leaves_the_dataset_alone_even_after_a_cut_in_the_cleaning_up(convert, photos, published):
+    # Killed between the marker and the removal of the staging folder, or within it.
+    staging = published.output / f".staging-{published.line['plan_id']}"
+    staging.mkdir()
+    (staging / "train-00000.done.json").write_text("{}")
+    assert convert(photos, "--plan", settings=TWO).staging == [staging]
+    again = convert(photos, settings=TWO)
+    assert (again.code, again.line["status"], again.staging) == (0, "kept", [])
+
+
+CUTS = {"remove_files": [1, 2], "move_file": [1, 2, 6, 10], "write_file": [1], "remove_folder": [1]}
+
+
+def cut_switch(monkeypatch, name, count):
+    """Of the switch's calls of a function of `storage` the `count`-th does not come to pass."""
+    calls, original = [], getattr(storage, name)
+
+    def cut(*arguments):
+        if sys._getframe(1).f_code.co_name == "switch_dataset":
+            calls.append(arguments)
+            if len(calls) == count:
+                raise RuntimeError("cut")
+        return original(*arguments)
+
+    monkeypatch.setattr(storage, name, cut)
+
+
+def test_a_switch_cut_at_any_point_is_mended_by_the_next_run(convert, photos, published, tmp_path, monkeypatch):
+    other = {**TWO, "shards.count": 3}
+    fresh = {2: published, 3: convert(photos, settings=other, output=tmp_path / "three")}
+    output = tmp_path / "switched"
+    convert(photos, settings=TWO, output=output)
+    shards = 2
+    for name, counts in CUTS.items():
+        for count in counts:
+            shards = 5 - shards
+            settings = {**TWO, "shards.count": shards}
+            with monkeypatch.context() as patch:
+                cut_switch(patch, name, count)
+                cut = convert(photos, "--overwrite", settings=settings, output=output)
+            assert (cut.code, len(cut.staging)) == (1, 1), (name, count)
+            assert (output / "recordmill.json").exists() == (
+                (name, count) in {("remove_files", 1), ("remove_folder", 1)}
+            )
+            mended = convert(photos, "--overwrite", settings=settings, output=output)
+            assert (mended.code, mended.staging) == (0, []), (name, count)
+            assert mended.files == fresh[shards].files, (name, count)
+            assert mended.deterministic_files == fresh[shards].deterministic_files
+            assert mended.lasting_marker == fresh[shards].lasting_marker
+
+
+def test_two_runs_of_one_plan_at_once_end_in_one_dataset(spawn, photos, published, tmp_path):
+    flags = [f"--set={key}={json.dumps(value)}" for key, value in TWO.items()]
+    runs = [spawn(f"--input={photos}", f"--output={tmp_path / 'both'}", *flags) for _ in range(2)]
+    for run in runs:
+        run.communicate(timeout=60)
+    again = type(published)(0, "", "", tmp_path / "both")
+    assert 0 in {run.returncode for run in runs}  # the other may find its staging gone, and says so
+    assert again.deterministic_files == published.deterministic_files
+    assert again.lasting_marker == published.lasting_marker
+
+
+def test_a_finished_shard_is_used_again_only_if_its_images_are_unchanged(convert, photos, unfinished):
+    limits = {**TWO, "max_rejected.lost_classes": 1}
+    os.utime(photos / "cat/00.jpg", (1, 1))
+    done = convert(photos, settings=limits)
+    shards = sum(len(split["shards"]) for split in done.marker["splits"].values())
+    assert (done.code, done.marker["run"]["shards_reused"]) == (0, shards - 1)
+
+
+def test_a_reader_through_the_marker_sees_old_or_new_or_none(convert, photos, published):
+    """While one dataset replaces another, over and over."""
+    output, seen, problems, stop = published.output, set(), [], threading.Event()
+
+    def read():
+        while not stop.is_set():
+            try:
+                text = (output / "recordmill.json").read_bytes()
+                marker = json.loads(text)
+                there = [
+                    (output / shard["name"]).stat().st_size == shard["bytes"]
+                    for split in marker["splits"].values()
+                    for shard in split["shards"]
+                ]
+                if not all(there) and (output / "recordmill.json").read_bytes() == text:
+                    problems.append(marker["plan"]["id"])
+                seen.add(marker["plan"]["id"])
+            except FileNotFoundError:
+                seen.add("being replaced")
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for round_ in range(3):
+            assert convert(photos, "--overwrite", settings={**TWO, "seed": round_ + 1}).code == 0
+    finally:
+        stop.set()
+        reader.join()
+    assert problems == []
+    assert len(seen) >= 4
+
+
+def test_moving_a_dataset_keeps_it_whole(convert, photos, published, tmp_path):
+    shutil.move(published.output, tmp_path / "moved")
+    assert convert(photos, settings=TWO, output=tmp_path / "moved").line["status"] == "kept"

@@ -1,0 +1,161 @@
+"""How many images go where, and in how many files."""
+
+from collections import Counter
+
+import pytest
+
+FRACTIONS = {"train": 0.6, "test": 0.4}
+
+
+@pytest.fixture
+def forty(class_folders, tmp_path):
+    return class_folders(tmp_path / "photos", {"cat": 24, "dog": 16})
+
+
+@pytest.mark.parametrize("count", [1, 3, 7])
+def test_a_count_of_shards_is_met_and_none_is_empty(convert, forty, count):
+    done = convert(forty, settings={"shards.count": count, "splits.fractions": FRACTIONS})
+    for split, described in done.marker["splits"].items():
+        assert [shard["name"] for shard in described["shards"]] == [
+            f"{split}-{index:05d}-of-{count:05d}.tfrecord" for index in range(count)
+        ]
+        assert min(shard["records"] for shard in described["shards"]) >= 1
+    assert done.marker["notes"] == []
+    assert len(done.keys()) == 40
+
+
+def test_shards_of_equal_images_are_even(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 100})
+    done = convert(root, settings={"shards.count": 4, "splits.fractions": {"train": 1.0}})
+    assert all(23 <= shard["records"] <= 27 for shard in done.marker["splits"]["train"]["shards"])
+
+
+def test_a_count_above_the_images_is_lowered_and_said(convert, photos):
+    done = convert(photos, settings={"shards.count": 9, "splits.fractions": FRACTIONS})
+    images = {name: split["records"] for name, split in done.marker["splits"].items()}
+    assert done.code == 0
+    assert sorted(done.marker["notes"]) == sorted(
+        f"split {name} is written in {count} shards, not 9: it has no more images" for name, count in images.items()
+    )
+    assert len(done.shards()) == 10
+    assert all(note in done.stderr for note in done.marker["notes"])
+
+
+def test_shards_come_near_the_size_aimed_at_where_sizes_change(convert, class_folders, tmp_path):
+    # Re-encoded at quality 30 the images shrink to a fraction: the estimate comes from encoding a sample.
+    root = class_folders(tmp_path / "photos", {"cat": 120}, size=(200, 160))
+    settings = {"images.reencode": "always", "images.quality": 30, "splits.fractions": {"train": 1.0}}
+    whole = convert(root, settings=settings, output=tmp_path / "whole")
+    size = whole.marker["output_bytes"]
+    assert size < 0.7 * whole.marker["input_bytes"]
+    target = size // 6
+    done = convert(root, settings={**settings, "shards.size": target})
+    sizes = [shard["bytes"] for shard in done.marker["splits"]["train"]["shards"]]
+    assert len(sizes) in (6, 7)
+    assert all(0.75 * target <= each <= 1.25 * target for each in sizes)
+
+
+def test_sizes_have_units(convert, photos, tmp_path):
+    done = convert(photos, settings={"shards.size": "1KiB", "splits.fractions": {"train": 1.0}})
+    assert len(done.shards()) > 3
+
+
+@pytest.mark.parametrize("order", [["train", "test"], ["test", "train"]])
+def test_one_file_a_split_on_request(convert, forty, order):
+    settings = {"shards": {"count": 1, "name": "{split}.record"}, "splits.fractions": {name: 0.5 for name in order}}
+    done = convert(forty, settings=settings)
+    assert {path.name for path in done.shards()} == {"train.record", "test.record"}
+    assert (done.output / "sidecars/train.record.jsonl").exists()
+    assert len(done.examples()) == 40
+
+
+def test_all_in_one_file(convert, forty):
+    settings = {"shards": {"count": 1, "name": "{split}.record"}, "splits.fractions": {"train": 1.0}}
+    done = convert(forty, settings=settings)
+    assert [path.name for path in done.shards()] == ["train.record"]
+    assert len(done.examples("train")) == 40
+
+
+def test_images_spread_over_all_splits_by_hash(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 150, "dog": 150})
+    done = convert(root, settings={"splits.fractions": {"train": 0.5, "validation": 0.3, "test": 0.2}})
+    counts = {name: split["records"] for name, split in done.marker["splits"].items()}
+    assert sum(counts.values()) == 300
+    assert abs(counts["train"] - 150) < 45  # five standard deviations
+    assert abs(counts["validation"] - 90) < 40
+    assert abs(counts["test"] - 60) < 35
+
+
+@pytest.mark.parametrize("limit", [1, 7, 40, 1000])
+def test_limit_takes_that_many(convert, forty, limit):
+    fractions = {"train": 1.0} if limit == 1 else FRACTIONS
+    done = convert(forty, settings={"limit": limit, "splits.fractions": fractions})
+    ledger = done.marker["ledger"]
+    assert ledger["written"] == min(limit, 40)
+    assert ledger["left_out"] == ({"limit": 40 - limit} if limit < 40 else {})
+    assert ledger["listed"] == 40
+
+
+def test_limit_takes_from_every_split_and_class(convert, forty):
+    done = convert(forty, settings={"limit": 20, "splits.fractions": FRACTIONS})
+    assert all(3 <= split["records"] <= 17 for split in done.marker["splits"].values())
+    assert set(Counter(row["class"] for row in done.rows())) == {"cat", "dog"}
+
+
+def test_stratified_splits_are_exact_in_every_class(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 20, "emu": 10})
+    settings = {"splits.stratify": True, "splits.fractions": {"train": 0.7, "validation": 0.2, "test": 0.1}}
+    done = convert(root, settings=settings)
+    assert {name: split["classes"] for name, split in done.marker["splits"].items()} == {
+        "train": {"cat": 21, "dog": 14, "emu": 7},
+        "validation": {"cat": 6, "dog": 4, "emu": 2},
+        "test": {"cat": 3, "dog": 2, "emu": 1},
+    }
+
+
+def test_a_group_stays_in_one_split(convert, picture, tmp_path):
+    (tmp_path / "photos/cat").mkdir(parents=True)
+    for patient in range(12):
+        for number in range(3):
+            (tmp_path / f"photos/cat/p{patient:02}_{number}.jpg").write_bytes(picture((patient, number)))
+    settings = {"splits.group": "/(?P<group>p[0-9]+)_", "splits.fractions": FRACTIONS}
+    done = convert(tmp_path / "photos", settings=settings)
+    patients = {split: Counter(key[4:7] for key in done.keys(split)) for split in FRACTIONS}
+    assert not patients["train"].keys() & patients["test"].keys()
+    assert patients["train"] + patients["test"] == {f"p{patient:02}": 3 for patient in range(12)}
+    assert patients["train"]
+    assert patients["test"]
+
+
+def test_fractions_below_one_leave_the_rest_out(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 100})
+    done = convert(root, settings={"splits.fractions": {"train": 0.4, "test": 0.1}})
+    ledger = done.marker["ledger"]
+    assert ledger["listed"] == 100
+    assert ledger["left_out"] == {"fraction": 100 - ledger["written"]}
+    assert 30 <= ledger["written"] <= 70
+
+
+def test_a_split_that_would_be_empty_is_filled_and_said(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 4})
+    done = convert(root, settings={"splits.fractions": {"train": 0.999, "test": 0.001}})
+    assert {name: split["records"] for name, split in done.marker["splits"].items()} == {"train": 3, "test": 1}
+    assert done.marker["notes"] == ["split test would have been empty: it was given the nearest images"]
+
+
+def test_a_given_split_without_images_is_an_error(convert, class_folders, tmp_path):
+    class_folders(tmp_path / "photos/train", {"cat": 2})
+    done = convert(tmp_path / "photos", settings={"splits.from_folders": {"train": "train", "test": "test"}})
+    assert (done.code, done.errors) == (
+        1,
+        ["no image was found for split test: remove it from splits.from_folders, or add its images"],
+    )
+
+
+def test_the_order_of_fractions_is_part_of_the_plan(convert, forty):
+    # The ranges of hashes follow each other as written: the same shares in another order are another dataset.
+    one = convert(forty, settings={"splits.fractions": {"train": 0.5, "test": 0.5}})
+    other = convert(forty, settings={"splits.fractions": {"test": 0.5, "train": 0.5}})
+    assert (other.code, other.line["status"]) == (1, "refused")
+    assert other.line["plan_id"] != one.line["plan_id"]
+    assert "split_order: ['train', 'test'] -> ['test', 'train']" in other.errors[0]

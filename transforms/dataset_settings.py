@@ -126,7 +126,8 @@ class DatasetSettings:
     @property
     def listing(self) -> ListingSettings:
         """What of the inputs is read."""
-        return ListingSettings(self.include, self.ignore, self.splits.from_folders, self.splits.group)
+        classes_known = bool(self.labels.classes)
+        return ListingSettings(self.include, self.ignore, self.splits.from_folders, self.splits.group, classes_known)
 
     @property
     def layout(self) -> Convention:

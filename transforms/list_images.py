@@ -8,7 +8,7 @@ import posixpath
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache
 
 import apache_beam as beam
 import pathspec
@@ -19,6 +19,7 @@ from transforms.local_folders import Entry, walk_folder
 from transforms.patterns import compile_pattern
 from transforms.progress import PROGRESS
 from transforms.sources import Source
+from transforms.splitting import SPLIT_WORDS
 
 SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 """Files and folders that systems leave behind; they are no images and nobody means them."""
@@ -34,7 +35,7 @@ class Input:
     name: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ListingSettings:
     """What of the inputs is read.
 
@@ -42,6 +43,7 @@ class ListingSettings:
         include: patterns in gitignore's syntax, matched against paths below an input; empty: everything.
         ignore: patterns likewise, of files and folders that are none of ours.
         from_folders: where set, the first folder gives the split: folder names to split names.
+        classes_known: whether the user has said which classes there are, so that a folder `train` may be one.
         group: where set, a pattern whose group `group`, found in a key, is what stays in one split.
     """
 
@@ -49,18 +51,7 @@ class ListingSettings:
     ignore: tuple[str, ...] = ()
     from_folders: Mapping[str, str] = field(default_factory=dict)
     group: str | None = None
-
-    def __reduce__(self) -> tuple[type["ListingSettings"], tuple[object, ...]]:
-        # Without the compiled patterns, which cannot be pickled: settings that were used can still go to workers.
-        return ListingSettings, (self.include, self.ignore, self.from_folders, self.group)
-
-    @cached_property
-    def _included(self) -> pathspec.GitIgnoreSpec:
-        return pathspec.GitIgnoreSpec.from_lines(self.include)
-
-    @cached_property
-    def _ignored(self) -> pathspec.GitIgnoreSpec:
-        return pathspec.GitIgnoreSpec.from_lines(self.ignore)
+    classes_known: bool = False
 
     def ignores(self, path: str, is_folder: bool) -> str:
         """Why a path is to be ignored: `system_file`, `hidden`, `ignored` or `not_included`; empty if it is not."""
@@ -69,11 +60,16 @@ class ListingSettings:
             return "system_file"
         if name.startswith("."):
             return "hidden"
-        if self.ignore and self._ignored.match_file(f"{path}/" if is_folder else path):
+        if self.ignore and _compile_globs(self.ignore).match_file(f"{path}/" if is_folder else path):
             return "ignored"
-        if self.include and not is_folder and not self._included.match_file(path):
+        if self.include and not is_folder and not _compile_globs(self.include).match_file(path):
             return "not_included"
         return ""
+
+
+@cache
+def _compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
+    return pathspec.GitIgnoreSpec.from_lines(patterns)
 
 
 def list_images(source_input: Input, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:
@@ -83,6 +79,7 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
     """
     folder, entries = _find(source_input.path, settings)
     prefix = folder.rstrip("/") + "/"
+    first_folders: set[str] = set()
     for entry in entries:
         path = _normal_path(entry.path)
         if path is None:
@@ -98,7 +95,24 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
         if entry.status:
             yield replace(file, status=entry.status, reason=entry.reason, detail=entry.detail)
         else:
+            first_folders.add(path.partition("/")[0] if "/" in path else "")
             yield from _refer(file, path, source, settings)
+    if detail := _find_ambiguity(first_folders - {""}, settings):
+        yield ImageRef(source_input.path, source_input.path, status="fatal", reason="split_words", detail=detail)
+
+
+def _find_ambiguity(first_folders: set[str], settings: ListingSettings) -> str:
+    """A sentence where the first folders may be splits or classes, and nobody has said which; else the empty string."""
+    words = {name.lower() for name in first_folders}
+    if not words or not words <= SPLIT_WORDS or settings.from_folders or settings.classes_known:
+        return ""
+    folders = sorted(first_folders)
+    mapping = ", ".join(f"{name}: {name}" for name in folders)
+    return (
+        f"the first folders are {', '.join(folders)}, which could be splits or classes: "
+        f"set splits.from_folders={{{mapping}}} if they are splits, "
+        f"or labels.classes=[{', '.join(folders)}] if they are classes"
+    )
 
 
 def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:

@@ -46,6 +46,11 @@ def read_marker(folder: str) -> dict[str, Any]:
     return marker
 
 
+def holds_plan(folder: str, plan_id: str) -> bool:
+    """Whether a folder holds the finished dataset of a plan."""
+    return storage.exists(storage.join(folder, MARKER)) and read_marker(folder)["plan"]["id"] == plan_id
+
+
 def staging_names(names: list[str]) -> list[str]:
     """Those of an output folder's names that are staging folders."""
     return [name for name in names if name.startswith(STAGING_PREFIX)]

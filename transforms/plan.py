@@ -11,7 +11,7 @@ import orjson
 from schemas.label_map import LabelMap, build_label_map
 from transforms.dataset_settings import DatasetSettings
 from transforms.imaging import imaging_versions
-from transforms.splitting import SPLIT_WORDS, Selection, fill_empty_splits
+from transforms.splitting import Selection, fill_empty_splits
 from transforms.summary import Summary
 
 PLAN_VERSION = 1
@@ -32,7 +32,6 @@ class Plan:
         action: `convert`; `preview`, writing nothing; `finish` a switch that was cut; `keep` what is already there;
             `refuse`; or `fail`.
         sentence: why, where the action is not `convert`.
-        exit_code: what a refused or failed run exits with.
         selection: how images are placed.
         starts: the first order hash of each shard, by split.
         label_map: class ids.
@@ -45,7 +44,6 @@ class Plan:
     plan_id: str
     action: Action
     sentence: str
-    exit_code: int
     selection: Selection
     starts: dict[str, list[int]]
     label_map: LabelMap
@@ -77,7 +75,7 @@ def make_plan(
     label_map = build_label_map(summary.classes, settings.labels, offset)
     starts: dict[str, list[int]] = {}
     estimated: dict[str, int] = {}
-    problem = _find_problem(summary, settings)
+    problem = _find_problem(summary)
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)
     for name in settings.splits.names if not problem else ():
@@ -100,7 +98,6 @@ def make_plan(
         plan_id=plan_id,
         action="fail" if problem else "convert",
         sentence=problem,
-        exit_code=1,
         selection=selection,
         starts=starts,
         label_map=label_map,
@@ -127,7 +124,7 @@ def _recipe(summary: Summary, settings: DatasetSettings, recipe: Mapping[str, An
     }
 
 
-def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
+def _find_problem(summary: Summary) -> str:
     """Why no dataset can be made of what was listed; the empty string if one can."""
     if summary.problems:
         more = f" (and {len(summary.problems) - 1} more)" if len(summary.problems) > 1 else ""
@@ -137,15 +134,6 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
             return f"all {summary.left_out.total():,} images are left out: raise limit or the fractions"
         ignored = f": all {summary.listed:,} files there are ignored" if summary.listed else ""
         return f"no images were found in the input{ignored}"
-    words = {name.lower() for name in summary.classes}
-    if words and words <= SPLIT_WORDS and not settings.labels.classes and not settings.splits.from_folders:
-        folders = sorted(summary.classes)
-        mapping = ", ".join(f"{name}: {name}" for name in folders)
-        return (
-            f"the first folders are {', '.join(folders)}, which could be splits or classes: "
-            f"set splits.from_folders={{{mapping}}} if they are splits, "
-            f"or labels.classes=[{', '.join(folders)}] if they are classes"
-        )
     return ""
 
 

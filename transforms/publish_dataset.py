@@ -2,7 +2,7 @@
 
 import errno
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apache_beam as beam
@@ -13,14 +13,14 @@ from transforms import storage
 from transforms.dataset_settings import DatasetSettings
 from transforms.ledger import balance_ledger, check_limits, lost_classes
 from transforms.marker import build_marker, name_shards, numbers_of, preview_numbers
-from transforms.output_state import MARKER, read_marker
+from transforms.output_state import holds_plan, read_marker
 from transforms.plan import Plan
 from transforms.progress import PROGRESS
 from transforms.run_settings import RunSettings
 from transforms.shard_files import staging_folder
 from transforms.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
 
-_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
 
 
 def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
@@ -31,17 +31,15 @@ def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, r
     """
     PROGRESS.stage = "publishing"
     try:
-        outcome = _publish(reports, plan, settings, run)
+        outcome = _convert(reports, plan, settings, run) if plan.action == "convert" else _settle(plan, run)
     except OSError as error:
-        if error.errno not in _DISK_ERRORS and not _finished_meanwhile(plan, run):
+        if error.errno not in _DISK_ERRORS:
             raise
         why = f"the output {run.output} cannot be written: {(error.strerror or str(error)).lower()}"
-        sentence = f"{why}; finished shards are in {_kept(plan, run)}"
-        outcome = Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
-    if outcome.exit_code == FAILED and plan.action == "convert" and _finished_meanwhile(plan, run):
-        sentence = f"another run has meanwhile put this dataset in {run.output}"
-        outcome = Outcome("kept", sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)))
-    if outcome.status == "failed" and plan.action == "convert":
+        outcome = _failed(f"{why}; finished shards", plan, run)
+    if plan.action == "convert" and outcome.exit_code == FAILED and holds_plan(run.output, plan.plan_id):
+        outcome = _keep(f"another run has meanwhile put this dataset in {run.output}", plan, run)
+    if plan.action == "convert" and outcome.status == "failed":
         staging = staging_folder(run.output, plan.plan_id)
         with suppress(OSError):  # the disk may be full
             storage.make_folder(staging)
@@ -50,30 +48,31 @@ def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, r
     return outcome
 
 
-def _publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    if plan.action == "refuse" or plan.action == "fail":
-        status = "refused" if plan.action == "refuse" else "failed"
-        return Outcome(status, plan.sentence, plan.exit_code, plan.plan_id, notes=tuple(plan.notes))  # type: ignore[arg-type]
+def _settle(plan: Plan, run: RunSettings) -> Outcome:
+    """What there is to do where nothing is to be converted."""
+    notes = tuple(plan.notes)
     if plan.action == "preview":
-        return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan), tuple(plan.notes))
+        return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan), notes)
     if plan.action == "keep":
-        if not run.preview:  # an earlier run may have been cut cleaning up
-            storage.remove_folder(staging_folder(run.output, plan.plan_id))
-        return Outcome("kept", plan.sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)))
+        return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
         marker = switch_dataset(run.output, plan.plan_id)
         return Outcome("published", plan.sentence, DONE, plan.plan_id, numbers_of(marker), tuple(marker["notes"]))
+    return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
+
+
+def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+    """Checks the finished shards and publishes them."""
     problems = sorted(report.problem for report in reports if report.problem)
     if problems:
-        sentence = f"{problems[0]}; finished shards are in {_kept(plan, run)}"
-        return Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
+        return _failed(f"{problems[0]}; finished shards", plan, run)
     ledger = balance_ledger(plan.summary, reports)
     lost = lost_classes(plan.summary, reports, plan.label_map)
     list_rejected(reports, plan, run)
     if problem := check_limits(ledger, lost, settings.max_rejected):
         numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
-        sentence = f"{problem}: rejected.jsonl and the finished shards are in {_kept(plan, run)}"
-        return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
+        too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
+        return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)
     shards = name_shards(reports, settings)
     marker = build_marker(plan, shards, ledger, settings, reports)
     stage_dataset(marker, shards, plan, run)
@@ -82,17 +81,16 @@ def _publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
     return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(marker), tuple(plan.notes))
 
 
-def _finished_meanwhile(plan: Plan, run: RunSettings) -> bool:
-    """Whether another run of the same plan has published, and taken the staging that both used away."""
-    marker = storage.join(run.output, MARKER)
-    staging = storage.join(staging_folder(run.output, plan.plan_id), MARKER)
-    return (
-        storage.exists(marker) and not storage.exists(staging) and read_marker(run.output)["plan"]["id"] == plan.plan_id
-    )
+def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
+    """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes."""
+    if not run.preview:
+        storage.remove_folder(staging_folder(run.output, plan.plan_id))
+    return Outcome("kept", sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)))
 
 
-def _kept(plan: Plan, run: RunSettings) -> str:
-    return f"{staging_folder(run.output, plan.plan_id)} (--discard deletes it)"
+def _failed(what_is_left: str, plan: Plan, run: RunSettings) -> Outcome:
+    sentence = f"{what_is_left} are in {staging_folder(run.output, plan.plan_id)} (--discard deletes it)"
+    return Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
 
 
 @dataclass

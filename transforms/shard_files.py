@@ -16,6 +16,7 @@ from schemas.image_ref import ImageRef
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.convert_image import ConvertedImage
+from transforms.rejection import REASONS
 from transforms.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 
 STAGING_PREFIX = ".staging-"
@@ -44,7 +45,10 @@ def fingerprint(refs: Iterable[ImageRef]) -> str:
 
 
 def find_finished(staging: str, split: str, index: int, mark: str) -> ShardReport | None:
-    """The report of a shard that an earlier run finished from the same references; None if there is none."""
+    """The report of a shard that an earlier run finished from the same references; None if there is none.
+
+    A shard is not taken as finished either where an image could not be read for a reason that may be gone by now.
+    """
     note = shard_path(staging, split, index, "done.json")
     if not storage.exists(note):
         return None
@@ -52,7 +56,8 @@ def find_finished(staging: str, split: str, index: int, mark: str) -> ShardRepor
     report = replace(ShardReport(**done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
-    return report if there and done["fingerprint"] == mark else None
+    may_heal = not REASONS["read"].keys().isdisjoint(report.rejected.keys() - {"too_many_bytes"})
+    return report if there and not may_heal and done["fingerprint"] == mark else None
 
 
 def write_shard(

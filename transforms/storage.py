@@ -4,6 +4,7 @@ No rename is assumed atomic and no store is assumed to have folders: callers ord
 of them is a state that a later run understands.
 """
 
+import errno
 import os
 import shutil
 import uuid
@@ -87,12 +88,18 @@ def move_file(source: str, target: str) -> None:
 
     Doing it twice is doing it once: where a store copies and then deletes, a cut in between leaves both files, and a
     source already gone counts as moved if the target is there.
+
+    Raises:
+        FileNotFoundError: neither of them is there.
+        OSError: the file cannot be renamed.
     """
     try:
         FileSystems.rename([source], [target])
-    except (BeamIOError, OSError):
-        if exists(source) or not exists(target):
+    except (BeamIOError, OSError) as error:
+        if exists(source):
             raise
+        if not exists(target):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source) from error
 
 
 def remove_files(paths: Iterable[str]) -> None:

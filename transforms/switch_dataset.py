@@ -14,7 +14,7 @@ import orjson
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.marker import PublishedShard
-from transforms.output_state import MARKER, read_marker
+from transforms.output_state import MARKER, holds_plan, read_marker
 from transforms.plan import Plan
 from transforms.run_settings import RunSettings
 from transforms.shard_files import shard_path, staging_folder
@@ -96,22 +96,25 @@ def _old_files(output: str) -> list[str]:
 def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
     """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
 
-    Can be cut and done again at any point: a file that is no longer in staging is already in its place.
+    Can be cut and done again at any point, and done by two runs at once: a file that is no longer in staging is already
+    in its place, and an old file whose name a new one takes is left to be replaced.
     """
     staging = staging_folder(output, plan_id)
     pending = read_marker(staging)
     moves: list[list[str]] = pending["switch"]["moves"]
-    waiting = set(storage.folder_names(staging))
-    in_place = {target for source, target in moves if source not in waiting}
-    storage.remove_files([storage.join(output, MARKER)])
-    storage.remove_files(storage.join(output, name) for name in pending["switch"]["removes"] if name not in in_place)
+    targets = {target for _, target in moves}
+    if not holds_plan(output, plan_id):
+        storage.remove_files([storage.join(output, MARKER)])
+    storage.remove_files(storage.join(output, name) for name in pending["switch"]["removes"] if name not in targets)
     storage.make_folder(storage.join(output, "sidecars"))
+    waiting = set(storage.folder_names(staging))
     for source, target in moves:
         if source in waiting:
             storage.move_file(storage.join(staging, source), storage.join(output, target))
     marker = {key: value for key, value in pending.items() if key != "switch"}
     # Written in staging, so that a cut leaves no temporary file that nobody deletes.
     published = storage.join(staging, f"published.{MARKER}")
+    storage.make_folder(staging)
     storage.write_file(published, as_json(marker))
     storage.move_file(published, storage.join(output, MARKER))
     storage.remove_folder(staging)

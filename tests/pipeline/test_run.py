@@ -202,7 +202,7 @@ def test_a_first_level_of_split_words_asks_which_reading_is_meant(convert, class
     folders = sorted(words)
     assert done.code == 1
     assert done.errors == [
-        f"the first folders are {', '.join(folders)}, which could be splits or classes: "
+        f"{root}: the first folders are {', '.join(folders)}, which could be splits or classes: "
         f"set splits.from_folders={{{', '.join(f'{word}: {word}' for word in folders)}}} if they are splits, "
         f"or labels.classes=[{', '.join(folders)}] if they are classes"
     ]

@@ -80,7 +80,8 @@ def test_an_empty_list_is_written_as_an_empty_list():
         (LABEL, [], "feature label: list [] is no integer"),
         (IMAGE, "text", "feature image: text 'text' is no bytes: encode it as UTF-8 where it is read"),
         (BOXES, [0.5, 1], "feature boxes: int 1 is no float"),
-        (BOXES, "ab", "feature boxes: str 'a' is no float"),
+        (BOXES, "ab", "feature boxes: holds many values, and 'ab' is no list of them"),
+        (BOXES, 0.5, "feature boxes: holds many values, and 0.5 is no list of them"),
     ],
 )
 def test_a_value_that_does_not_fit_raises_with_the_features_name(feature, value, message):

@@ -21,6 +21,7 @@ REF = ImageRef(
     status="rejected",
     reason="bad",
     detail="a detail",
+    spelling="cafe\u0301/1.jpg",
 )
 
 

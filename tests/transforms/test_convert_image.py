@@ -62,6 +62,7 @@ def test_the_row_of_a_changed_image_has_the_sources_digest(tmp_path, draw):
 def rejected_row(ref, stage, reason, sha256=None, **changed):
     row = {
         "key": ref.key,
+        "spelling": ref.spelling or None,
         "bytes": ref.size,
         "sha256": sha256,
         "class": ref.label or None,

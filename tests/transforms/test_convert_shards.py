@@ -24,7 +24,7 @@ from transforms.summary import Summary
 from transforms.tfrecord_file import read_records
 
 SETTINGS = DatasetSettings(seed=3)
-PLAN = Plan("id", "convert", "", 0, Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
+PLAN = Plan("id", "convert", "", Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
 
 
 def convert(shards, run):

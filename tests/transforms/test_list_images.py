@@ -246,3 +246,25 @@ def test_a_remote_file_is_an_input(monkeypatch):
 def test_an_absent_remote_input_is_fatal(monkeypatch):
     monkeypatch.setattr(BucketSystem, "files", {"bucket://b/other/1.jpg": 7})
     assert brief(list_all("bucket://b/misspelt")) == [("", "fatal", "missing_input")]
+
+
+@pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])
+def test_first_folders_that_may_be_splits_are_fatal_unless_somebody_says_what_they_are(tmp_path, class_from):
+    for path in ("Train/cat/1.jpg", "val/cat/2.jpg", "README.txt"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"x")
+
+    def fatal(settings):
+        refs = list_images(Input(str(tmp_path)), ClassFolders(class_from=class_from), settings)
+        return [(ref.reason, ref.detail.split(":")[0]) for ref in refs if ref.status == "fatal"]
+
+    ambiguous = ("split_words", "the first folders are Train, val, which could be splits or classes")
+    assert fatal(ListingSettings()) == [ambiguous]
+    assert fatal(ListingSettings(classes_known=True)) == []
+    assert fatal(ListingSettings(from_folders={"Train": "train", "val": "validation"})) == []
+    assert fatal(ListingSettings(ignore=("val/",))) == [
+        ("split_words", "the first folders are Train, which could be splits or classes")
+    ]
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat/3.jpg").write_bytes(b"x")
+    assert fatal(ListingSettings()) == []

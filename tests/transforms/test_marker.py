@@ -38,7 +38,6 @@ def make_plan(**changed):
         "id",
         "convert",
         "",
-        0,
         Selection(),
         {"train": [0, 5]},
         LabelMap({"cat": 0, "dog": 1}),

@@ -14,6 +14,7 @@ class ShardReport:
         split: the shard's split.
         index: the shard's place in the plan, from 0 within its split.
         references: how many references were given to it; always `records` plus the sum of `rejected`.
+        digest: of the references, order-free and in hex; see `transforms.reference_digest.digest_of`.
         records: Examples in the file, read back from it.
         bytes: size of the file.
         sha256: hex digest of the file.
@@ -29,6 +30,7 @@ class ShardReport:
     split: str
     index: int
     references: int
+    digest: str
     records: int
     bytes: int
     sha256: str

@@ -14,7 +14,7 @@ from transforms.sources import Source
 from transforms.sources.class_folders import ClassFolders
 from transforms.splitting import SplitSettings
 
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class ShardSettings:
         if self.count is not None and self.count < 1:
             raise ValueError(f"shards.count is {self.count}: give at least 1")
         if self.name is not None:
-            _check_name(self.name, self.count)
+            _check_pattern(self.name)
 
     @property
     def target_bytes(self) -> int:
@@ -123,6 +123,17 @@ class DatasetSettings:
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
 
+        self._check_file_names()
+
+    def _check_file_names(self) -> None:
+        count = self.shards.count or 12  # enough for indices of two digits to meet those of one
+        names = [self.file_name(split, index, count) for split in self.splits.names for index in range(min(count, 12))]
+        if len(set(names)) < len(names):
+            pattern = self.shards.name or self.layout.shard_name
+            raise ValueError(
+                f"shards.name {pattern!r} gives several files one name: put {{split}} and {{index}} into it"
+            )
+
     @property
     def listing(self) -> ListingSettings:
         """What of the inputs is read."""
@@ -133,6 +144,11 @@ class DatasetSettings:
     def layout(self) -> Convention:
         """The convention itself."""
         return load_convention(self.convention)
+
+    @property
+    def label_offset(self) -> int:
+        """The id of the first class: the user's, or the convention's own."""
+        return self.layout.label_offset if self.labels.offset is None else self.labels.offset
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -147,15 +163,11 @@ class DatasetSettings:
         return f"{name}.gz" if self.compression == "gzip" and not name.endswith(".gz") else name
 
 
-def _check_name(pattern: str, count: int | None) -> None:
+def _check_pattern(pattern: str) -> None:
     try:
-        names = {
-            pattern.format(name="n", split=split, index=i, number=i + 1, count=2) for split in "ab" for i in (0, 1)
-        }
+        pattern.format(name="n", split="s", index=0, number=1, count=1)
     except (KeyError, IndexError, ValueError) as error:
         known = "{name}, {split}, {index}, {number} and {count}"
         raise ValueError(f"shards.name {pattern!r} is no pattern ({error}): it may use {known}") from None
     if "/" in pattern or pattern.startswith("."):
         raise ValueError(f"shards.name {pattern!r} must name a visible file without folders")
-    if len(names) < (2 if count == 1 else 4):
-        raise ValueError(f"shards.name {pattern!r} gives several files one name: put {{split}} and {{index}} into it")

@@ -1,13 +1,14 @@
 """The ledger: everything listed is written, rejected, ignored or left out, exactly."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import RejectionLimits
+from transforms.reference_digest import add_digests
 from transforms.summary import Summary
 
 
@@ -44,23 +45,32 @@ class Ledger:
         }
 
 
-def balance_ledger(summary: Summary, reports: Iterable[ShardReport]) -> Ledger:
+def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
     """Adds the ledger up from the listing on one side and the finished files on the other.
+
+    The two sides must agree in number, and in the order-free digest of the references themselves: one lost and another
+    written twice would have the same number.
 
     Raises:
         LedgerError: the two sides differ.
     """
     rejected: Counter[str] = Counter()
     written = 0
+    seen: set[tuple[str, int]] = set()
     for report in reports:
         written += report.records
         rejected.update(report.rejected)
+        if (report.split, report.index) in seen:
+            raise LedgerError(f"shard {report.index} of split {report.split} was reported twice")
+        seen.add((report.split, report.index))
     ledger = Ledger(summary.listed, written, dict(rejected), dict(summary.ignored), dict(summary.left_out))
     accounted = written + rejected.total() + summary.ignored.total() + summary.left_out.total()
     if accounted != summary.listed:
         raise LedgerError(
             f"{summary.listed} references were listed and {accounted} are accounted for: {ledger.as_dict()}"
         )
+    if add_digests(int(report.digest, 16) for report in reports) != summary.planned_digest:
+        raise LedgerError("the references that were written are not those that were listed, though they are as many")
     return ledger
 
 
@@ -77,7 +87,10 @@ def check_limits(ledger: Ledger, lost: list[str], limits: RejectionLimits) -> st
     rejected = sum(ledger.rejected.values())
     reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(ledger.rejected.items(), key=lambda kv: -kv[1]))
     if ledger.written == 0:
-        return f"nothing is left: all {rejected:,} images were rejected ({reasons})"
+        hint = (
+            ": images are expected in folders named after their class" if set(ledger.rejected) == {"no_class"} else ""
+        )
+        return f"nothing is left: all {rejected:,} images were rejected ({reasons}){hint}"
     share = rejected / (rejected + ledger.written)
     if rejected > limits.count and share > limits.share:
         return (

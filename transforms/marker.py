@@ -24,8 +24,16 @@ class PublishedShard:
     report: ShardReport
 
 
+LABELS, REJECTED, CONFIGURATION = "labels.txt", "rejected.jsonl", "config.yaml"
+"""The files of a dataset beside its shards, their sidecars and the marker."""
+
+
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
-    """Names the shards that have records, densely: `-of-N` counts what is there."""
+    """Names the shards that have records, densely: `-of-N` counts what is there.
+
+    Raises:
+        ValueError: two files would have one name; the sentence says which.
+    """
     ordered = sorted(reports, key=lambda report: (report.split, report.index))
     filled = [report for report in ordered if report.records]
     counts = Counter(report.split for report in filled)
@@ -35,7 +43,21 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
         name = settings.file_name(report.split, seen[report.split], counts[report.split])
         seen[report.split] += 1
         shards.append(PublishedShard(name, f"sidecars/{name}.jsonl", report))
+    names = [LABELS, REJECTED, CONFIGURATION, "recordmill.json", *(shard.name for shard in shards)]
+    clash = [name for name, times in Counter(names).items() if times > 1]
+    if clash:
+        raise ValueError(
+            f"two files of the dataset would be called {clash[0]}: change shards.name or the splits' names"
+        )
     return shards
+
+
+def name_sidecars_of_nothing(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
+    """The sidecars of shards that have no record: of what they were given everything was rejected."""
+    empty = sorted(
+        (report for report in reports if not report.records), key=lambda report: (report.split, report.index)
+    )
+    return {f"sidecars/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)}
 
 
 def build_marker(
@@ -57,6 +79,7 @@ def build_marker(
         "changes": dict(sorted(changes.items())),
         "input_bytes": sum(report.input_bytes for report in reports),
         "output_bytes": sum(shard.report.bytes for shard in shards),
+        "files": [LABELS, REJECTED, CONFIGURATION, *name_sidecars_of_nothing(reports)],
         "notes": plan.notes,
     }
 

@@ -18,26 +18,27 @@ class OutputState:
     """What was found.
 
     Attributes:
-        names: files and folders of the output folder.
-        marker: the finished dataset's marker; None where there is none.
-        pending: the marker of a dataset that is complete in this plan's staging: its switch was cut.
+        output: the folder.
+        names: files and folders in it.
+        marker: the finished dataset's marker; None where there is none, or none that can be read.
+        pending: whether a dataset is complete in this plan's staging: its switch was cut.
     """
 
+    output: str
     names: list[str] = field(default_factory=list)
     marker: dict[str, Any] | None = None
-    pending: dict[str, Any] | None = None
+    pending: bool = False
 
 
 def read_output(output: str, plan_id: str) -> OutputState:
     """Looks at an output folder."""
     names = storage.folder_names(output)
-    staging = staging_folder(output, plan_id)
-    pending = storage.join(staging, MARKER)
-    return OutputState(
-        names,
-        read_marker(output) if MARKER in names else None,
-        orjson.loads(storage.read_range(pending)) if storage.exists(pending) else None,
-    )
+    pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
+    try:
+        marker = read_marker(output) if MARKER in names else None
+    except (FileNotFoundError, orjson.JSONDecodeError):  # another run is replacing it, or somebody has damaged it
+        marker = None
+    return OutputState(output, names, marker, pending)
 
 
 def read_marker(folder: str) -> dict[str, Any]:
@@ -48,7 +49,21 @@ def read_marker(folder: str) -> dict[str, Any]:
 
 def holds_plan(folder: str, plan_id: str) -> bool:
     """Whether a folder holds the finished dataset of a plan."""
-    return storage.exists(storage.join(folder, MARKER)) and read_marker(folder)["plan"]["id"] == plan_id
+    marker = read_output(folder, plan_id).marker
+    return marker is not None and marker["plan"]["id"] == plan_id
+
+
+def find_fault(output: str, marker: dict[str, Any]) -> str:
+    """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is."""
+    for split in marker["splits"].values():
+        for shard in split["shards"]:
+            size = storage.size_of(storage.join(output, shard["name"]))
+            if size is None or not storage.exists(storage.join(output, shard["sidecar"])):
+                return f"lacks {shard['name'] if size is None else shard['sidecar']}"
+            if size != shard["bytes"]:
+                return f"holds {shard['name']} with {size:,} bytes instead of {shard['bytes']:,}"
+    missing = [name for name in marker["files"] if not storage.exists(storage.join(output, name))]
+    return f"lacks {missing[0]}" if missing else ""
 
 
 def staging_names(names: list[str]) -> list[str]:
@@ -56,47 +71,68 @@ def staging_names(names: list[str]) -> list[str]:
     return [name for name in names if name.startswith(STAGING_PREFIX)]
 
 
-def decide_action(
-    state: OutputState, output: str, plan_id: str, recipe: dict[str, Any], overwrite: bool
-) -> tuple[Action, str]:
+def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
     """What a run may do, and the sentence that says why where it is not `convert`.
 
     A dataset of the same plan is kept. One of another plan is refused with the differences, unless it is to be
     overwritten. Another plan's staging is refused: somebody may be at work. Files that look like shards and belong to
     no dataset are refused: readers that glob would mix them in.
     """
-    others = [name for name in staging_names(state.names) if name != f"{STAGING_PREFIX}{plan_id}"]
-    if others:
+    output = state.output
+    if others := other_stagings(state.names, plan_id):
         return "refuse", (
             f"{output} holds {others[0]}, the unfinished work of another configuration or input: "
             "finish that run, delete it with --discard, or choose another output"
         )
-    if state.pending is not None:
+    if state.pending:
         return "finish", "an earlier run was cut while publishing: its dataset is now in place"
     if state.marker is None:
-        strangers = [name for name in state.names if _looks_like_ours(name)]
-        if strangers:
-            return (
-                "refuse",
-                f"{output} holds {strangers[0]}, which belongs to no finished dataset: choose an empty folder",
-            )
-        return "convert", ""
+        return _decide_without_marker(state)
     if state.marker["plan"]["id"] == plan_id:
-        missing = _missing_file(state)
-        if not missing:
+        fault = find_fault(output, state.marker)
+        if not fault:
             return "keep", f"{output} already holds this dataset: nothing to do"
-        if not overwrite:
-            return (
-                "refuse",
-                f"{output} lacks {missing}, which its {MARKER} lists: run again with --overwrite to rebuild it",
-            )
-        return "convert", ""
+        advice = f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
+        return ("convert", "") if overwrite else ("refuse", advice)
     if overwrite:
         return "convert", ""
     changed = ", ".join(differences(state.marker["plan"]["recipe"], recipe))
+    advice = "choose another output, or replace it with --overwrite"
+    return "refuse", f"{output} holds another dataset ({changed}): {advice}"
+
+
+def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
+    if MARKER in state.names:
+        return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
+    strangers = [name for name in state.names if _looks_like_ours(name)]
+    if strangers:
+        what = f"{strangers[0]}, which belongs to no finished dataset"
+        return "refuse", f"{state.output} holds {what}: choose an empty folder"
+    return "convert", ""
+
+
+def other_stagings(names: list[str], plan_id: str) -> list[str]:
+    """Those of an output folder's names that are the staging folders of other plans."""
+    return [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
+
+
+def claim_output(output: str, plan_id: str, run_id: str) -> str:
+    """Takes an output folder for a plan; the sentence that refuses it, where another plan is found to have done so.
+
+    Each run first leaves its claim and then looks: of two plans that start at once at least one sees the other.
+    """
+    staging = staging_folder(output, plan_id)
+    claim = storage.join(staging, "claim.json")
+    known = storage.exists(staging) or storage.exists(claim)
+    storage.make_folder(staging)
+    storage.write_file(claim, orjson.dumps({"plan": plan_id, "run": run_id}))
+    others = other_stagings(storage.folder_names(output), plan_id)
+    if others and not known:
+        storage.remove_folder(staging)
     return (
-        "refuse",
-        f"{output} holds another dataset ({changed}): choose another output, or replace it with --overwrite",
+        f"{output} is being written by another run ({others[0]}): wait for it, or choose another output"
+        if others
+        else ""
     )
 
 
@@ -110,12 +146,6 @@ def differences(old: Any, new: Any, key: str = "") -> list[str]:
     if old == new:
         return []
     return ["other images" if key == "listing.digest" else f"{key}: {old} -> {new}"]
-
-
-def _missing_file(state: OutputState) -> str:
-    assert state.marker is not None
-    shards = [shard["name"] for split in state.marker["splits"].values() for shard in split["shards"]]
-    return next((name for name in shards if name not in state.names), "")
 
 
 def _looks_like_ours(name: str) -> bool:

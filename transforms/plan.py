@@ -2,17 +2,19 @@
 
 import hashlib
 import math
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import orjson
 
+from schemas.features import feature_schema
 from schemas.label_map import LabelMap, build_label_map
 from transforms.dataset_settings import DatasetSettings
 from transforms.imaging import imaging_versions
 from transforms.splitting import Selection, fill_empty_splits
-from transforms.summary import Summary
+from transforms.summary import SplitSummary, Summary
 
 PLAN_VERSION = 1
 """Raised whenever the same settings and images would give other bytes than before."""
@@ -39,6 +41,7 @@ class Plan:
         notes: things to be told: what was lowered, moved or guessed.
         recipe: everything that the plan id stands for.
         estimated_bytes: expected size of the files, by split.
+        found_run: the id of the run that made the dataset that the output held; empty where it held none.
     """
 
     plan_id: str
@@ -51,6 +54,7 @@ class Plan:
     notes: list[str]
     recipe: dict[str, Any]
     estimated_bytes: dict[str, int] = field(default_factory=dict)
+    found_run: str = ""
 
 
 def make_plan(
@@ -69,33 +73,26 @@ def make_plan(
         A plan to `convert`, or one to `fail` with a sentence where the listing makes no dataset.
     """
     notes = list(summary.warnings)
-    full_recipe = _recipe(summary, settings, recipe)
-    plan_id = hashlib.sha256(orjson.dumps(full_recipe, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
-    offset = settings.labels.offset if settings.labels.offset is not None else settings.layout.label_offset
-    label_map = build_label_map(summary.classes, settings.labels, offset)
-    starts: dict[str, list[int]] = {}
-    estimated: dict[str, int] = {}
+    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset)
     problem = _find_problem(summary)
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)
+    starts: dict[str, list[int]] = {}
+    sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
     for name in settings.splits.names if not problem else ():
-        split = summary.splits.get(name)
-        if split is None:  # a split that was empty holds one moved group
-            starts[name] = [0]
-            continue
-        estimated[name] = round(split.bytes * growth)
-        wanted = settings.shards.count or max(1, math.ceil(estimated[name] / settings.shards.target_bytes))
+        wanted = settings.shards.count or max(1, math.ceil(sizes.get(name, 0) / settings.shards.target_bytes))
+        split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
         starts[name] = split.histogram.cut(wanted)
-        if len(starts[name]) < wanted:
-            notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: it has no more images")
+        if len(starts[name]) < wanted and split.references:
+            notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: it has too few images")
         if split.references > MOST_PER_SHARD * len(starts[name]):
-            problem = (
-                f"split {name} would put {split.references:,} images into {len(starts[name])} files: raise shards.count"
-            )
+            files = f"{split.references:,} images into {len(starts[name])} files"
+            problem = f"split {name} would put {files}: raise shards.count"
     if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
         starts = {settings.splits.names[0]: [0]}
+    full_recipe = _recipe(summary, settings, recipe, starts)
     return Plan(
-        plan_id=plan_id,
+        plan_id=hashlib.sha256(orjson.dumps(full_recipe, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16],
         action="fail" if problem else "convert",
         sentence=problem,
         selection=selection,
@@ -104,19 +101,29 @@ def make_plan(
         summary=_without_histograms(summary),
         notes=notes,
         recipe=full_recipe,
-        estimated_bytes=estimated,
+        estimated_bytes=sizes,
     )
 
 
-def _recipe(summary: Summary, settings: DatasetSettings, recipe: Mapping[str, Any]) -> dict[str, Any]:
+def _recipe(
+    summary: Summary, settings: DatasetSettings, recipe: Mapping[str, Any], starts: Mapping[str, list[int]]
+) -> dict[str, Any]:
+    """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
     # What may be rejected changes no byte: a run that failed on it goes on with a higher limit.
     kept = {key: value for key, value in recipe.items() if key != "max_rejected"}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
+    versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
+    layout = settings.layout
     return {
         **plain,
         "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
+        "features": feature_schema(settings.features),
+        "format_names": dict(layout.format_names),
+        "file_names": [settings.file_name(name, 0, 1) for name in settings.splits.names],
+        "label_offset": settings.label_offset,
+        "cuts": hashlib.sha256(orjson.dumps(starts, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         "plan_version": PLAN_VERSION,
-        "versions": imaging_versions(),
+        "versions": versions,
         "listing": {
             "references": summary.references + summary.rejected.total() + summary.left_out.total(),
             "digest": f"{summary.digest:064x}",
@@ -127,7 +134,7 @@ def _recipe(summary: Summary, settings: DatasetSettings, recipe: Mapping[str, An
 def _find_problem(summary: Summary) -> str:
     """Why no dataset can be made of what was listed; the empty string if one can."""
     if summary.problems:
-        more = f" (and {len(summary.problems) - 1} more)" if len(summary.problems) > 1 else ""
+        more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
         return f"{summary.problems[0]}{more}"
     if not summary.references and not summary.rejected:
         if summary.left_out:

@@ -13,7 +13,7 @@ from transforms.convert_image import convert_image
 from transforms.dataset_settings import DatasetSettings
 from transforms.hash_histogram import range_of
 from transforms.key_hashes import hash_key
-from transforms.output_state import decide_action, read_output
+from transforms.output_state import claim_output, decide_action, read_output
 from transforms.plan import Plan, make_plan
 from transforms.progress import PROGRESS
 from transforms.run_settings import RunSettings
@@ -24,14 +24,13 @@ from transforms.tfrecord_file import FRAMING_BYTES
 ShardId = tuple[str, int]
 
 
-def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = False) -> float:
+def estimate_growth(summary: Summary, settings: DatasetSettings) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
-    1.0 where the size decides nothing (a count is given, or all fits one shard) and is not `shown` either, or where no
-    image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
+    1.0 where bytes are stored untouched, or where no image of the sample can be converted. The sample is chosen by
+    hash: the same images give the same estimate.
     """
-    total = sum(split.bytes for split in summary.splits.values())
-    if not shown and (settings.shards.count is not None or total * 4 < settings.shards.target_bytes):
+    if settings.images.reencode == "never":
         return 1.0
     label_map = LabelMap({ref.label: 0 for _, _, ref in summary.sample})
     before = after = 0
@@ -45,17 +44,30 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
 
 def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettings, run: RunSettings) -> Plan:
     """Plans the dataset, and looks at the output to see what may be done there."""
-    growth = 1.0 if summary.problems else estimate_growth(summary, settings, run.preview)
+    growth = 1.0 if summary.problems else estimate_growth(summary, settings)
     plan = make_plan(summary, selection, settings, run.recipe, growth)
     if plan.action == "convert":
-        state = read_output(run.output, plan.plan_id)
-        action, sentence = decide_action(state, run.output, plan.plan_id, plan.recipe, run.overwrite)
-        if run.preview and action in ("convert", "finish"):
-            action, sentence = "preview", f"nothing was written; without --plan the dataset would be in {run.output}"
-        plan = replace(plan, action=action, sentence=sentence)
+        plan = _look_at_output(plan, run)
     PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
     PROGRESS.stage = "converting" if plan.action == "convert" else "finishing"
     return plan
+
+
+def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
+    state = read_output(run.output, plan.plan_id)
+    action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
+    found = state.marker["run"] if state.marker else {}
+    if action == "keep" and found.get("versions") != f"{plan.summary.versions:064x}":
+        if run.overwrite:
+            action, sentence = "convert", ""
+        else:
+            note = "files have other modification times than when this dataset was made: --overwrite rebuilds it"
+            plan.notes.append(note)
+    if run.preview and action in ("convert", "finish"):
+        action, sentence = "preview", f"nothing was written; without --plan the dataset would be in {run.output}"
+    if action == "convert" and (claimed := claim_output(run.output, plan.plan_id, run.run_id)):
+        action, sentence = "refuse", claimed
+    return replace(plan, action=action, sentence=sentence, found_run=found.get("id", ""))
 
 
 class ShardAssigner:

@@ -11,9 +11,9 @@ from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.dataset_settings import DatasetSettings
-from transforms.ledger import balance_ledger, check_limits, lost_classes
+from transforms.ledger import LedgerError, balance_ledger, check_limits, lost_classes
 from transforms.marker import build_marker, name_shards, numbers_of, preview_numbers
-from transforms.output_state import holds_plan, read_marker
+from transforms.output_state import find_fault, read_marker, read_output
 from transforms.plan import Plan
 from transforms.progress import PROGRESS
 from transforms.run_settings import RunSettings
@@ -26,18 +26,19 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPE
 def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """Does what the plan says with the finished shards, and writes the outcome file.
 
-    Raises:
-        LedgerError: the ledger does not add up.
+    What users can mend, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
     """
     PROGRESS.stage = "publishing"
     try:
         outcome = _convert(reports, plan, settings, run) if plan.action == "convert" else _settle(plan, run)
+    except (LedgerError, ValueError) as error:
+        outcome = _failed(f"{error}; the finished shards", plan, run)
     except OSError as error:
         if error.errno not in _DISK_ERRORS:
             raise
         why = f"the output {run.output} cannot be written: {(error.strerror or str(error)).lower()}"
         outcome = _failed(f"{why}; finished shards", plan, run)
-    if plan.action == "convert" and outcome.exit_code == FAILED and holds_plan(run.output, plan.plan_id):
+    if outcome.exit_code == FAILED and plan.action in ("convert", "finish") and _published_meanwhile(plan, run):
         outcome = _keep(f"another run has meanwhile put this dataset in {run.output}", plan, run)
     if plan.action == "convert" and outcome.status == "failed":
         staging = staging_folder(run.output, plan.plan_id)
@@ -75,10 +76,23 @@ def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)
     shards = name_shards(reports, settings)
     marker = build_marker(plan, shards, ledger, settings, reports)
-    stage_dataset(marker, shards, plan, run)
+    stage_dataset(marker, shards, reports, plan, run)
     switch_dataset(run.output, plan.plan_id)
+    reused = sum(report.reused for report in reports)
+    notes = (
+        *plan.notes,
+        *([f"{reused} of {len(reports)} shards had been finished by an earlier run"] if reused else []),
+    )
     sentence = f"{ledger.written:,} images are in {run.output}"
-    return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(marker), tuple(plan.notes))
+    return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(marker), notes)
+
+
+def _published_meanwhile(plan: Plan, run: RunSettings) -> bool:
+    """Whether another run of the same plan has put the whole dataset in place since this one looked."""
+    marker = read_output(run.output, plan.plan_id).marker
+    if marker is None or marker["plan"]["id"] != plan.plan_id or marker["run"]["id"] == plan.found_run:
+        return False
+    return not find_fault(run.output, marker)
 
 
 def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:

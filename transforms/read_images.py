@@ -1,5 +1,7 @@
 """ReadImages: references become bytes."""
 
+import errno
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,6 +10,12 @@ import apache_beam as beam
 from schemas.image_ref import ImageRef
 from transforms import storage
 from transforms.rejection import RejectedImage
+
+RETRY_SECONDS = (0.1, 0.5)
+"""How long to wait before each further try, where a store rather than a file is in trouble."""
+
+_VANISHED = {errno.ENOENT, errno.ENOTDIR}
+_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
 def read_image(ref: ImageRef, max_bytes: int) -> bytes:
@@ -19,23 +27,34 @@ def read_image(ref: ImageRef, max_bytes: int) -> bytes:
 
     Raises:
         RejectedImage: stage `read`: it is too long (`too_many_bytes`), gone since it was listed (`vanished`), of
-            another length than then (`changed`), or cannot be read (`unreadable`).
+            another length than then (`changed`), or cannot be read for a reason of its own (`unreadable`).
+        Exception: the store is out of order, and was so at every try; that says nothing about the image.
     """
     expected = ref.length if ref.length >= 0 else ref.size - ref.offset
     if expected > max_bytes:
         raise RejectedImage("read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}")
-    try:
-        # One byte more than expected shows a file that has grown, and never reads one that has grown huge.
-        data = storage.read_range(ref.uri, ref.offset, ref.length if ref.length >= 0 else expected + 1)
-    except FileNotFoundError:
-        raise RejectedImage("read", "vanished", "the file was listed, and was gone when it was read") from None
-    except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise RejectedImage("read", "unreadable", f"the file cannot be read ({why})") from None
+    # One byte more than expected shows a file that has grown, and never reads one that has grown huge.
+    data = _read(ref.uri, ref.offset, ref.length if ref.length >= 0 else expected + 1)
     if len(data) != expected:
         more = "more" if len(data) > expected else "less"
         raise RejectedImage("read", "changed", f"{expected} bytes when it was listed, {more} when it was read")
     return data
+
+
+def _read(uri: str, offset: int, length: int) -> bytes:
+    for wait in (*RETRY_SECONDS, None):
+        try:
+            return storage.read_range(uri, offset, length)
+        except OSError as error:
+            if error.errno in _VANISHED:
+                raise RejectedImage("read", "vanished", "the file was listed, and was gone when it was read") from None
+            if error.errno in _UNREADABLE:
+                why = f"the file cannot be read ({(error.strerror or type(error).__name__).lower()})"
+                raise RejectedImage("read", "unreadable", why) from None
+            if wait is None:
+                raise
+            time.sleep(wait)
+    raise AssertionError("every try returns or raises")
 
 
 @dataclass

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 import orjson
 
@@ -16,7 +17,7 @@ from schemas.image_ref import ImageRef
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.convert_image import ConvertedImage
-from transforms.rejection import REASONS
+from transforms.reference_digest import add_digests, digest_of, version_digest_of
 from transforms.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 
 STAGING_PREFIX = ".staging-"
@@ -32,19 +33,32 @@ def staging_folder(output: str, plan_id: str) -> str:
 
 def shard_path(staging: str, split: str, index: int, kind: str) -> str:
     """Where a shard's file lies in the staging folder; `kind` is `tfrecord`, `jsonl` (sidecar) or `done.json`."""
-    return storage.join(staging, f"{split}-{index:05d}.{kind}")
+    return storage.join(staging, shard_name(split, index, kind))
 
 
-def fingerprint(refs: Iterable[ImageRef]) -> str:
-    """Digest of a shard's references as they were listed: an image changed since then gives another one."""
-    digest = hashlib.sha256()
-    for ref in refs:
-        fields = (ref.key, ref.size, ref.version, ref.offset, ref.length, ref.label, ref.features, ref.reason)
-        digest.update(orjson.dumps(fields) + b"\n")
-    return digest.hexdigest()
+def shard_name(split: str, index: int, kind: str) -> str:
+    """The name of a shard's file in the staging folder."""
+    return f"{split}-{index:05d}.{kind}"
 
 
-def find_finished(staging: str, split: str, index: int, mark: str) -> ShardReport | None:
+class Fingerprint(NamedTuple):
+    """What a shard was made of, in hex.
+
+    Attributes:
+        digest: of its references, wherever and whenever they were listed.
+        versions: of their files' sizes and times: an image written anew since then gives another one.
+    """
+
+    digest: str
+    versions: str
+
+
+def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
+    """The fingerprint of a shard's references."""
+    return Fingerprint(f"{add_digests(map(digest_of, refs)):064x}", f"{add_digests(map(version_digest_of, refs)):064x}")
+
+
+def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:
     """The report of a shard that an earlier run finished from the same references; None if there is none.
 
     A shard is not taken as finished either where an image could not be read for a reason that may be gone by now.
@@ -56,12 +70,12 @@ def find_finished(staging: str, split: str, index: int, mark: str) -> ShardRepor
     report = replace(ShardReport(**done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
-    may_heal = not REASONS["read"].keys().isdisjoint(report.rejected.keys() - {"too_many_bytes"})
-    return report if there and not may_heal and done["fingerprint"] == mark else None
+    may_heal = not _MAY_HEAL.isdisjoint(report.rejected)
+    return report if there and not may_heal and done["fingerprint"] == list(mark) else None
 
 
 def write_shard(
-    staging: str, split: str, index: int, images: Iterable[ConvertedImage], mark: str, compression: str
+    staging: str, split: str, index: int, images: Iterable[ConvertedImage], mark: Fingerprint, compression: str
 ) -> "WrittenShard":
     """Writes one shard's files under temporary names, streaming; `WrittenShard.finish` does the rest.
 
@@ -103,7 +117,7 @@ class WrittenShard:
     staging: str
     split: str
     index: int
-    mark: str
+    mark: Fingerprint
     compression: str
     temporary: str
     temporary_sidecar: str
@@ -124,8 +138,8 @@ class WrittenShard:
             storage.remove_files([self._path("done.json")])  # it must never speak of other bytes than are there
             storage.move_file(self.temporary, self._path("tfrecord"))
             storage.move_file(self.temporary_sidecar, self._path("jsonl"))
-            report = self.tally.report(self.split, self.index, contents)
-            note = {"fingerprint": self.mark, "report": asdict(report)}
+            report = self.tally.report(self.split, self.index, self.mark, contents)
+            note = {"fingerprint": list(self.mark), "report": asdict(report)}
             storage.write_file(self._path("done.json"), orjson.dumps(note))
         return report
 
@@ -167,12 +181,13 @@ class Tally:
         self._sidecar.update(line)
         return line
 
-    def report(self, split: str, index: int, contents: FileContents) -> ShardReport:
+    def report(self, split: str, index: int, mark: Fingerprint, contents: FileContents) -> ShardReport:
         """The totals, with what was read back from the finished file."""
         return ShardReport(
             split=split,
             index=index,
             references=self.records + self._rejected.total(),
+            digest=mark.digest,
             records=contents.records,
             bytes=contents.bytes,
             sha256=contents.sha256,
@@ -186,4 +201,4 @@ class Tally:
 
 def failed_report(split: str, index: int, refs: Sequence[ImageRef], problem: str) -> ShardReport:
     """The report of a shard that could not be written for a reason that a user can mend."""
-    return ShardReport(split, index, len(refs), 0, 0, "", "", 0, {}, {}, {}, problem=problem)
+    return ShardReport(split, index, len(refs), "", 0, 0, "", "", 0, {}, {}, {}, problem=problem)

@@ -9,13 +9,15 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 _PLAIN = CompressionTypes.UNCOMPRESSED  # by default Beam unpacks by extension
+
+_HTTP_CODES = {404: FileNotFoundError, 403: PermissionError}
 
 
 def is_local(path: str) -> bool:
@@ -32,24 +34,67 @@ def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
     """Reads `length` bytes from `offset` on; -1 for all that follow.
 
     Raises:
-        OSError: the file is not there or cannot be read (Beam's own errors are OSErrors too).
+        FileNotFoundError: the file is not there, on whatever store.
+        PermissionError: it may not be read.
+        OSError: it cannot be read (Beam's own errors are OSErrors too); stores may raise errors of their own.
     """
-    if is_local(uri):  # Beam's open costs four times the system's (43 against 11 us for a 100 KB file)
-        with open(uri, "rb", buffering=0) as file:
-            if offset:
-                file.seek(offset)
-            return file.readall() if length < 0 else file.read(length) or b""
-    with FileSystems.open(uri, compression_type=_PLAIN) as stream:
+    if is_local(uri):
+        return _read_local(uri, offset, length)
+    with _systems_errors(uri), FileSystems.open(uri, compression_type=_PLAIN) as stream:
         if offset:
             stream.seek(offset)
         data: bytes = stream.read() if length < 0 else stream.read(length)
         return data
 
 
+def _read_local(path: str, offset: int, length: int) -> bytes:
+    """Reads by system calls: Python's own open costs half as much again, Beam's six times as much."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        missing = max(os.fstat(file).st_size - offset, 0) if length < 0 else length
+        pieces = [os.pread(file, missing, offset)]
+        while pieces[-1] and (missing := missing - len(pieces[-1])):  # networks' file systems may give less
+            offset += len(pieces[-1])
+            pieces.append(os.pread(file, missing, offset))
+    finally:
+        os.close(file)
+    return b"".join(pieces)
+
+
 def open_to_read(path: str) -> BinaryIO:
-    """Opens a file's stored bytes as a stream."""
-    stream: BinaryIO = FileSystems.open(path, compression_type=_PLAIN)
-    return stream
+    """Opens a file's stored bytes as a stream.
+
+    Raises:
+        FileNotFoundError: the file is not there; some stores find out at the first read, with an error of their own.
+        PermissionError: it may not be read.
+        OSError: it cannot be opened.
+    """
+    with _systems_errors(path):
+        stream: BinaryIO = FileSystems.open(path, compression_type=_PLAIN)
+        return stream
+
+
+@contextmanager
+def _systems_errors(path: str) -> Iterator[None]:
+    """Raises a store's own error for a missing or a forbidden object as the system's."""
+    try:
+        yield
+    except Exception as error:  # Google's and Amazon's are no OSErrors, and their packages may not be installed
+        details = getattr(error, "exception_details", None)  # of a BeamIOError, by path
+        for cause in (error, error.__cause__, *(details.values() if isinstance(details, dict) else ())):
+            kind = _system_error(cause)
+            if kind is not None:
+                code = errno.ENOENT if kind is FileNotFoundError else errno.EACCES
+                raise OSError(code, os.strerror(code), path) from error
+        raise
+
+
+def _system_error(error: Any) -> type[OSError] | None:
+    for kind in _HTTP_CODES.values():
+        if isinstance(error, kind):
+            return kind
+    code = getattr(error, "code", None)
+    return _HTTP_CODES.get(code) if isinstance(code, int) else None
 
 
 def open_to_write(path: str) -> BinaryIO:

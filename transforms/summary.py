@@ -1,6 +1,5 @@
 """The summary of a listing: one small row, the same in whatever order its parts are added."""
 
-import hashlib
 from bisect import insort
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,15 +7,14 @@ from typing import Any
 
 from schemas.image_ref import ImageRef
 from transforms.hash_histogram import HashHistogram
+from transforms.reference_digest import add_digests, digest_of, version_digest_of
 from transforms.splitting import ImageSplitter
 
 SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""
 
 MESSAGES_KEPT = 20
-"""How many warnings and problems are kept to be told; all are counted."""
-
-_DIGEST_RANGE = 1 << 256
+"""How many warnings and problems are kept to be told."""
 
 
 @dataclass(slots=True)
@@ -44,10 +42,14 @@ class Summary:
         left_out: images that `limit` or the fractions leave out, by reason.
         splits: the images to convert, by split.
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
-        digest: order-free digest of what was listed: sum of the SHA-256 of key, range, size, label and given split.
+        labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
+        digest: `transforms.reference_digest.digest_of` all that was listed and not ignored, added up.
+        planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
+        versions: `version_digest_of` the same as in `digest`, added up.
         sample: (order hash, key and place, reference) of some images, chosen by hash.
         warnings: things to be told, sorted; the first few.
         problems: things that fail the run, sorted; the first few.
+        problems_found: how many there are.
     """
 
     listed: int = 0
@@ -56,10 +58,14 @@ class Summary:
     left_out: Counter[str] = field(default_factory=Counter)
     splits: dict[str, SplitSummary] = field(default_factory=dict)
     nearest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)
     digest: int = 0
+    planned_digest: int = 0
+    versions: int = 0
     sample: list[tuple[int, str, ImageRef]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    problems_found: int = 0
 
     @property
     def classes(self) -> Counter[str]:
@@ -75,6 +81,7 @@ class Summary:
         """Counts one reference."""
         if ref.status in ("warning", "fatal"):
             if ref.status == "fatal":
+                self.problems_found += 1
                 _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)
             else:  # warnings become part of the marker, which names no place
                 _keep_lowest(self.warnings, f"{ref.key}: {ref.detail}", most=MESSAGES_KEPT)
@@ -83,13 +90,18 @@ class Summary:
         if ref.status == "ignored":
             self.ignored[ref.reason] += 1
             return
-        self.digest = (self.digest + _digest_of(ref)) % _DIGEST_RANGE
+        digest = digest_of(ref)
+        self.digest = add_digests((self.digest, digest))
+        self.versions = add_digests((self.versions, version_digest_of(ref)))
         if ref.status == "rejected":
             self.rejected[ref.reason] += 1
         else:
-            self._place(ref, splitter)
+            self.labels.add(ref.label)
+        if ref.status == "rejected" or self._place(ref, splitter):
+            self.planned_digest = add_digests((self.planned_digest, digest))
 
-    def _place(self, ref: ImageRef, splitter: ImageSplitter) -> None:
+    def _place(self, ref: ImageRef, splitter: ImageSplitter) -> bool:
+        """Counts an image to its split, or as left out; says whether it has a split."""
         hashes, split, left_out = splitter.place(ref)
         if left_out:
             self.left_out[left_out] += 1
@@ -103,14 +115,19 @@ class Summary:
             within.histogram.add(hashes.order, size)
             # The URI keeps two references of one key, which is an error told later, from being compared themselves.
             _keep_lowest(self.sample, (hashes.order, f"{ref.key}\0{ref.offset}\0{ref.uri}", ref), most=SAMPLE_SIZE)
-        if left_out != "limit" and not ref.split:
+        if not left_out and not ref.split:
             for name, distance in splitter.distances(hashes.split):
                 _keep_lowest(self.nearest.setdefault(name, []), (distance, hashes.split), most=splitter.neighbours)
+        return not left_out
 
     def merge(self, other: "Summary", neighbours: int) -> None:
         """Adds another summary; `neighbours` is how many nearest hashes are kept for each split."""
         self.listed += other.listed
-        self.digest = (self.digest + other.digest) % _DIGEST_RANGE
+        self.digest = add_digests((self.digest, other.digest))
+        self.planned_digest = add_digests((self.planned_digest, other.planned_digest))
+        self.versions = add_digests((self.versions, other.versions))
+        self.labels |= other.labels
+        self.problems_found += other.problems_found
         self.ignored.update(other.ignored)
         self.rejected.update(other.rejected)
         self.left_out.update(other.left_out)
@@ -124,12 +141,6 @@ class Summary:
         _keep_lowest(self.sample, *other.sample, most=SAMPLE_SIZE)
         _keep_lowest(self.warnings, *other.warnings, most=MESSAGES_KEPT)
         _keep_lowest(self.problems, *other.problems, most=MESSAGES_KEPT)
-
-
-def _digest_of(ref: ImageRef) -> int:
-    fields = (ref.key, ref.offset, ref.length, ref.size, ref.label, ref.group, ref.split, ref.features, ref.reason)
-    text = "\0".join(map(str, fields))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
 
 
 def _keep_lowest(kept: list[Any], *items: Any, most: int) -> None:

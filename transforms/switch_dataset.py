@@ -13,14 +13,11 @@ import orjson
 
 from schemas.shard_report import ShardReport
 from transforms import storage
-from transforms.marker import PublishedShard
+from transforms.marker import CONFIGURATION, LABELS, REJECTED, PublishedShard, name_sidecars_of_nothing
 from transforms.output_state import MARKER, holds_plan, read_marker
 from transforms.plan import Plan
 from transforms.run_settings import RunSettings
-from transforms.shard_files import shard_path, staging_folder
-
-LABELS, REJECTED, CONFIGURATION = "labels.txt", "rejected.jsonl", "config.yaml"
-"""The files of a dataset beside its shards, their sidecars and the marker."""
+from transforms.shard_files import shard_name, shard_path, staging_folder
 
 
 def as_json(value: Any) -> bytes:
@@ -61,24 +58,28 @@ def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[st
     }
 
 
-def stage_dataset(marker: dict[str, Any], shards: list[PublishedShard], plan: Plan, run: RunSettings) -> None:
+def stage_dataset(
+    marker: dict[str, Any], shards: list[PublishedShard], reports: list[ShardReport], plan: Plan, run: RunSettings
+) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last."""
     staging = staging_folder(run.output, plan.plan_id)
     storage.write_file(storage.join(staging, LABELS), plan.label_map.as_text().encode())
     storage.write_file(storage.join(staging, CONFIGURATION), run.config_text.encode())
     moves = [[name, name] for name in (LABELS, CONFIGURATION, REJECTED)]
     for shard in shards:
-        report = shard.report
-        moves.append([f"{report.split}-{report.index:05d}.tfrecord", shard.name])
-        moves.append([f"{report.split}-{report.index:05d}.jsonl", shard.sidecar])
+        moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
+        moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
+    for sidecar, report in name_sidecars_of_nothing(reports).items():
+        moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
     pending = {
         **marker,
         "run": {
             **run.facts,
             "id": run.run_id,
             "inputs": dict(run.inputs),
+            "versions": f"{plan.summary.versions:064x}",
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "shards_reused": sum(shard.report.reused for shard in shards),
+            "shards_reused": sum(report.reused for report in reports),
         },
         "switch": {"moves": moves, "removes": _old_files(run.output)},
     }
@@ -88,9 +89,9 @@ def stage_dataset(marker: dict[str, Any], shards: list[PublishedShard], plan: Pl
 def _old_files(output: str) -> list[str]:
     if not storage.exists(storage.join(output, MARKER)):
         return []
-    shards = [shard for split in read_marker(output)["splits"].values() for shard in split["shards"]]
-    files = [shard[kind] for shard in shards for kind in ("name", "sidecar")]
-    return [*files, LABELS, REJECTED, CONFIGURATION]
+    old = read_marker(output)
+    shards = [shard for split in old["splits"].values() for shard in split["shards"]]
+    return [*(shard[kind] for shard in shards for kind in ("name", "sidecar")), *old["files"]]
 
 
 def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:

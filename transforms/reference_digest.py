@@ -1,0 +1,31 @@
+"""Order-free digests of references: equal sets have equal digests, in whatever parts and order they are added up."""
+
+import hashlib
+from collections.abc import Iterable
+
+from schemas.image_ref import ImageRef
+
+_RANGE = 1 << 256
+
+
+def digest_of(ref: ImageRef) -> int:
+    """256 bits of what decides an image's record: key, byte range, size, label, group, given split, features.
+
+    Place and time are not in it: the same images have the same digest in any folder and after any copy.
+    """
+    fields = (ref.key, ref.offset, ref.length, ref.size, ref.label, ref.group, ref.split, ref.features, ref.reason)
+    return _hash("\0".join(map(str, fields)))
+
+
+def version_digest_of(ref: ImageRef) -> int:
+    """256 bits of what changes when a file is written anew: key, size and modification time."""
+    return _hash(f"{ref.key}\0{ref.size}\0{ref.version}")
+
+
+def add_digests(digests: Iterable[int]) -> int:
+    """The digest of several references together: the sum modulo 2**256."""
+    return sum(digests) % _RANGE
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")

@@ -22,7 +22,7 @@ class Feature:
     Attributes:
         key: the name in the Example, e.g. `image/encoded`.
         kind: `bytes`, `float` or `int64`: which of Example's three lists holds it.
-        field: the field of the record that fills it, e.g. `encoded`; see `schemas.image_record.ImageRecord`.
+        field: the field of the record that fills it, e.g. `encoded`; see `transforms.build_examples.image_record`.
         meaning: one line for people.
         many: False for exactly one value (shape `[]`), True for any number of values.
         default: what a reader takes where the key is absent; None where it must be present.

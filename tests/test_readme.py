@@ -46,7 +46,7 @@ def somewhere(tmp_path_factory):
             draw(folder / "collection" / ("val" if number < 4 else "train") / animal / f"{number}.jpg", number)
         draw(folder / "digits" / f"img_{number:05d}_{number % 10}.jpg", number)
         for side in ("left", "right"):
-            draw(folder / "patients" / "eyes" / f"p{number:03d}_{side}.jpg", number)
+            draw(folder / "patients" / ("sick" if number % 2 else "well") / f"p{number:03d}_{side}.jpg", number)
     shutil.copytree(ROOT / "examples", folder / "examples")
     return folder
 

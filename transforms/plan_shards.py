@@ -63,11 +63,26 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         else:
             note = "files have other modification times than when this dataset was made: --overwrite rebuilds it"
             plan.notes.append(note)
+    if action == "convert" and state.marker is not None:
+        plan.notes.extend(_renumbered(state.marker["labels"], plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
-        action, sentence = "preview", f"nothing was written; without --plan the dataset would be in {run.output}"
+        replaced = ", in place of the one that is there" if state.marker is not None else ""
+        sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
+        action = "preview"
     if action == "convert" and (claimed := claim_output(run.output, plan.plan_id, run.run_id)):
         action, sentence = "refuse", claimed
     return replace(plan, action=action, sentence=sentence, found_run=found.get("id", ""))
+
+
+def _renumbered(old: dict[str, int], new: dict[str, int]) -> list[str]:
+    """A note where classes of the dataset that is replaced get other ids, which models trained on it know."""
+    moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
+    if not moved:
+        return []
+    shown = ", ".join(moved[:3]) + (", ..." if len(moved) > 3 else "")
+    return [
+        f"{len(moved)} classes have other ids than in the dataset that is replaced ({shown}): labels.classes fixes them"
+    ]
 
 
 class ShardAssigner:

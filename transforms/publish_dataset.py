@@ -11,7 +11,7 @@ from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.dataset_settings import DatasetSettings
-from transforms.ledger import LedgerError, balance_ledger, check_limits, lost_classes
+from transforms.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
 from transforms.marker import build_marker, name_shards, numbers_of, preview_numbers
 from transforms.output_state import find_fault, read_marker, read_output
 from transforms.plan import Plan
@@ -30,7 +30,7 @@ def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, r
     """
     PROGRESS.stage = "publishing"
     try:
-        outcome = _convert(reports, plan, settings, run) if plan.action == "convert" else _settle(plan, run)
+        outcome = _convert(reports, plan, settings, run) if plan.action == "convert" else _settle(plan, settings, run)
     except (LedgerError, ValueError) as error:
         outcome = _failed(f"{error}; the finished shards", plan, run)
     except OSError as error:
@@ -49,10 +49,13 @@ def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, r
     return outcome
 
 
-def _settle(plan: Plan, run: RunSettings) -> Outcome:
+def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """What there is to do where nothing is to be converted."""
     notes = tuple(plan.notes)
     if plan.action == "preview":
+        ledger = Ledger(plan.summary.listed, plan.summary.references, dict(plan.summary.rejected), {}, {})
+        if problem := check_limits(ledger, [], settings.max_rejected):
+            notes = (*notes, f"as it stands the run would fail: {problem}")
         return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan), notes)
     if plan.action == "keep":
         return _keep(plan.sentence, plan, run)

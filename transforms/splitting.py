@@ -62,6 +62,11 @@ class SplitSettings:
         return tuple(dict.fromkeys(self.from_folders.values())) or tuple(self.fractions)
 
     @property
+    def neighbours(self) -> int:
+        """How many nearest hashes must be known of each split, so that any number of empty ones can be filled."""
+        return len(self.names) + 1
+
+    @property
     def bounds(self) -> list[int]:
         """Upper ends, exclusive, of the splits' ranges of hashes, in the order of `names`."""
         return [min(HASH_RANGE, round(share * HASH_RANGE)) for share in accumulate(self.fractions.values())]
@@ -94,7 +99,7 @@ class ImageSplitter:
         by_hash = not settings.from_folders and not settings.stratify
         middles = [(low + high) // 2 for low, high in pairwise(edges)]
         self._middles = list(zip(self._names, middles, strict=True)) if by_hash else []
-        self.neighbours = len(self._middles) + 1
+        self.neighbours = settings.neighbours
 
     def distances(self, number: int) -> list[tuple[str, int]]:
         """How far a split hash lies from the middle of each split's range; none where hashes decide no split."""

@@ -33,7 +33,7 @@ class SummarizeImages(beam.PTransform):
         return (
             refs
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.seed, self.splits), self.selection)
-            | "MergeSummaries" >> beam.CombineGlobally(MergeSummariesFn(len(self.splits.names) + 1))
+            | "MergeSummaries" >> beam.CombineGlobally(MergeSummariesFn(self.splits.neighbours))
         )
 
 

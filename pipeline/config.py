@@ -1,7 +1,8 @@
 """YAML and `--set` become `DatasetSettings`, or every error in them is said at once, before any work."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, make_dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from apache_beam.io.filesystems import FileSystems
 from pydantic import TypeAdapter, ValidationError
 
 from transforms.dataset_settings import DatasetSettings
-from transforms.marker import settings_as_dict
 from transforms.sources import load_source
+
+DEFAULT_KIND = "class_folders"
+"""The `kind:` of the source that `DatasetSettings` begins with."""
 
 
 class ConfigError(ValueError):
@@ -29,17 +32,34 @@ def load_settings(path: str | None, overrides: Sequence[str]) -> tuple[DatasetSe
         overrides: `key.path=value`, the value in YAML; later ones win.
 
     Returns:
-        The settings, and the same as plain values in the shape of the YAML.
+        The settings, and the same as plain values in the shape of the YAML. All text is in Unicode's NFC, as keys are.
 
     Raises:
         ConfigError: the file cannot be read or is no YAML, a key is unknown, a value is wrong or contradicts another.
     """
-    plain = _read_yaml(path) if path else {}
+    plain = _normalize(_read_yaml(path)) if path else {}
     for override in overrides:
-        _set(plain, override)
+        _set(plain, *_parse_override(override))
     settings = _validate(plain, path or "--set")
-    kind = (plain.get("source") or {}).get("kind", "class_folders")
-    return settings, settings_as_dict(settings, kind)
+    return settings, settings_as_dict(settings, (plain.get("source") or {}).get("kind", DEFAULT_KIND))
+
+
+def _normalize(value: Any) -> Any:
+    """All text in NFC: editors and shells write `é` in either form, and keys and labels are in this one."""
+    if isinstance(value, dict):
+        return {_normalize(key): _normalize(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_normalize(each) for each in value]
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def settings_as_dict(settings: DatasetSettings, source_kind: str) -> dict[str, Any]:
+    """The settings as plain JSON values, in the shape of the YAML that gives them; what has no say is left out."""
+    plain = asdict(settings)
+    plain["source"] = {"kind": source_kind, **asdict(settings.source)}  # type: ignore[call-overload]
+    if settings.splits.from_folders:
+        del plain["splits"]["fractions"]
+    return plain
 
 
 def _read_yaml(path: str) -> dict[str, Any]:
@@ -72,21 +92,25 @@ def _read_text(path: str) -> str:
         return text
 
 
-def _set(plain: dict[str, Any], override: str) -> None:
+def _parse_override(override: str) -> tuple[str, list[str], Any]:
+    """The override itself, its keys, and its value."""
     path, equals, value = override.partition("=")
-    keys = path.strip().split(".")
+    keys = _normalize(path.strip().split("."))
     if not equals or not all(keys):
         raise ConfigError(f"--set {override}: write key.path=value, such as images.quality=90")
     try:
-        parsed = yaml.safe_load(value)
+        return override, keys, _normalize(yaml.safe_load(value))
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is no YAML: {' '.join(str(error).split())}") from None
+
+
+def _set(plain: dict[str, Any], override: str, keys: list[str], value: Any) -> None:
     for key in keys[:-1]:
         inner = plain.setdefault(key, {})
         if not isinstance(inner, dict):
             raise ConfigError(f"--set {override}: {key} is {inner!r}, which has no keys below it")
         plain = inner
-    plain[keys[-1]] = parsed
+    plain[keys[-1]] = value
 
 
 def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
@@ -97,37 +121,39 @@ def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
         try:
             values["source"] = _build_source(source)
         except ValidationError as error:
-            problems += _sentences(error, "source.")
+            problems += _sentences(error)
         except ValueError as error:
             problems.append(str(error))
     try:
         settings = TypeAdapter(DatasetSettings).validate_python(values)
     except ValidationError as error:
-        problems += _sentences(error, "")
+        problems += _sentences(error)
+    splits = plain.get("splits")
+    if isinstance(splits, dict) and splits.get("from_folders") and "fractions" in splits:
+        problems.append(
+            "splits.from_folders and splits.fractions contradict each other: remove one of them "
+            "(--set 'splits={from_folders: {...}}' replaces both)"
+        )
     if problems:
         raise ConfigError("\n".join(f"{where}: {problem}" for problem in problems))
     return settings
 
 
 def _build_source(source: Any) -> Any:
-    if not isinstance(source, dict) or not isinstance(source.get("kind", "class_folders"), str):
-        raise ValueError(f"source is {source!r}: write source: {{kind: class_folders}} and its settings")
+    kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
+    if not isinstance(kind, str):
+        raise ValueError(f"source is {source!r}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
+    # Around the source, so that sources need not know of pydantic for unknown keys in them to be errors.
+    around = make_dataclass("Around", [("source", load_source(kind))])
+    around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
     fields = {key: value for key, value in source.items() if key != "kind"}
-    kind = load_source(source.get("kind", "class_folders"))
-    adapter = TypeAdapter(kind) if "__pydantic_config__" in vars(kind) else TypeAdapter(_strict(kind))
-    return adapter.validate_python(fields)
+    return TypeAdapter(around).validate_python({"source": fields}).source
 
 
-def _strict(kind: type[Any]) -> type[Any]:
-    """Unknown keys are errors; sources need not know of pydantic for that."""
-    kind.__pydantic_config__ = {"extra": "forbid"}
-    return kind
-
-
-def _sentences(error: ValidationError, prefix: str) -> list[str]:
+def _sentences(error: ValidationError) -> list[str]:
     sentences = []
     for each in error.errors(include_url=False):
-        key = prefix + ".".join(str(part) for part in each["loc"])
+        key = ".".join(str(part) for part in each["loc"])
         if each["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
             sentences.append(f"{key} is no setting: remove it or correct its name")
         elif each["type"] == "value_error":

@@ -6,10 +6,16 @@ Every boolean has a `--no_` twin, since Airflow can only give flags, not leave t
 import argparse
 import difflib
 from collections.abc import Sequence
+from typing import NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-LOCAL_RUNNERS = ("DirectRunner", "FnApiRunner", "PrismRunner")
+from pipeline.preflight import UsageError
+
+IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
+"""Runners that are done when they have started: they work in this process."""
+
+LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 """Runners that work on this machine, in or beside this process."""
 
 EXAMPLES = """\
@@ -32,6 +38,13 @@ Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may 
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong as every other error is said, instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}: see --help")
+
+
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("what to convert")
     data.add_argument(
@@ -50,10 +63,15 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--no_plan", dest="plan", action="store_false", help=argparse.SUPPRESS)
     run.add_argument("--overwrite", action="store_true", help="replace another dataset that the output holds")
     run.add_argument("--no_overwrite", dest="overwrite", action="store_false", help=argparse.SUPPRESS)
-    run.add_argument("--discard", action="store_true", help="first delete the unfinished work of earlier runs there")
+    run.add_argument(
+        "--discard",
+        action="store_true",
+        help="first delete the unfinished work of earlier runs there; a complete dataset whose publishing was cut is "
+        "put in place instead",
+    )
     run.add_argument("--no_discard", dest="discard", action="store_false", help=argparse.SUPPRESS)
     run.add_argument("--wait", action="store_true", default=True, help=argparse.SUPPRESS)
-    run.add_argument("--no_wait", dest="wait", action="store_false", help="submit the job to its runner and leave")
+    run.add_argument("--no_wait", dest="wait", action="store_false", help="leave once a runner elsewhere has the job")
     run.add_argument(
         "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one a processor)"
     )
@@ -70,9 +88,15 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _known_runner(text: str) -> str:
+    """A local runner's full name; Beam takes `direct` and `directrunner` for one too."""
+    short = text.lower().removesuffix("runner")
+    return next((name for name in LOCAL_RUNNERS if name.lower().removesuffix("runner") == short), text)
+
+
 def build_parser(version: str) -> argparse.ArgumentParser:
     """The parser of `python -m pipeline.run`."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m pipeline.run",
         description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
         epilog=EXAMPLES,
@@ -81,7 +105,10 @@ def build_parser(version: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"recordmill {version}")
     parser.add_argument(
-        "--runner", default="DirectRunner", help="DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, ..."
+        "--runner",
+        default="DirectRunner",
+        type=_known_runner,
+        help="DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, ...",
     )
     _add_flags(parser)
     return parser
@@ -89,13 +116,13 @@ def build_parser(version: str) -> argparse.ArgumentParser:
 
 def find_unknown_flag(arguments: Sequence[str]) -> str:
     """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none."""
-    beams = argparse.ArgumentParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    beams = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
     try:
         _, unknown = beams.parse_known_args(list(arguments))
-    except SystemExit:
-        return f"the flags {' '.join(arguments)} cannot be understood: see --help"
+    except UsageError as error:
+        return str(error)
     if not unknown:
         return ""
     ours = [flag for action in build_parser("")._actions for flag in action.option_strings]

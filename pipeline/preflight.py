@@ -5,9 +5,6 @@ from collections.abc import Sequence
 
 from transforms import storage
 from transforms.list_images import Input
-from transforms.output_state import MARKER, staging_names
-from transforms.shard_files import STAGING_PREFIX
-from transforms.switch_dataset import switch_dataset
 
 
 class UsageError(ValueError):
@@ -28,7 +25,7 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     for text in inputs:
         name, equals, path = text.partition("=")
         named = bool(equals) and name.replace("-", "_").isidentifier() and not os.path.exists(text)
-        parsed.append(Input(_normal(path), name) if named else Input(_normal(text)))
+        parsed.append(Input(normal_path(path), name) if named else Input(normal_path(text)))
     names = [each.name for each in parsed]
     if len(parsed) > 1 and not all(names):
         raise UsageError("several inputs need names, which their images' keys begin with: write --input NAME=DIR")
@@ -38,12 +35,12 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     return tuple(parsed)
 
 
-def normal_output(output: str) -> str:
-    """The output folder without a slash at its end."""
-    return _normal(output)
+def normal_path(path: str) -> str:
+    """A path without slashes at its end.
 
-
-def _normal(path: str) -> str:
+    Raises:
+        UsageError: it is empty, or no text.
+    """
     if not path:
         raise UsageError("--input and --output need a path, not nothing")
     try:
@@ -52,6 +49,28 @@ def _normal(path: str) -> str:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
         raise UsageError(f"the path {shown} is not UTF-8: rename it, or give a link to it") from None
     return path.rstrip("/") or "/"
+
+
+def find_folder(source: Input, text: str) -> str:
+    """The folder that an input's paths are below: the input itself, or the folder of the one file that it is.
+
+    Args:
+        source: the input.
+        text: what the user wrote; with a slash at its end it is a folder, and a store need not be asked.
+
+    Raises:
+        PlaceError: there is no file system for such paths.
+    """
+    path = source.path
+    if storage.is_local(path):
+        return (os.path.dirname(path) or ".") if os.path.isfile(path) else path
+    try:
+        is_file = not text.endswith("/") and storage.describe(path) is not None
+    except OSError:  # the job, whose rights may be others, says what is wrong
+        is_file = False
+    except ValueError as error:
+        raise PlaceError(f"the input {path} cannot be read: {' '.join(str(error).split())}") from None
+    return path.rpartition("/")[0] if is_file else path
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
@@ -103,20 +122,3 @@ def _is_inside(path: str, folder: str) -> bool:
         if os.path.isfile(folder):
             return False
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def discard_staging(output: str) -> list[str]:
-    """Deletes the unfinished work of earlier runs in an output folder; gives a line for people on each.
-
-    A dataset that is complete there, whose publishing was cut, is published: half of it may be in the output already.
-    """
-    told = []
-    for name in staging_names(storage.folder_names(output)):
-        staging = storage.join(output, name)
-        if storage.exists(storage.join(staging, MARKER)):
-            switch_dataset(output, name.removeprefix(STAGING_PREFIX))
-            told.append(f"{name} held a complete dataset, whose publishing had been cut: it is now in place")
-        else:
-            storage.remove_folder(staging)
-            told.append(f"deleted the unfinished work {name}")
-    return told

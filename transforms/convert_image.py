@@ -26,6 +26,10 @@ class ConvertedImage:
     record: bytes | None
     row: dict[str, Any]
 
+    def size(self) -> int:
+        """Bytes that it holds in memory, but for its row."""
+        return len(self.record or b"")
+
 
 def convert_image(
     ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, decoding: AbstractContextManager[Any]

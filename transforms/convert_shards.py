@@ -4,14 +4,14 @@ One DoFn takes a shard all the way. Split in two (encode, then write) it would l
 optimisation: with two worker threads such a prototype lost half its records while its counters were right.
 """
 
-import errno
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
@@ -24,6 +24,7 @@ from transforms import storage
 from transforms.convert_image import ConvertedImage, convert_image
 from transforms.dataset_settings import DatasetSettings
 from transforms.key_hashes import hash_key
+from transforms.output_errors import explain_output_error
 from transforms.plan import Plan
 from transforms.progress import PROGRESS
 from transforms.read_ahead import ReadAhead, default_threads
@@ -32,8 +33,6 @@ from transforms.shard_files import failed_report, find_finished, fingerprint, st
 
 REMOTE_READERS = 64
 """Images under way at once where each read waits for a network; decoding stays bounded by `threads`."""
-
-_USERS_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
 
 
 Finish = Callable[[], ShardReport]
@@ -48,7 +47,7 @@ def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
 def find_duplicate_key(refs: list[ImageRef]) -> str:
     """One sentence on two references with one key, if there are such; equal keys are neighbours in the order."""
     for one, other in pairwise(refs):
-        if one.key == other.key and one.offset == other.offset:
+        if one.key == other.key:
             return f"two images have the key {one.key!r}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""
 
@@ -82,24 +81,69 @@ def choose_threads(settings: DatasetSettings) -> int:
     return 1 if settings.images.check == "header" and settings.images.reencode != "always" else default_threads()
 
 
+class InputError(Exception):
+    """An image could not be read for a reason that says nothing about it: its store is out of order."""
+
+
+class Readers:
+    """The threads that read and decode, and the turns at decoding: one set for all bundles of a process.
+
+    Attributes:
+        decoding: entered to decode, by as many at once as there are `threads`.
+    """
+
+    _shared: ClassVar[dict[int, "Readers"]] = {}
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, threads: int) -> None:
+        self.decoding = threading.BoundedSemaphore(threads)
+        self._threads = threads
+        self._pools: dict[bool, ReadAhead] = {}
+        self._users = 0
+
+    @classmethod
+    def borrow(cls, threads: int) -> "Readers":
+        """This process's readers for so many threads; to be given back."""
+        with cls._lock:
+            readers = cls._shared.setdefault(threads, cls(threads))
+            readers._users += 1
+            return readers
+
+    def give_back(self) -> None:
+        """Ends the threads where nobody else uses them."""
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+            del self._shared[self._threads]
+        for pool in self._pools.values():
+            pool.close()
+
+    def pool_for(self, uri: str) -> ReadAhead:
+        """The pool that reads a file: more threads where they wait for a network, begun when first asked for."""
+        local = storage.is_local(uri)
+        with self._lock:
+            if local not in self._pools:
+                self._pools[local] = ReadAhead(self._threads) if local else ReadAhead(REMOTE_READERS, batch_items=1)
+            return self._pools[local]
+
+
 class _ConvertShard(beam.DoFn):
     """Writes each shard, and reads it back while the next is written; reports when the bundle ends."""
 
     def __init__(self, settings: DatasetSettings, output: str, threads: int) -> None:
         self._settings = settings
         self._output = output
-        self._threads = threads or choose_threads(settings)
+        self._threads = threads
 
     def setup(self) -> None:
-        self._decoding = threading.BoundedSemaphore(self._threads)
-        self._local = ReadAhead(self._threads)
-        self._remote = ReadAhead(REMOTE_READERS, batch_items=1)
+        # Chosen here: the launcher's processors are not the worker's.
+        self._readers = Readers.borrow(self._threads or choose_threads(self._settings))
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
 
     def teardown(self) -> None:
-        self._local.close()
-        self._remote.close()
         self._finisher.shutdown()
+        self._readers.give_back()
 
     def start_bundle(self) -> None:
         self._reports: list[Future[ShardReport]] = []
@@ -107,7 +151,7 @@ class _ConvertShard(beam.DoFn):
     def process(self, element: tuple[tuple[str, int], Iterable[ImageRef]], plan: Plan) -> None:
         (split, index), unordered = element
         refs = order_references(unordered, self._settings.seed)
-        failed = partial(failed_report, split, index, refs)
+        failed = partial(failed_report, split, index, len(refs))
         finish = self._write(split, index, refs, plan, failed)
         self._reports.append(self._finisher.submit(self._finish, finish, failed))
 
@@ -125,30 +169,30 @@ class _ConvertShard(beam.DoFn):
         if finished is not None:
             PROGRESS.add_done(len(refs))
             return lambda: finished
-        images = self._convert(refs, plan.label_map)
         try:
-            return write_shard(staging, split, index, images, mark, self._settings.compression).finish
-        except OSError as error:
-            return partial(failed, self._explain(error))
+            with closing(self._convert(refs, plan.label_map)) as images:
+                return write_shard(staging, split, index, images, mark, self._settings.compression).finish
+        except OSError as error:  # of the output: those of the images are InputErrors
+            return partial(failed, explain_output_error(error, self._output))
 
     def _finish(self, finish: Finish, failed: Failed) -> ShardReport:
         try:
             return finish()
         except OSError as error:
-            return failed(self._explain(error))
+            return failed(explain_output_error(error, self._output))
 
-    def _explain(self, error: OSError) -> str:
-        """One sentence on what a user can mend, such as a full disk; anything else is raised again."""
-        if error.errno not in _USERS_ERRORS:
-            raise error
-        return f"the output {self._output} cannot be written: {(error.strerror or str(error)).lower()}"
-
-    def _convert(self, refs: list[ImageRef], label_map: LabelMap) -> Iterator[ConvertedImage]:
-        pool = self._local if storage.is_local(refs[0].uri) else self._remote
-
+    def _convert(self, refs: list[ImageRef], label_map: LabelMap) -> Generator[ConvertedImage, None, None]:
         def convert(ref: ImageRef) -> ConvertedImage:
-            return convert_image(ref, self._settings, label_map, self._decoding)
+            try:
+                return convert_image(ref, self._settings, label_map, self._readers.decoding)
+            except OSError as error:
+                raise InputError(f"{ref.uri} cannot be read: {error}") from error
 
-        for image in pool.map(convert, refs, lambda ref: ref.length if ref.length >= 0 else ref.size):
-            PROGRESS.add_done(1)
-            yield image
+        def size_of(ref: ImageRef) -> int:
+            return ref.length if ref.length >= 0 else ref.size
+
+        pool = self._readers.pool_for(refs[0].uri)
+        with closing(pool.map(convert, refs, size_of, ConvertedImage.size)) as images:
+            for image in images:
+                PROGRESS.add_done(1)
+                yield image

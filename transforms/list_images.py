@@ -55,6 +55,7 @@ class ListingSettings:
 
     def ignores(self, path: str, is_folder: bool) -> str:
         """Why a path is to be ignored: `system_file`, `hidden`, `ignored` or `not_included`; empty if it is not."""
+        path = _normal_path(path) or path  # patterns come in NFC too
         name = posixpath.basename(path)
         if name in SYSTEM_NAMES:
             return "system_file"

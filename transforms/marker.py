@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from schemas.features import feature_schema
@@ -132,10 +132,3 @@ def preview_numbers(plan: Plan) -> dict[str, Any]:
     del ledger["written"]
     input_bytes = sum(split.bytes for split in summary.splits.values())
     return {"splits": splits, "ledger": ledger, "classes": len(summary.classes), "input_bytes": input_bytes}
-
-
-def settings_as_dict(settings: DatasetSettings, source_kind: str) -> dict[str, Any]:
-    """The settings as plain JSON values, in the shape of the YAML that gives them."""
-    plain = asdict(settings)
-    plain["source"] = {"kind": source_kind, **asdict(settings.source)}  # type: ignore[call-overload]
-    return plain

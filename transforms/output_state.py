@@ -12,6 +12,12 @@ from transforms.shard_files import STAGING_PREFIX, staging_folder
 MARKER = "recordmill.json"
 """The file whose presence says that the dataset beside it is complete."""
 
+_DERIVED = ("cuts", "features", "file_names", "format_names", "label_offset", "split_order")
+
+
+class DamagedMarkerError(ValueError):
+    """A file called `recordmill.json` that Recordmill did not write."""
+
 
 @dataclass(frozen=True, slots=True)
 class OutputState:
@@ -34,16 +40,25 @@ def read_output(output: str, plan_id: str) -> OutputState:
     """Looks at an output folder."""
     names = storage.folder_names(output)
     pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
+    marker = None
     try:
         marker = read_marker(output) if MARKER in names else None
-    except (FileNotFoundError, orjson.JSONDecodeError):  # another run is replacing it, or somebody has damaged it
-        marker = None
+    except FileNotFoundError:  # another run is replacing it
+        names.remove(MARKER)
+    except (orjson.JSONDecodeError, DamagedMarkerError):
+        pass  # its name without its contents is what `decide_action` refuses
     return OutputState(output, names, marker, pending)
 
 
 def read_marker(folder: str) -> dict[str, Any]:
-    """The marker of a finished dataset."""
-    marker: dict[str, Any] = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
+    """The marker of a finished dataset.
+
+    Raises:
+        DamagedMarkerError: it is JSON, and no marker.
+    """
+    marker: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
+    if not isinstance(marker, dict) or "plan" not in marker:
+        raise DamagedMarkerError(f"{folder}/{MARKER} is no marker of a dataset")
     return marker
 
 
@@ -96,7 +111,7 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         return ("convert", "") if overwrite else ("refuse", advice)
     if overwrite:
         return "convert", ""
-    changed = ", ".join(differences(state.marker["plan"]["recipe"], recipe))
+    changed = ", ".join(_told(differences(state.marker["plan"]["recipe"], recipe)))
     advice = "choose another output, or replace it with --overwrite"
     return "refuse", f"{output} holds another dataset ({changed}): {advice}"
 
@@ -146,6 +161,11 @@ def differences(old: Any, new: Any, key: str = "") -> list[str]:
     if old == new:
         return []
     return ["other images" if key == "listing.digest" else f"{key}: {old} -> {new}"]
+
+
+def _told(differing: list[str]) -> list[str]:
+    """Those differences that users have made; what follows from them only where there is nothing else to tell."""
+    return [each for each in differing if not each.startswith(_DERIVED)] or differing
 
 
 def _looks_like_ours(name: str) -> bool:

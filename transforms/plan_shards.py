@@ -13,6 +13,7 @@ from transforms.convert_image import convert_image
 from transforms.dataset_settings import DatasetSettings
 from transforms.hash_histogram import range_of
 from transforms.key_hashes import hash_key
+from transforms.output_errors import explain_output_error
 from transforms.output_state import claim_output, decide_action, read_output
 from transforms.plan import Plan, make_plan
 from transforms.progress import PROGRESS
@@ -24,13 +25,13 @@ from transforms.tfrecord_file import FRAMING_BYTES
 ShardId = tuple[str, int]
 
 
-def estimate_growth(summary: Summary, settings: DatasetSettings) -> float:
+def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
-    1.0 where bytes are stored untouched, or where no image of the sample can be converted. The sample is chosen by
-    hash: the same images give the same estimate.
+    1.0 where bytes are stored untouched, where the number of shards is given and sizes are not even `shown`, or where
+    no image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
     """
-    if settings.images.reencode == "never":
+    if settings.images.reencode == "never" or (settings.shards.count is not None and not shown):
         return 1.0
     label_map = LabelMap({ref.label: 0 for _, _, ref in summary.sample})
     before = after = 0
@@ -44,7 +45,7 @@ def estimate_growth(summary: Summary, settings: DatasetSettings) -> float:
 
 def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettings, run: RunSettings) -> Plan:
     """Plans the dataset, and looks at the output to see what may be done there."""
-    growth = 1.0 if summary.problems else estimate_growth(summary, settings)
+    growth = 1.0 if summary.problems else estimate_growth(summary, settings, run.preview)
     plan = make_plan(summary, selection, settings, run.recipe, growth)
     if plan.action == "convert":
         plan = _look_at_output(plan, run)
@@ -69,8 +70,11 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
         action = "preview"
-    if action == "convert" and (claimed := claim_output(run.output, plan.plan_id, run.run_id)):
-        action, sentence = "refuse", claimed
+    try:
+        if action == "convert" and (claimed := claim_output(run.output, plan.plan_id, run.run_id)):
+            action, sentence = "refuse", claimed
+    except OSError as error:
+        action, sentence = "fail", explain_output_error(error, run.output)
     return replace(plan, action=action, sentence=sentence, found_run=found.get("id", ""))
 
 

@@ -1,6 +1,5 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-import errno
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,14 +12,13 @@ from transforms import storage
 from transforms.dataset_settings import DatasetSettings
 from transforms.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
 from transforms.marker import build_marker, name_shards, numbers_of, preview_numbers
+from transforms.output_errors import explain_output_error
 from transforms.output_state import find_fault, read_marker, read_output
 from transforms.plan import Plan
 from transforms.progress import PROGRESS
 from transforms.run_settings import RunSettings
 from transforms.shard_files import staging_folder
 from transforms.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
-
-_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
 
 
 def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
@@ -34,10 +32,7 @@ def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, r
     except (LedgerError, ValueError) as error:
         outcome = _failed(f"{error}; the finished shards", plan, run)
     except OSError as error:
-        if error.errno not in _DISK_ERRORS:
-            raise
-        why = f"the output {run.output} cannot be written: {(error.strerror or str(error)).lower()}"
-        outcome = _failed(f"{why}; finished shards", plan, run)
+        outcome = _failed(f"{explain_output_error(error, run.output)}; finished shards", plan, run)
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish") and _published_meanwhile(plan, run):
         outcome = _keep(f"another run has meanwhile put this dataset in {run.output}", plan, run)
     if plan.action == "convert" and outcome.status == "failed":
@@ -102,7 +97,7 @@ def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
     """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes."""
     if not run.preview:
         storage.remove_folder(staging_folder(run.output, plan.plan_id))
-    return Outcome("kept", sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)))
+    return Outcome("kept", sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)), tuple(plan.notes))
 
 
 def _failed(what_is_left: str, plan: Plan, run: RunSettings) -> Outcome:

@@ -199,6 +199,6 @@ class Tally:
         )
 
 
-def failed_report(split: str, index: int, refs: Sequence[ImageRef], problem: str) -> ShardReport:
+def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:
     """The report of a shard that could not be written for a reason that a user can mend."""
-    return ShardReport(split, index, len(refs), "", 0, 0, "", "", 0, {}, {}, {}, problem=problem)
+    return ShardReport(split, index, references, "", 0, 0, "", "", 0, {}, {}, {}, problem=problem)

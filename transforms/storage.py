@@ -48,7 +48,7 @@ def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
 
 
 def _read_local(path: str, offset: int, length: int) -> bytes:
-    """Reads by system calls: Python's own open costs half as much again, Beam's six times as much."""
+    """Reads by system calls; Beam's open costs four times as much (43 against 10 us for a 100 KB file)."""
     file = os.open(path, os.O_RDONLY)
     try:
         missing = max(os.fstat(file).st_size - offset, 0) if length < 0 else length

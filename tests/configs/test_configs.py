@@ -98,9 +98,11 @@ def test_what_a_configuration_offers_in_comments_works_too(config, tmp_path):
     offered = [line.strip().removeprefix("# ") for line in text.splitlines() if line.strip().startswith("# ")]
     offered = [line for line in offered if ": {" in line or ": '" in line]
     assert offered
-    where = {"from_folders": "splits", "pattern": "source", "features_from": "source"}
+    where = {"fractions": "splits", "from_folders": "splits", "pattern": "source", "features_from": "source"}
     overrides = []
     for line in offered:
         key, _, value = line.partition(":")
+        if key == "from_folders":
+            overrides = [each for each in overrides if not each.startswith("splits.fractions")]
         overrides.append(f"{where[key]}.{key}={value}" if key in where else f"{key}={value}")
     load_settings(str(CONFIGS / config), overrides)

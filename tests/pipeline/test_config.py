@@ -1,10 +1,13 @@
 import dataclasses
+import unicodedata
 
+import orjson
 import pytest
 import yaml
 
-from pipeline.config import ConfigError, load_settings, name_dataset
+from pipeline.config import DEFAULT_KIND, ConfigError, load_settings, name_dataset, settings_as_dict
 from transforms.dataset_settings import DatasetSettings
+from transforms.sources import load_source
 from transforms.sources.filename_labels import FilenameLabels
 
 
@@ -146,3 +149,67 @@ def test_a_name_of_its_own_is_kept_and_none_is_given_where_none_is_needed():
     settings, plain = load_settings(None, [])
     assert name_dataset(settings, plain, "out") == (settings, plain)
     assert dataclasses.asdict(settings)["name"] == ""
+
+
+def test_settings_are_plain_values_in_the_shape_of_the_yaml():
+    source = FilenameLabels(features_from={})
+    plain = settings_as_dict(DatasetSettings(source=source), "filename_labels")
+    assert plain["source"] == {"kind": "filename_labels", "pattern": source.pattern, "features_from": {}}
+    assert plain["splits"]["fractions"] == {"train": 0.9, "test": 0.1}
+    assert orjson.loads(orjson.dumps(plain))["images"]["quality"] == 95
+
+
+def test_the_default_source_goes_by_its_name():
+    assert isinstance(DatasetSettings().source, load_source(DEFAULT_KIND))
+    assert load_settings(None, [])[1]["source"]["kind"] == DEFAULT_KIND
+
+
+def test_checking_a_source_leaves_its_class_as_it_was():
+    kind = load_source("class_folders")
+    before = set(vars(kind))
+    assert errors_of(["source.x=1"]) == ["--set: source.x is no setting: remove it or correct its name"]
+    assert type(load_settings(None, ["source.class_from=path"])[0].source) is kind
+    assert set(vars(kind)) == before
+
+
+CAFE = unicodedata.normalize("NFD", "café")
+
+
+@pytest.mark.parametrize("where", ["file", "--set", "escape"])
+def test_text_is_in_nfc_as_keys_are(tmp_path, where):
+    word = CAFE.encode("unicode_escape").decode() if where == "escape" else CAFE
+    classes, folders = f'["{word}", dog]', f'{{"{word}": train}}'
+    (tmp_path / "own.yaml").write_text(f"labels: {{classes: {classes}}}\nsplits: {{from_folders: {folders}}}")
+    overrides = [f"labels.classes={classes}", f"splits.from_folders={folders}"]
+    settings, plain = load_settings(str(tmp_path / "own.yaml") if where == "file" else None, overrides)
+    assert settings.labels.classes == ("caf\u00e9", "dog")
+    assert settings.splits.from_folders == {"caf\u00e9": "train"}
+    assert plain["splits"]["from_folders"] == {"caf\u00e9": "train"}
+
+
+def test_a_key_in_an_override_is_text_too():
+    settings, _ = load_settings(None, [f"splits.from_folders.{CAFE}=train"])
+    assert settings.splits.from_folders == {"caf\u00e9": "train"}
+
+
+GIVEN = "splits.from_folders={train: train, val: validation}"
+
+
+@pytest.mark.parametrize("config", [None, "configs/class_folders.yaml", "configs/filename_labels.yaml"])
+def test_given_splits_need_no_fractions(config, tmp_path):
+    settings, plain = load_settings(config, [GIVEN])
+    assert settings.splits.names == ("train", "validation")
+    assert "fractions" not in plain["splits"]
+    (tmp_path / "stored.yaml").write_text(yaml.safe_dump(lists(plain)))
+    assert load_settings(str(tmp_path / "stored.yaml"), []) == (settings, plain)
+
+
+def test_given_splits_and_fractions_contradict_each_other(tmp_path):
+    (tmp_path / "own.yaml").write_text("splits: {fractions: {train: 1.0}}")
+    (line,) = errors_of([GIVEN], str(tmp_path / "own.yaml"))
+    assert line.endswith(
+        "splits.from_folders and splits.fractions contradict each other: remove one of them "
+        "(--set 'splits={from_folders: {...}}' replaces both)"
+    )
+    advised = load_settings(str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"])[0]
+    assert advised.splits.names == ("train",)

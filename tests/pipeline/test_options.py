@@ -1,6 +1,7 @@
 import pytest
 
 from pipeline.options import build_parser, find_unknown_flag
+from pipeline.preflight import UsageError
 
 BOOLEANS = ["plan", "overwrite", "discard", "wait", "traceback"]
 
@@ -39,11 +40,29 @@ def test_inputs_and_settings_may_be_repeated():
 
 
 @pytest.mark.parametrize("text", ["-1", "many", "1.5", ""])
-def test_threads_must_be_a_number(text, capsys):
-    with pytest.raises(SystemExit) as stopped:
+def test_threads_must_be_a_number(text):
+    with pytest.raises(UsageError, match=r"--threads: .* ?is no number of 0 or more: see --help"):
         parse(f"--threads={text}")
-    assert stopped.value.code == 2
-    assert "is no number of 0 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("DirectRunner", "DirectRunner"),
+        ("direct", "DirectRunner"),
+        ("fnapirunner", "FnApiRunner"),
+        ("PRISM", "PrismRunner"),
+        ("FlinkRunner", "FlinkRunner"),
+        ("my.own.Runner", "my.own.Runner"),
+    ],
+)
+def test_a_local_runner_goes_by_its_full_name(text, name):
+    assert parse(f"--runner={text}")[0].runner == name
+
+
+def test_help_says_what_discard_does():
+    text = " ".join(build_parser("1").format_help().split())
+    assert "a complete dataset whose publishing was cut is put in place instead" in text
 
 
 @pytest.mark.parametrize(
@@ -53,6 +72,7 @@ def test_threads_must_be_a_number(text, capsys):
         (["--direct_num_workers=2"], ""),
         (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
         (["--sumary_json", "x"], "there is no flag --sumary_json: did you mean --summary_json?"),
+        (["--direct_num_workers=x"], "argument --direct_num_workers: invalid int value: 'x': see --help"),
         (["photos"], "there is no flag photos: see --help"),
     ],
 )

@@ -1,8 +1,7 @@
-import json
-
 import pytest
+from apache_beam.io.filesystem import BeamIOError
 
-from pipeline.preflight import PlaceError, UsageError, check_places, discard_staging, normal_output, parse_inputs
+from pipeline.preflight import PlaceError, UsageError, check_places, find_folder, normal_path, parse_inputs
 from transforms.list_images import Input
 
 
@@ -41,8 +40,38 @@ def test_inputs_that_cannot_be_meant(inputs, message):
         parse_inputs(inputs)
 
 
-def test_normal_output():
-    assert (normal_output("out//"), normal_output("/")) == ("out", "/")
+def test_normal_path():
+    assert (normal_path("out//"), normal_path("/")) == ("out", "/")
+
+
+def test_the_folder_of_a_local_input(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.jpg").touch()
+    (tmp_path / "b.jpg").touch()
+    folders = [find_folder(Input(path), path) for path in ("in", "in/a.jpg", "b.jpg", str(tmp_path / "in/a.jpg"))]
+    assert folders == ["in", "in", ".", str(tmp_path / "in")]
+
+
+def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
+    asked = []
+
+    def describe(path):
+        asked.append(path)
+        if "secret" in path:
+            raise BeamIOError("no rights")
+        return path if path.endswith(".jpg") else None
+
+    monkeypatch.setattr("transforms.storage.describe", describe)
+    texts = ["gs://b/a.jpg", "gs://b/photos", "gs://b/photos/", "gs://b/secret"]
+    folders = [find_folder(parse_inputs([text])[0], text) for text in texts]
+    assert folders == ["gs://b", "gs://b/photos", "gs://b/photos", "gs://b/secret"]
+    assert asked == ["gs://b/a.jpg", "gs://b/photos", "gs://b/secret"]
+
+
+def test_a_store_that_nobody_knows():
+    with pytest.raises(PlaceError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
+        find_folder(Input("nowhere://b/a"), "nowhere://b/a")
 
 
 def test_places_that_are_fine(tmp_path):
@@ -77,26 +106,3 @@ def test_buckets_hold_buckets():
     with pytest.raises(PlaceError, match="lies inside the input"):
         check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out", preview=True)
     check_places([Input("gs://bucket/raw")], "gs://bucket/raw2", preview=True)
-
-
-def test_discard_staging_deletes_staging_alone(tmp_path):
-    for name in (".staging-1", ".staging-2/deep", "sidecars", ".other"):
-        (tmp_path / name).mkdir(parents=True)
-    told = [f"deleted the unfinished work .staging-{number}" for number in (1, 2)]
-    assert discard_staging(str(tmp_path)) == told
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".other", "sidecars"]
-    assert discard_staging(str(tmp_path / "missing")) == []
-
-
-def test_discard_staging_finishes_a_publishing_that_was_cut(tmp_path):
-    staging = tmp_path / ".staging-p"
-    staging.mkdir()
-    (staging / "labels.txt").write_text("0:cat\n")
-    marker = {"plan": {"id": "p"}, "switch": {"moves": [["labels.txt", "labels.txt"]], "removes": ["old.tfrecord"]}}
-    (staging / "recordmill.json").write_text(json.dumps(marker))
-    (tmp_path / "old.tfrecord").write_bytes(b"")
-    assert discard_staging(str(tmp_path)) == [
-        ".staging-p held a complete dataset, whose publishing had been cut: it is now in place"
-    ]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.txt", "recordmill.json", "sidecars"]
-    assert json.loads((tmp_path / "recordmill.json").read_text()) == {"plan": {"id": "p"}}

@@ -96,7 +96,7 @@ def test_a_dataset_that_lacks_a_shard_is_rebuilt_on_request(convert, photos, pub
     assert (refused.code, refused.errors) == (
         1,
         [
-            f"{published.output} lacks {lost.name}, which its recordmill.json lists: "
+            f"{published.output} lacks {lost.name}, against its recordmill.json: "
             "run again with --overwrite to rebuild it"
         ],
     )

@@ -35,7 +35,7 @@ def test_a_count_above_the_images_is_lowered_and_said(convert, photos):
     images = {name: split["records"] for name, split in done.marker["splits"].items()}
     assert done.code == 0
     assert sorted(done.marker["notes"]) == sorted(
-        f"split {name} is written in {count} shards, not 9: it has no more images" for name, count in images.items()
+        f"split {name} is written in {count} shards, not 9: it has too few images" for name, count in images.items()
     )
     assert len(done.shards()) == 10
     assert all(note in done.stderr for note in done.marker["notes"])
@@ -49,7 +49,7 @@ def test_shards_come_near_the_size_aimed_at_where_sizes_change(convert, class_fo
     size = whole.marker["output_bytes"]
     assert size < 0.7 * whole.marker["input_bytes"]
     target = size // 6
-    done = convert(root, settings={**settings, "shards.size": target})
+    done = convert(root, settings={**settings, "shards.size": f"{target}B"})
     sizes = [shard["bytes"] for shard in done.marker["splits"]["train"]["shards"]]
     assert len(sizes) in (6, 7)
     assert all(0.75 * target <= each <= 1.25 * target for each in sizes)

@@ -91,7 +91,7 @@ def test_a_value_of_the_kind_is_taken_as_pythons_own_type(kind, value, expected)
     assert type(coerced) is type(expected)
 
 
-@pytest.mark.parametrize(("kind", "value", "message"), REFUSED, ids=repr)
+@pytest.mark.parametrize(("kind", "value", "message"), REFUSED, ids=map(str, range(len(REFUSED))))
 def test_a_value_of_another_kind_raises_and_is_named(kind, value, message):
     with pytest.raises(FeatureValueError) as caught:
         COERCE[kind](value)

@@ -7,6 +7,7 @@ REPORT = ShardReport(
     split="train",
     index=3,
     references=5,
+    digest="ef" * 32,
     records=4,
     bytes=2**40,
     sha256="ab",

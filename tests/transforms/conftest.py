@@ -1,17 +1,28 @@
 """Drawn pictures, folders of them, and the settings that most tests start from."""
 
 import io
+import json
 import os
 import random
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.pvalue import AsSingleton
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from PIL import Image
 
 from schemas.image_ref import ImageRef
+from transforms.convert_shards import ConvertShards
+from transforms.dataset_settings import DatasetSettings
+from transforms.list_images import Input, ListImages
+from transforms.plan_shards import PlanShards, ShuffleReferences
+from transforms.publish_dataset import PublishDataset
 from transforms.run_settings import RunSettings
+from transforms.select_images import SelectImages
+from transforms.summarize_images import SummarizeImages
 
 
 def draw_picture(seed, size=(8, 6), kind="JPEG", mode="RGB") -> bytes:
@@ -71,6 +82,24 @@ def tree():
         return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
     return read
+
+
+@pytest.fixture
+def run_steps():
+    """`run_steps(settings, run)`: all steps of a conversion on Beam's in-process runner; gives the outcome file."""
+
+    def go(settings: DatasetSettings, run: RunSettings) -> dict:
+        with beam.Pipeline(runner=FnApiRunner()) as root:
+            inputs = [Input(path, name) for name, path in run.inputs.items()]
+            refs = root | beam.Create(inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
+            selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))
+            summary = refs | SummarizeImages(settings.seed, settings.splits, selection)
+            plan = AsSingleton(summary | PlanShards(settings, run, selection))
+            shards = refs | ShuffleReferences(settings, plan)
+            _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan)
+        return json.loads(Path(run.outcome_file).read_bytes())
+
+    return go
 
 
 class CutError(Exception):

@@ -1,5 +1,8 @@
 import errno
 import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +18,14 @@ from schemas.features import parse_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from transforms import convert_shards
-from transforms.convert_shards import ConvertShards, find_duplicate_key, order_references
+from transforms.convert_shards import (
+    REMOTE_READERS,
+    ConvertShards,
+    Readers,
+    _ConvertShard,
+    find_duplicate_key,
+    order_references,
+)
 from transforms.dataset_settings import DatasetSettings
 from transforms.key_hashes import hash_key
 from transforms.plan import Plan
@@ -53,8 +63,9 @@ def test_two_references_with_one_key_are_found_and_named():
     assert find_duplicate_key(order_references(refs[:2], 0)) == ""
 
 
-def test_ranges_of_one_file_are_no_duplicates():
-    assert find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)]) == ""
+def test_ranges_of_one_file_with_one_key_are_duplicates():
+    assert find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)])
+    assert find_duplicate_key([ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]) == ""
 
 
 @pytest.fixture
@@ -127,3 +138,90 @@ def test_what_a_user_cannot_mend_raises(shards, run, monkeypatch):
     monkeypatch.setattr(convert_shards, "write_shard", fail)
     with pytest.raises((OSError, RuntimeError), match="Input/output error"):
         convert(shards[:1], run)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.ENOSPC])
+def test_an_outage_of_the_input_is_not_told_of_the_output(shards, run, monkeypatch, code):
+    def fail(*_):
+        raise OSError(code, "the input is out of order")
+
+    monkeypatch.setattr(convert_shards, "convert_image", fail)
+    with pytest.raises(Exception, match=r"photos/\w+/\d+.jpg cannot be read: .*the input is out of order"):
+        convert(shards[1:2], run)
+
+
+def write_at_once(monkeypatch, shards, run, threads):
+    """Writes shards with a DoFn and a thread each, as bundles of one process do; gives most decodes at once."""
+    now, most, lock, real = 0, 0, threading.Lock(), convert_shards.convert_image
+
+    def count(ref, settings, label_map, decoding):
+        nonlocal now, most
+        with decoding:
+            with lock:
+                now += 1
+                most = max(most, now)
+            time.sleep(0.002)
+            with lock:
+                now -= 1
+        return real(ref, settings, label_map, threading.Semaphore())
+
+    def write(shard):
+        step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, run.output, threads)))
+        step.setup()
+        step.start_bundle()
+        step.process(shard, PLAN)
+        reports = [report.value for report in step.finish_bundle()]
+        step.teardown()
+        return reports[0]
+
+    monkeypatch.setattr(convert_shards, "convert_image", count)
+    with ThreadPoolExecutor(len(shards)) as bundles:
+        reports = list(bundles.map(write, shards))
+    assert [report.references for report in reports] == [len(refs) for _, refs in shards]
+    return most
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards, pictures, run, monkeypatch, threads):
+    remote = [replace(ref, uri=f"absent://{ref.uri}") for ref in pictures(20, "more")]
+    # Nothing is read of an unknown store: convert_image is counted and then rejects by status.
+    remote = [replace(ref, status="rejected", reason="no_class") for ref in remote]
+    assert write_at_once(monkeypatch, [*shards, (("test", 1), remote)], run, threads) == threads
+    assert Readers._shared == {}
+
+
+def test_readers_are_shared_and_end_with_their_last_user():
+    one, other, alone = Readers.borrow(2), Readers.borrow(2), Readers.borrow(3)
+    assert one is other is not alone
+    pool = one.pool_for("/a")
+    assert pool is other.pool_for("/b") is not one.pool_for("gs://bucket/a")
+    one.give_back()
+    assert list(pool.map(str, [1, 2], lambda _: 1, len)) == ["1", "2"]
+    other.give_back()
+    with pytest.raises(RuntimeError):
+        list(pool.map(str, [1, 2], lambda _: 1, len))
+    assert Readers.borrow(2) is not one
+    for readers in (Readers._shared[2], alone):
+        readers.give_back()
+
+
+def test_threads_for_a_network_are_begun_when_a_file_lies_behind_one(monkeypatch):
+    begun = []
+    real = convert_shards.ReadAhead
+    monkeypatch.setattr(
+        convert_shards, "ReadAhead", lambda threads, **options: (begun.append(threads), real(threads, **options))[1]
+    )
+    readers = Readers.borrow(2)
+    readers.pool_for("/a")
+    assert begun == [2]
+    readers.pool_for("gs://bucket/a")
+    assert begun == [2, REMOTE_READERS]
+    readers.give_back()
+
+
+def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
+    step = _ConvertShard(SETTINGS, run.output, 0)
+    monkeypatch.setattr(convert_shards, "default_threads", lambda: 5)
+    step.setup()
+    assert list(Readers._shared) == [5]
+    step.teardown()

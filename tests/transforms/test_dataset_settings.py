@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.label_map import LabelSettings
 from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
 from transforms.list_images import ListingSettings
 from transforms.sources.filename_labels import FilenameLabels
@@ -16,9 +17,9 @@ from transforms.splitting import SplitSettings
         ("128MiB", 2**27),
         ("1.5 GB", 1_500_000_000),
         ("100kb", 100_000),
-        ("7", 7),
-        ("128", 128),
-        (4096, 4096),
+        ("7B", 7),
+        ("128b", 128),
+        ("4096 KB", 4_096_000),
         ("1KiB", 1024),
         (" 2 B ", 2),
     ],
@@ -27,10 +28,15 @@ def test_sizes_are_read_with_their_units(size, expected):
     assert ShardSettings(size=size).target_bytes == expected
 
 
-@pytest.mark.parametrize("size", ["", "12 parsecs", "MiB", "-1MB", "1e6", "0", "0.1B", "\uff11MB"])
+@pytest.mark.parametrize("size", ["", "12 parsecs", "MiB", "-1MB", "1e6", "0", "0.1B", "\uff11MB", "128", 128, 4096, 0])
 def test_what_is_no_size_raises_and_names_the_key(size):
     with pytest.raises(ValueError, match=re.escape(f"shards.size is {size!r}: ")):
         ShardSettings(size=size)
+
+
+ONE_SPLIT = SplitSettings(fractions={"train": 1.0})
+A_AND_A1 = SplitSettings(fractions={"a": 0.5, "a1": 0.5})
+FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
 
 
 @pytest.mark.parametrize(
@@ -38,10 +44,24 @@ def test_what_is_no_size_raises_and_names_the_key(size):
     [
         (lambda: ShardSettings(count=0), "shards.count is 0: give at least 1"),
         (
-            lambda: ShardSettings(name="{split}.tfrecord"),
-            "gives several files one name: put {split} and {index} into it",
+            lambda: DatasetSettings(shards=ShardSettings(name="{split}.tfrecord")),
+            "shards.name '{split}.tfrecord' gives several files one name: put {split} and {index} into it",
         ),
-        (lambda: ShardSettings(name="{index}.tfrecord"), "gives several files one name"),
+        (lambda: DatasetSettings(shards=ShardSettings(name="{index}.tfrecord")), "gives several files one name"),
+        (lambda: DatasetSettings(shards=ShardSettings(name="data.record", count=1)), "gives several files one name"),
+        (
+            lambda: DatasetSettings(splits=ONE_SPLIT, shards=ShardSettings(name="data.record", count=2)),
+            "gives several files one name",
+        ),
+        (lambda: DatasetSettings(splits=ONE_SPLIT, shards=ShardSettings(name="data")), "gives several files one name"),
+        (
+            lambda: DatasetSettings(splits=A_AND_A1, shards=ShardSettings(name="{split}{index}.record")),
+            "shards.name '{split}{index}.record' gives several files one name: put {split} and {index} into it",
+        ),
+        (
+            lambda: DatasetSettings(splits=FOLDERS_A_AND_A1, shards=ShardSettings(name="{split}{index}.record")),
+            "gives several files one name",
+        ),
         (lambda: ShardSettings(name="{split}-{shard}"), "is no pattern ('shard'): it may use {name}, {split}, {index}"),
         (lambda: ShardSettings(name="{split}-{index:x.y}"), "is no pattern"),
         (lambda: ShardSettings(name="{split}-{}"), "is no pattern"),
@@ -65,6 +85,24 @@ def test_a_fixed_name_is_allowed_for_one_file_a_split():
     assert (
         DatasetSettings(shards=ShardSettings(count=1, name="{split}.record")).file_name("test", 0, 1) == "test.record"
     )
+
+
+def test_a_name_is_as_fixed_as_the_splits_and_the_count_allow():
+    one = DatasetSettings(splits=ONE_SPLIT, shards=ShardSettings(count=1, name="data.record"))
+    assert one.file_name("train", 0, 1) == "data.record"
+    several = DatasetSettings(splits=ONE_SPLIT, shards=ShardSettings(name="data-{number}.record"))
+    assert several.file_name("train", 8, 9) == "data-9.record"
+    apart = DatasetSettings(splits=A_AND_A1, shards=ShardSettings(name="{split}-{index}.record"))
+    assert (apart.file_name("a", 10, 11), apart.file_name("a1", 0, 11)) == ("a-10.record", "a1-0.record")
+    few = DatasetSettings(splits=A_AND_A1, shards=ShardSettings(name="{split}{index}.record", count=9))
+    assert (few.file_name("a", 8, 9), few.file_name("a1", 0, 9)) == ("a8.record", "a10.record")
+
+
+@pytest.mark.parametrize(
+    ("convention", "offset", "first"), [("default", None, 0), ("default", 1, 1), ("tutorial", 7, 7)]
+)
+def test_the_first_id_is_the_users_or_the_conventions(convention, offset, first):
+    assert DatasetSettings(convention=convention, labels=LabelSettings(offset=offset)).label_offset == first
 
 
 @pytest.mark.parametrize(
@@ -104,7 +142,9 @@ def test_features_are_the_conventions_then_the_sources():
 def test_listing_settings_are_those_written():
     splits = SplitSettings(group="(?P<group>x)")
     settings = DatasetSettings(include=("*.jpg",), ignore=("b",), splits=splits)
-    assert settings.listing == ListingSettings(("*.jpg",), ("b",), {}, "(?P<group>x)")
+    assert settings.listing == ListingSettings(("*.jpg",), ("b",), {}, "(?P<group>x)", classes_known=False)
+    known = replace(settings, labels=LabelSettings(classes=("train",)))
+    assert known.listing == ListingSettings(("*.jpg",), ("b",), {}, "(?P<group>x)", classes_known=True)
 
 
 def test_settings_travel_to_workers():

@@ -1,21 +1,36 @@
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import RejectionLimits
 from transforms.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
+from transforms.reference_digest import digest_of
+from transforms.shard_files import fingerprint
 from transforms.summary import SplitSummary, Summary
 
+REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in range(13)]
 
-def report(records=0, rejected=None, classes=None):
-    return ShardReport("train", 0, 0, records, 0, "", "", 0, classes or {}, rejected or {}, {})
+
+def report(records=0, rejected=None, classes=None, refs=(), index=0, split="train"):
+    digest = fingerprint(list(refs)).digest
+    return ShardReport(split, index, len(refs), digest, records, 0, "", "", 0, classes or {}, rejected or {}, {})
 
 
 def summary(listed, **splits):
     split = SplitSummary(classes=Counter(splits))
-    return Summary(listed, Counter(hidden=2), Counter(), Counter(limit=3), {"train": split})
+    planned = sum(map(digest_of, REFS)) % 2**256
+    return Summary(listed, Counter(hidden=2), Counter(), Counter(limit=3), {"train": split}, planned_digest=planned)
+
+
+def reports_of(first=tuple(REFS[:7]), second=tuple(REFS[7:])):
+    return [
+        report(4, {"truncated": 1, "empty": 2}, refs=first),
+        report(5, {"truncated": 1}, refs=second, index=1),
+    ]
 
 
 def ledger(written, **rejected):
@@ -23,8 +38,7 @@ def ledger(written, **rejected):
 
 
 def test_everything_listed_is_accounted_for():
-    reports = [report(4, {"truncated": 1, "empty": 2}), report(5, {"truncated": 1})]
-    assert balance_ledger(summary(18), reports).as_dict() == {
+    assert balance_ledger(summary(18), reports_of()).as_dict() == {
         "listed": 18,
         "written": 9,
         "rejected": {"empty": 2, "truncated": 2},
@@ -35,9 +49,54 @@ def test_everything_listed_is_accounted_for():
 
 @pytest.mark.parametrize("listed", [17, 19])
 def test_a_ledger_that_does_not_add_up_raises(listed):
-    reports = [report(4, {"truncated": 1, "empty": 2}), report(5, {"truncated": 1})]
     with pytest.raises(LedgerError, match=f"{listed} references were listed and 18 are accounted for: {{'listed'"):
-        balance_ledger(summary(listed), reports)
+        balance_ledger(summary(listed), reports_of())
+
+
+def test_the_order_of_the_reports_and_what_went_where_have_no_say():
+    assert balance_ledger(summary(18), reports_of()[::-1]) == balance_ledger(summary(18), reports_of())
+    balance_ledger(summary(18), reports_of(REFS[::-1][:7], REFS[::-1][7:]))
+
+
+STRANGER = ImageRef("cat/99.jpg", "/x/cat/99.jpg", 5, label="cat")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        [STRANGER, *REFS[8:]],
+        [REFS[0], *REFS[8:]],
+        [REFS[8], *REFS[8:]],
+        [replace(REFS[7], label="dog"), *REFS[8:]],
+        [replace(REFS[7], size=6), *REFS[8:]],
+    ],
+    ids=["never listed", "another shard's", "twice", "of another class", "of another size"],
+)
+def test_one_reference_in_anothers_place_raises_though_they_are_as_many(second):
+    assert len(second) == 6
+    with pytest.raises(LedgerError) as caught:
+        balance_ledger(summary(18), reports_of(second=second))
+    assert str(caught.value) == (
+        "the references that were written are not those that were listed, though they are as many"
+    )
+
+
+def test_a_shard_reported_twice_raises():
+    first, second = reports_of()
+    with pytest.raises(LedgerError) as caught:
+        balance_ledger(summary(18), [first, second, second])
+    assert str(caught.value) == "shard 1 of split train was reported twice"
+
+
+def test_a_shard_reported_twice_in_anothers_place_raises():
+    # As many records as were listed, and one shard of them is missing.
+    with pytest.raises(LedgerError, match=r"^shard 0 of split train was reported twice$"):
+        balance_ledger(summary(18), [replace(each, index=0) for each in reports_of()])
+
+
+def test_one_index_in_two_splits_is_two_shards():
+    first, second = reports_of()
+    assert balance_ledger(summary(18), [first, replace(second, split="test", index=0)]).written == 9
 
 
 LABELS = LabelMap({"cat": 0, "dog": 1, "other": 2}, catch_all="other")
@@ -79,6 +138,13 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
             "max_rejected.count (10) and max_rejected.share (50.00%)",
         ),
         (ledger(0, bad=3), ["a"], "nothing is left: all 3 images were rejected (3 bad)"),
+        (
+            ledger(0, no_class=1200),
+            [],
+            "nothing is left: all 1,200 images were rejected (1200 no_class): "
+            "images are expected in folders named after their class",
+        ),
+        (ledger(0, no_class=2, bad=1), [], "nothing is left: all 3 images were rejected (2 no_class, 1 bad)"),
         (ledger(5), ["a"], ""),
         (ledger(5), ["a", "b"], "all images of 2 classes were rejected (a, b), and max_rejected.lost_classes is 1"),
         (

@@ -6,12 +6,20 @@ import pytest
 from schemas.features import feature_schema
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
-from transforms.dataset_settings import DatasetSettings
+from transforms.dataset_settings import DatasetSettings, ShardSettings
 from transforms.ledger import Ledger
-from transforms.marker import build_marker, name_shards, numbers_of, preview_numbers, settings_as_dict
+from transforms.marker import (
+    CONFIGURATION,
+    LABELS,
+    REJECTED,
+    build_marker,
+    name_shards,
+    name_sidecars_of_nothing,
+    numbers_of,
+    preview_numbers,
+)
 from transforms.plan import Plan
-from transforms.sources.filename_labels import FilenameLabels
-from transforms.splitting import Selection
+from transforms.splitting import Selection, SplitSettings
 from transforms.summary import SplitSummary, Summary
 
 SETTINGS = DatasetSettings(name="pets")
@@ -21,7 +29,7 @@ LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 def report(split, index, records, classes=None, **changes):
     classes = classes or {"cat": records}
     return ShardReport(
-        split, index, records, records, 100 * records, f"{split}{index}", "side", 50, classes, {}, changes
+        split, index, records, "ab", records, 100 * records, f"{split}{index}", "side", 50, classes, {}, changes
     )
 
 
@@ -85,8 +93,55 @@ def test_the_marker_is_exact():
         "changes": {"rotated": 3},
         "input_bytes": 200,
         "output_bytes": 600,
+        "files": ["labels.txt", "rejected.jsonl", "config.yaml", "sidecars/rejected-00000.jsonl"],
         "notes": ["a note"],
     }
+
+
+def test_sidecars_of_shards_without_records_are_numbered_in_the_shards_order():
+    empty = [report("train", 10, 0), report("train", 9, 0), report("test", 3, 0)]
+    assert name_sidecars_of_nothing([*REPORTS, *empty]) == {
+        "sidecars/rejected-00000.jsonl": empty[2],
+        "sidecars/rejected-00001.jsonl": REPORTS[2],
+        "sidecars/rejected-00002.jsonl": empty[1],
+        "sidecars/rejected-00003.jsonl": empty[0],
+    }
+    assert name_sidecars_of_nothing([REPORTS[0], REPORTS[1]]) == {}
+
+
+@pytest.mark.parametrize(
+    ("split", "pattern", "clash"),
+    [
+        ("labels", "{split}.txt", "labels.txt"),
+        ("rejected", "{split}.jsonl", "rejected.jsonl"),
+        ("config", "{split}.yaml", "config.yaml"),
+        ("recordmill", "{split}.json", "recordmill.json"),
+    ],
+)
+def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, pattern, clash):
+    splits = SplitSettings(fractions={split: 1.0})
+    settings = replace(SETTINGS, splits=splits, shards=ShardSettings(count=1, name=pattern))
+    with pytest.raises(ValueError, match="two files") as caught:
+        name_shards([report(split, 0, 1)], settings)
+    assert str(caught.value) == (
+        f"two files of the dataset would be called {clash}: change shards.name or the splits' names"
+    )
+
+
+def test_two_shards_with_one_name_are_an_error():
+    # 1,000 files: more than settings alone can look at.
+    settings = replace(
+        SETTINGS,
+        splits=SplitSettings(fractions={"a": 0.5, "a10": 0.5}),
+        shards=ShardSettings(name="{split}{index}.record"),
+    )
+    reports = [report("a", index, 1) for index in range(101)] + [report("a10", 0, 1)]
+    with pytest.raises(ValueError, match=r"would be called a100\.record: change shards\.name"):
+        name_shards(reports, settings)
+
+
+def test_files_that_are_no_shards_have_fixed_names():
+    assert (LABELS, REJECTED, CONFIGURATION) == ("labels.txt", "rejected.jsonl", "config.yaml")
 
 
 def test_the_order_of_the_reports_changes_no_byte():
@@ -112,11 +167,3 @@ def test_a_preview_tells_what_is_expected():
     assert numbers["splits"] == {"train": {"images": 3, "shards": 2, "bytes": 33}}
     assert numbers["ledger"] == {"listed": 4, "rejected": {"no_class": 1}, "ignored": {}, "left_out": {}}
     assert (numbers["classes"], numbers["input_bytes"]) == (2, 30)
-
-
-@pytest.mark.parametrize(("source", "kind"), [(FilenameLabels(features_from={}), "filename_labels")])
-def test_settings_are_plain_values_in_the_shape_of_the_yaml(source, kind):
-    plain = settings_as_dict(replace(SETTINGS, source=source), kind)
-    assert plain["source"] == {"kind": kind, "pattern": source.pattern, "features_from": {}}
-    assert plain["splits"]["fractions"] == {"train": 0.9, "test": 0.1}
-    assert orjson.loads(orjson.dumps(plain))["images"]["quality"] == 95

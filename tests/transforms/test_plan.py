@@ -1,8 +1,13 @@
+import hashlib
+import json
+import zlib
 from dataclasses import replace
 
 import pytest
 
+from pipeline.config import settings_as_dict
 from schemas.conventions import load_convention
+from schemas.features import feature_schema
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap, LabelSettings
 from transforms import plan as plan_module
@@ -10,7 +15,6 @@ from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardS
 from transforms.hash_histogram import range_of
 from transforms.imaging import ImageSettings
 from transforms.key_hashes import HASH_RANGE, hash_key
-from transforms.marker import settings_as_dict
 from transforms.plan import make_plan
 from transforms.sources.filename_labels import FilenameLabels
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
@@ -64,7 +68,7 @@ def test_the_size_aimed_at_decides_the_number_of_shards(size, growth, expected):
 def test_a_count_above_the_number_of_images_is_lowered_and_said():
     plan = plan_of(IMAGES[:4], replace(splits(train=1.0), shards=ShardSettings(count=9)))
     assert len(plan.starts["train"]) == 4
-    assert plan.notes == ["split train is written in 4 shards, not 9: it has no more images"]
+    assert plan.notes == ["split train is written in 4 shards, not 9: it has too few images"]
 
 
 def test_a_shard_of_too_many_references_is_refused(monkeypatch):
@@ -98,6 +102,7 @@ ALL_IN_TRAIN = Selection(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH
         ([IGNORED], BASE, None, "no images were found in the input: all 1 files there are ignored"),
         ([FATAL], BASE, None, "/x/d: it loops"),
         ([*IMAGES, FATAL, replace(FATAL, uri="/x/c")], BASE, None, "/x/c: it loops (and 1 more)"),
+        ([replace(FATAL, uri=f"/x/{n:02}") for n in range(99)], BASE, None, "/x/00: it loops (and 98 more)"),
         (IMAGES, BASE, Selection(take_below=0), "all 100 images are left out: raise limit or the fractions"),
         (
             [replace(ref, split="train") for ref in IMAGES],
@@ -232,6 +237,66 @@ def test_the_plan_id_changes_with_versions(monkeypatch):
     with_other_pillow = plan_of().plan_id
     monkeypatch.setattr(plan_module, "PLAN_VERSION", 0)
     assert len({before, with_other_pillow, plan_of().plan_id}) == 3
+
+
+def test_a_trial_of_a_few_images_has_the_full_runs_class_ids():
+    refs = [ImageRef(f"{n:02}/{m}.jpg", f"/x/{n}/{m}.jpg", MB, label=f"{n:02}") for n in range(50) for m in range(2)]
+    take = sorted(hash_key(0, ref.key).take for ref in refs)[20]
+    trial = plan_of(refs, replace(BASE, limit=20), Selection(take_below=take))
+    assert (trial.summary.references, trial.summary.left_out) == (20, {"limit": 80})
+    assert trial.label_map == plan_of(refs).label_map == LabelMap({f"{n:02}": n for n in range(50)})
+
+
+def test_classes_that_the_fractions_leave_out_have_ids_too():
+    refs = [ImageRef(f"{n:02}/a.jpg", f"/x/{n}/a.jpg", MB, label=f"{n:02}") for n in range(50)]
+    plan = plan_of(refs, splits(train=0.3))
+    assert 0 < plan.summary.references < 50
+    assert plan.label_map.ids == {f"{n:02}": n for n in range(50)}
+
+
+CUTS = [
+    ({}, 1.0, 1.0, True),
+    ({"size": "10MB"}, 1.0, 1.0, True),
+    ({"size": "10MB"}, 1.0, 2.0, False),
+    ({"count": 3}, 1.0, 2.0, True),
+]
+
+
+@pytest.mark.parametrize(("shards", "one", "other", "same"), CUTS, ids=["whole", "same", "grown", "counted"])
+def test_the_plan_id_changes_with_where_shards_are_cut(shards, one, other, same):
+    # A growth that is estimated otherwise, as by another library, must not mix shards of two cuts.
+    settings = replace(splits(train=1.0), shards=ShardSettings(**shards))
+    first, second = plan_of(settings=settings, growth=one), plan_of(settings=settings, growth=other)
+    assert (first.starts == second.starts) == same
+    assert (first.recipe["cuts"] == second.recipe["cuts"]) == same
+    assert (first.plan_id == second.plan_id) == same
+
+
+def test_the_cuts_are_a_digest_of_the_shards_starts():
+    plan = plan_of(settings=replace(BASE, shards=ShardSettings(count=3)))
+    text = json.dumps(plan.starts, separators=(",", ":"), sort_keys=True)
+    assert plan.recipe["cuts"] == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_the_recipe_holds_what_a_convention_and_its_files_are():
+    settings = replace(BASE, name="pets", labels=LabelSettings(offset=4), compression="gzip")
+    recipe = plan_of(settings=settings).recipe
+    assert recipe["features"] == feature_schema(settings.features)
+    assert recipe["format_names"] == dict(settings.layout.format_names)
+    assert recipe["file_names"] == [settings.file_name("train", 0, 1), settings.file_name("test", 0, 1)]
+    assert recipe["label_offset"] == 4
+    assert recipe["split_order"] == ["train", "test"]
+    assert json.loads(json.dumps(recipe)) == recipe  # as in the marker it is compared with
+
+
+def test_zlib_is_a_part_where_it_writes():
+    assert "zlib" not in plan_of().recipe["versions"]
+    packed = plan_of(settings=replace(BASE, compression="gzip")).recipe["versions"]
+    assert packed == {**plan_of().recipe["versions"], "zlib": zlib.ZLIB_RUNTIME_VERSION}
+
+
+def test_a_plan_knows_of_no_other_run_until_the_output_is_looked_at():
+    assert plan_of().found_run == ""
 
 
 def test_the_recipe_says_what_was_listed_and_with_what():

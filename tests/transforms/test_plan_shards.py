@@ -1,5 +1,8 @@
+import json
+import os
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import apache_beam as beam
 import pytest
@@ -8,13 +11,17 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
+from schemas.label_map import LabelSettings
+from transforms import plan_shards
 from transforms.dataset_settings import DatasetSettings, ShardSettings
 from transforms.imaging import ImageSettings
+from transforms.imaging.settings import Resize
 from transforms.plan_shards import PlanShards, ShardAssigner, ShuffleReferences, estimate_growth, plan_dataset
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary
 
 SETTINGS = DatasetSettings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))
+SETTINGS_OF_ONE = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))
 REFS = [ImageRef(f"cat/{n}", f"/x/cat/{n}", 10, label="cat") for n in range(60)]
 OTHERS = [
     ImageRef("r", "/x/r", status="rejected", reason="no_class"),
@@ -100,7 +107,7 @@ def test_a_preview_writes_nothing_and_says_so(run, tmp_path):
 
 def test_a_preview_finishes_no_switch_that_was_cut(plan, run, tmp_path):
     staging = tmp_path / "out" / f".staging-{plan.plan_id}"
-    staging.mkdir(parents=True)
+    staging.mkdir(parents=True, exist_ok=True)
     (staging / "recordmill.json").write_text('{"switch": {"moves": [], "removes": []}}')
     assert plan_dataset(summary_of(REFS + OTHERS), Selection(), SETTINGS, run).action == "finish"
     previewed = plan_dataset(summary_of(REFS + OTHERS), Selection(), SETTINGS, replace(run, preview=True))
@@ -135,5 +142,93 @@ def test_growth_leaves_out_what_cannot_be_converted(pictures):
 
 
 @pytest.mark.parametrize("shards", [{"count": 3}, {"size": "1GB"}])
-def test_nothing_is_read_where_sizes_decide_nothing(shards):
-    assert estimate_growth(summary_of(REFS), sized(**shards)) == 1.0
+def test_growth_is_measured_wherever_it_is_shown(pictures, shards):
+    summary = summary_of(pictures(6))
+    assert estimate_growth(summary, sized(**shards)) == estimate_growth(summary, sized(size="1KB")) > 1
+
+
+def test_nothing_is_read_where_bytes_are_stored_untouched():
+    never = replace(SETTINGS, images=ImageSettings(reencode="never"))
+    assert estimate_growth(summary_of(REFS), never) == 1.0
+
+
+def test_a_preview_has_the_shards_of_the_run(pictures, run, run_steps):
+    # Small images that are enlarged: what was listed would fit one shard four times.
+    refs = pictures(40)
+    settings = DatasetSettings(
+        splits=SplitSettings(fractions={"train": 1.0}),
+        shards=ShardSettings(size="150KB"),
+        images=ImageSettings(resize=Resize(exact=(256, 256))),
+    )
+    assert sum(ref.size for ref in refs) * 4 < 150_000
+    previewed = run_steps(settings, replace(run, preview=True))
+    assert not Path(run.output).exists()
+    done = run_steps(settings, run)
+    assert (previewed["status"], done["status"]) == ("planned", "published")
+    assert previewed["plan_id"] == done["plan_id"]
+    assert previewed["numbers"]["splits"]["train"]["shards"] == done["numbers"]["splits"]["train"]["shards"] > 1
+    expected, written = (each["numbers"]["splits"]["train"]["bytes"] for each in (previewed, done))
+    assert abs(written - expected) < expected * 0.2
+
+
+def test_a_run_claims_the_output_and_another_plan_is_refused(plan, run, tree):
+    assert (plan.action, plan.found_run) == ("convert", "")
+    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim.json"]
+    other = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    assert other.action == "refuse"
+    assert other.sentence.startswith(f"{run.output} holds .staging-{plan.plan_id}, the unfinished work of another ")
+    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim.json"]
+
+
+def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
+    # The other plan's staging appears between the look at the output and the claim.
+    real = plan_shards.claim_output
+
+    def overtaken(output, plan_id, run_id):
+        (Path(output) / ".staging-other").mkdir(parents=True)
+        return real(output, plan_id, run_id)
+
+    monkeypatch.setattr(plan_shards, "claim_output", overtaken)
+    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    assert (plan.action, plan.sentence) == (
+        "refuse",
+        f"{run.output} is being written by another run (.staging-other): wait for it, or choose another output",
+    )
+    assert [path.name for path in Path(run.output).iterdir()] == [".staging-other"]
+
+
+NOTE = "files have other modification times than when this dataset was made: --overwrite rebuilds it"
+
+
+def test_changed_modification_times_are_told_and_rebuilt_only_when_asked(pictures, run, run_steps, tree):
+    first = pictures(6)[0]
+    settings = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
+    made = run_steps(settings, run)
+    before = tree(run.output)
+    again = run_steps(settings, replace(run, run_id="again"))
+    assert (again["status"], again["notes"]) == ("kept", [])
+    os.utime(first.uri, ns=(1, 1))
+    touched = run_steps(settings, replace(run, run_id="touched"))
+    assert (touched["status"], touched["notes"], touched["plan_id"]) == ("kept", [NOTE], made["plan_id"])
+    assert tree(run.output) == before
+    rebuilt = run_steps(settings, replace(run, run_id="rebuilt", overwrite=True))
+    assert (rebuilt["status"], rebuilt["notes"]) == ("published", [])
+    old, new = (json.loads(files["recordmill.json"])["run"] for files in (before, tree(run.output)))
+    assert (old["id"], new["id"]) == ("run", "rebuilt")
+    assert old["versions"] != new["versions"]
+    settled = run_steps(settings, replace(run, run_id="settled", overwrite=True))
+    assert (settled["status"], settled["notes"]) == ("kept", [])
+
+
+def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_told(pictures, run, run_steps):
+    pictures(6)
+    run_steps(SETTINGS_OF_ONE, run)
+    again = replace(SETTINGS_OF_ONE, labels=LabelSettings(offset=1))
+    overwriting = replace(run, run_id="again", overwrite=True, recipe={"offset": 1})
+    previewed = run_steps(again, replace(overwriting, preview=True))
+    place = f"nothing was written; without --plan the dataset would be in {run.output}"
+    assert previewed["sentence"] == f"{place}, in place of the one that is there"
+    note = "2 classes have other ids than in the dataset that is replaced (cat 0 -> 1, dog 1 -> 2): "
+    assert previewed["notes"] == [f"{note}labels.classes fixes them"]
+    done = run_steps(again, overwriting)
+    assert (done["status"], done["notes"]) == ("published", previewed["notes"])

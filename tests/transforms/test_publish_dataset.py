@@ -12,10 +12,10 @@ from apache_beam.testing.util import assert_that
 from schemas.image_ref import ImageRef
 from transforms.convert_image import convert_image
 from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
-from transforms.ledger import LedgerError
 from transforms.plan_shards import ShardAssigner, plan_dataset
 from transforms.publish_dataset import PublishDataset, publish
-from transforms.shard_files import failed_report, staging_folder, write_shard
+from transforms.reference_digest import version_digest_of
+from transforms.shard_files import failed_report, fingerprint, staging_folder, write_shard
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary
 
@@ -41,7 +41,7 @@ def write_all(plan, refs, run, settings=SETTINGS):
             str(staging),
             *shard,
             (convert_image(ref, settings, plan.label_map, nullcontext()) for ref in own),
-            "m",
+            fingerprint(own),
             "none",
         ).finish()
         for shard, own in sorted(shards.items())
@@ -123,22 +123,173 @@ def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tre
 
 def test_a_problem_of_a_shard_fails_the_run_with_its_sentence(refs, run):
     plan = plan_of(refs, run)
-    outcome = publish([failed_report("train", 0, refs, "the disk is full")], plan, SETTINGS, run)
+    outcome = publish([failed_report("train", 0, len(refs), "the disk is full")], plan, SETTINGS, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert outcome.sentence.startswith("the disk is full")
 
 
-def test_a_lost_record_raises(refs, run):
+def in_staging(plan, run):
+    return f"are in {run.output}/.staging-{plan.plan_id} (--discard deletes it)"
+
+
+def test_a_lost_record_fails_the_run(refs, run, tree):
     plan = plan_of(refs, run)
-    with pytest.raises(LedgerError, match="9 references were listed and"):
-        publish(write_all(plan, refs, run)[1:], plan, SETTINGS, run)
+    reports = write_all(plan, refs, run)
+    outcome = publish(reports[1:], plan, SETTINGS, run)
+    assert (outcome.status, outcome.exit_code) == ("failed", 1)
+    found = 9 - reports[0].references
+    assert outcome.sentence.startswith(f"9 references were listed and {found} are accounted for: {{'listed': 9, ")
+    assert outcome.sentence.endswith(f"; the finished shards {in_staging(plan, run)}")
+    assert all(name.startswith(f".staging-{plan.plan_id}/") for name in tree(run.output))
+
+
+def test_one_image_in_anothers_place_fails_the_run(refs, run):
+    plan = plan_of(refs, run)
+    outcome = publish(write_all(plan, [*refs[1:], replace(refs[1], key="cat/x.jpg")], run), plan, SETTINGS, run)
+    assert (outcome.status, outcome.exit_code, outcome.sentence) == (
+        "failed",
+        1,
+        "the references that were written are not those that were listed, though they are as many; "
+        f"the finished shards {in_staging(plan, run)}",
+    )
+
+
+def test_clashing_names_fail_the_run(refs, run):
+    one = ShardSettings(count=1, name="{split}.txt")
+    settings = replace(SETTINGS, splits=SplitSettings(fractions={"labels": 1.0}), shards=one)
+    plan = plan_of(refs, run, settings)
+    outcome = publish(write_all(plan, refs, run, settings), plan, settings, run)
+    assert (outcome.status, outcome.exit_code, outcome.sentence) == (
+        "failed",
+        1,
+        "two files of the dataset would be called labels.txt: change shards.name or the splits' names; "
+        f"the finished shards {in_staging(plan, run)}",
+    )
+
+
+DISK_FULL = "the disk is full"
+
+
+def test_a_damaged_dataset_is_not_kept_when_rebuilding_it_fails(refs, run):
+    plan = plan_of(refs, run)
+    publish(write_all(plan, refs, run), plan, SETTINGS, run)
+    (Path(run.output) / "train-00000-of-00002.tfrecord").unlink()
+    again = replace(run, run_id="again", overwrite=True)
+    plan = plan_of(refs, again)
+    assert (plan.action, plan.found_run) == ("convert", "run")
+    outcome = publish([failed_report("train", 0, len(refs), DISK_FULL)], plan, SETTINGS, again)
+    assert (outcome.status, outcome.exit_code) == ("failed", 1)
+    assert outcome.sentence == f"{DISK_FULL}; finished shards {in_staging(plan, run)}"
+    # Nor is a whole one that this run was to rebuild: it is the one that was found, not another run's.
+    plan = replace(plan_of(refs, again), action="convert")
+    publish(write_all(plan, refs, again), plan, SETTINGS, again)
+    plan = replace(plan_of(refs, again), action="convert")
+    assert plan.found_run == "again"
+    assert publish([failed_report("train", 0, len(refs), DISK_FULL)], plan, SETTINGS, again).status == "failed"
+
+
+def test_a_run_that_fails_keeps_what_another_run_has_published_meanwhile(refs, run, tree):
+    plan = plan_of(refs, run)
+    other = replace(run, run_id="other")
+    publish(write_all(plan, refs, other), plan_of(refs, other), SETTINGS, other)
+    before = tree(run.output)
+    outcome = publish([failed_report("train", 0, len(refs), DISK_FULL)], plan, SETTINGS, run)
+    assert (outcome.status, outcome.exit_code) == ("kept", 0)
+    assert outcome.sentence == f"another run has meanwhile put this dataset in {run.output}"
+    assert outcome.numbers["ledger"]["written"] == 8
+    assert tree(run.output) == before
+    (Path(run.output) / "rejected.jsonl").unlink()
+    assert publish([failed_report("train", 0, len(refs), DISK_FULL)], plan, SETTINGS, run).status == "failed"
+
+
+def test_shards_of_an_earlier_run_are_told(refs, run):
+    plan = plan_of(refs[:8], run)
+    reports = write_all(plan, refs[:8], run)
+    outcome = publish([replace(reports[0], reused=True), reports[1]], plan, SETTINGS, run)
+    assert outcome.status == "published"
+    assert outcome.notes == (*plan.notes, "1 of 2 shards had been finished by an earlier run")
+    marker = json.loads((Path(run.output) / "recordmill.json").read_bytes())
+    assert (marker["run"]["shards_reused"], marker["notes"]) == (1, plan.notes)
+
+
+def test_the_marker_knows_the_files_versions(refs, run):
+    plan = plan_of(refs, run)
+    publish(write_all(plan, refs, run), plan, SETTINGS, run)
+    marker = json.loads((Path(run.output) / "recordmill.json").read_bytes())
+    assert marker["run"]["versions"] == f"{sum(map(version_digest_of, refs)) % 2**256:064x}"
+
+
+def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_steps, tree):
+    refs = pictures(8)
+    tolerant = replace(SETTINGS, max_rejected=RejectionLimits(share=1.0, count=99, lost_classes=2))
+    plan = plan_of(refs, replace(run, preview=True), tolerant)
+    first = [ref for ref in refs for shard, _ in ShardAssigner(plan, tolerant).assign(ref) if shard == ("train", 0)]
+    assert 0 < len(first) < 8
+    for ref in first:
+        Path(ref.uri).write_bytes(bytes(ref.size))
+    outcome = run_steps(tolerant, run)
+    assert outcome["status"] == "published"
+    assert set(tree(run.output)) == {
+        "train-00000-of-00001.tfrecord",
+        "sidecars/train-00000-of-00001.tfrecord.jsonl",
+        "sidecars/rejected-00000.jsonl",
+        "labels.txt",
+        "config.yaml",
+        "rejected.jsonl",
+        "recordmill.json",
+    }
+    rows = [json.loads(line) for line in tree(run.output)["sidecars/rejected-00000.jsonl"].splitlines()]
+    assert {row["key"] for row in rows} == {ref.key for ref in first}
+    assert all("rejected" in row for row in rows)
+    files = json.loads(tree(run.output)["recordmill.json"])["files"]
+    assert files == ["labels.txt", "rejected.jsonl", "config.yaml", "sidecars/rejected-00000.jsonl"]
+    assert run_steps(tolerant, run)["status"] == "kept"
+    (Path(run.output) / "sidecars/rejected-00000.jsonl").unlink()
+    assert run_steps(tolerant, run)["sentence"].startswith(f"{run.output} lacks sidecars/rejected-00000.jsonl, ")
+    run_steps(tolerant, replace(run, overwrite=True))
+    assert "sidecars/rejected-00000.jsonl" in tree(run.output)
+    for ref in first:  # the next dataset has no such shard, and the old one's sidecar goes
+        Path(ref.uri).unlink()
+    assert run_steps(tolerant, replace(run, overwrite=True))["status"] == "published"
+    assert "sidecars/rejected-00000.jsonl" not in tree(run.output)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_ledger_balances_where_fractions_leave_most_out_and_a_split_is_filled(pictures, run, run_steps, seed):
+    pictures(40)
+    settings = DatasetSettings(splits=SplitSettings(fractions={"train": 0.4, "test": 0.0001}), seed=seed)
+    outcome = run_steps(settings, run)
+    assert (outcome["status"], outcome["exit_code"]) == ("published", 0)
+    ledger, images = outcome["numbers"]["ledger"], outcome["numbers"]["splits"]
+    assert images["test"]["images"] == 1
+    assert images["train"]["images"] + 1 == ledger["written"]
+    assert ledger["listed"] == 40 == ledger["written"] + ledger["left_out"]["fraction"]
+    assert outcome["notes"] == ["split test would have been empty: it was given the nearest images"]
+
+
+def test_a_trial_run_has_the_full_runs_class_ids(run, run_steps, tmp_path, draw):
+    for number in range(50):
+        path = tmp_path / f"photos/{number:02}/a.jpg"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(draw(number))
+    trial = run_steps(replace(SETTINGS, limit=20), replace(run, output=str(tmp_path / "trial")))
+    assert trial["numbers"]["ledger"] == {
+        "listed": 50,
+        "written": 20,
+        "rejected": {},
+        "ignored": {},
+        "left_out": {"limit": 30},
+    }
+    run_steps(SETTINGS, run)
+    labels = [json.loads((tmp_path / name / "recordmill.json").read_bytes())["labels"] for name in ("trial", "out")]
+    assert labels[0] == labels[1] == {f"{number:02}": number for number in range(50)}
 
 
 @pytest.mark.parametrize(
     ("action", "status", "code"), [("refuse", "refused", 1), ("fail", "failed", 1), ("preview", "planned", 0)]
 )
 def test_other_actions_write_only_the_outcome(refs, run, tmp_path, action, status, code):
-    plan = replace(plan_of(refs, run), action=action, sentence="because")
+    plan = replace(plan_of(refs, replace(run, preview=True)), action=action, sentence="because")
     outcome = publish([], plan, SETTINGS, run)
     assert (outcome.status, outcome.sentence, outcome.exit_code) == (status, "because", code)
     assert not (tmp_path / "out").exists()

@@ -1,12 +1,15 @@
+import errno
 import os
 from dataclasses import replace
 
 import apache_beam as beam
 import pytest
+from apache_beam.io.filesystem import BeamIOError
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
+from transforms import read_images, storage
 from transforms.read_images import ReadImages, read_image
 from transforms.rejection import RejectedImage
 
@@ -69,6 +72,50 @@ def test_a_file_grown_huge_is_not_read_to_its_end(ref):
 
 def test_what_cannot_be_read_is_rejected_with_the_systems_word(ref, tmp_path):
     assert rejection(replace(ref, uri=str(tmp_path))) == ("unreadable", "the file cannot be read (is a directory)")
+
+
+def failing(monkeypatch, *errors):
+    """Reading raises these, then succeeds; gives how often it was tried."""
+    tries, real = [], storage.read_range
+
+    def read(*arguments):
+        tries.append(arguments)
+        if len(tries) <= len(errors):
+            raise errors[len(tries) - 1]
+        return real(*arguments)
+
+    monkeypatch.setattr(storage, "read_range", read)
+    monkeypatch.setattr(read_images, "RETRY_SECONDS", (0, 0))
+    return tries
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [(errno.ENOENT, "vanished"), (errno.ENOTDIR, "vanished")]
+    + [(code, "unreadable") for code in (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG)],
+)
+def test_what_concerns_one_file_is_rejected_at_once(ref, monkeypatch, code, reason):
+    tries = failing(monkeypatch, OSError(code, os.strerror(code)))
+    assert rejection(ref)[0] == reason
+    assert len(tries) == 1
+
+
+OUTAGES = [OSError(code, os.strerror(code)) for code in (errno.EMFILE, errno.EIO, errno.ETIMEDOUT, errno.ECONNRESET)]
+OUTAGES += [BeamIOError("the store is down"), BeamIOError("the store is down", {"a": TimeoutError()})]
+
+
+@pytest.mark.parametrize("error", OUTAGES)
+def test_an_outage_raises_and_rejects_nothing(ref, monkeypatch, error):
+    tries = failing(monkeypatch, error, error, error)
+    with pytest.raises(type(error)) as caught:
+        read_image(ref, MANY)
+    assert (caught.value, len(tries)) == (error, 3)
+
+
+@pytest.mark.parametrize("error", OUTAGES)
+def test_an_outage_that_ends_is_no_error(ref, monkeypatch, error):
+    failing(monkeypatch, error, error)
+    assert read_image(ref, MANY) == b"0123456789"
 
 
 def test_in_a_pipeline_bad_ones_are_left_out_and_counted(ref):

@@ -9,7 +9,9 @@ import pytest
 from schemas.image_ref import ImageRef
 from schemas.shard_report import ShardReport
 from transforms.convert_image import ConvertedImage
+from transforms.reference_digest import digest_of, version_digest_of
 from transforms.shard_files import (
+    Fingerprint,
     failed_report,
     find_finished,
     fingerprint,
@@ -35,7 +37,10 @@ def staging(tmp_path):
     return folder
 
 
-def write(staging, images, mark="mark", compression="none"):
+MARK = Fingerprint("ab" * 32, "cd" * 32)
+
+
+def write(staging, images, mark=MARK, compression="none"):
     return write_shard(str(staging), "train", 7, images, mark, compression).finish()
 
 
@@ -69,6 +74,7 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
         split="train",
         index=7,
         references=5,
+        digest="ab" * 32,
         records=2,
         bytes=len(stored),
         sha256=hashlib.sha256(stored).hexdigest(),
@@ -89,38 +95,55 @@ def test_writing_again_gives_the_same_bytes(staging, tree):
 
 def test_a_finished_shard_is_found_by_its_fingerprint(staging):
     report = write(staging, fresh())
-    assert find_finished(str(staging), "train", 7, "mark") == replace(report, reused=True)
-    assert find_finished(str(staging), "train", 7, "other") is None
-    assert find_finished(str(staging), "train", 8, "mark") is None
-    assert find_finished(str(staging / "absent"), "train", 7, "mark") is None
+    assert find_finished(str(staging), "train", 7, MARK) == replace(report, reused=True)
+    assert find_finished(str(staging), "train", 7, MARK._replace(digest="00" * 32)) is None
+    assert find_finished(str(staging), "train", 7, MARK._replace(versions="00" * 32)) is None
+    assert find_finished(str(staging), "train", 8, MARK) is None
+    assert find_finished(str(staging / "absent"), "train", 7, MARK) is None
 
 
 @pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "done.json"])
 def test_a_shard_that_lost_a_file_is_not_finished(staging, kind):
     write(staging, fresh())
     os.remove(shard_path(str(staging), "train", 7, kind))
-    assert find_finished(str(staging), "train", 7, "mark") is None
+    assert find_finished(str(staging), "train", 7, MARK) is None
 
 
 @pytest.mark.parametrize("reason", ["changed", "vanished", "unreadable"])
 def test_a_shard_with_rejects_that_may_heal_is_done_again(staging, reason):
     write(staging, [image("a"), bad("b", reason)])
-    assert find_finished(str(staging), "train", 7, "mark") is None
+    assert find_finished(str(staging), "train", 7, MARK) is None
 
 
 REF = ImageRef("a", "/x/a", 5, "1", label="cat")
 
 
-@pytest.mark.parametrize("field", ["key", "size", "version", "offset", "length", "label", "features", "reason"])
+FIELDS = ["key", "size", "version", "offset", "length", "label", "group", "split", "features", "reason"]
+
+
+@pytest.mark.parametrize("field", FIELDS)
 def test_the_fingerprint_changes_with_what_was_listed(field):
     value = 9 if isinstance(getattr(REF, field), int) else "other"
-    assert fingerprint([replace(REF, **{field: value})]) != fingerprint([REF])
+    changed, before = fingerprint([replace(REF, **{field: value})]), fingerprint([REF])
+    assert (changed.digest != before.digest) == (field != "version")
+    assert (changed.versions != before.versions) == (field in ("key", "size", "version"))
 
 
-def test_the_fingerprint_holds_every_reference_in_order_and_no_place():
+def test_the_fingerprint_holds_every_reference_in_any_order_and_no_place():
     other = replace(REF, key="b")
-    assert len({fingerprint(refs) for refs in ([], [REF], [other], [REF, other], [other, REF], [REF, REF])}) == 6
+    marks = [fingerprint(refs) for refs in ([], [REF], [other], [REF, other], [REF, REF], [REF, REF, other])]
+    assert len({mark.digest for mark in marks}) == len({mark.versions for mark in marks}) == 6
+    assert fingerprint([other, REF]) == fingerprint([REF, other])
     assert fingerprint([replace(REF, uri="/y/a")]) == fingerprint([REF])
+
+
+def test_the_fingerprint_is_the_sum_of_the_digests_in_hex():
+    refs = [REF, replace(REF, key="b"), replace(REF, key="c")]
+    assert fingerprint(refs) == (
+        f"{sum(map(digest_of, refs)) % 2**256:064x}",
+        f"{sum(map(version_digest_of, refs)) % 2**256:064x}",
+    )
+    assert fingerprint([]) == ("0" * 64, "0" * 64)
 
 
 def failing(images, error):
@@ -156,7 +179,7 @@ def test_every_cut_leaves_a_shard_that_is_finished_or_done_again(staging, cut_af
     for most in count():
         with cut_after(most) as done:
             whole.append(write(staging, fresh()))
-        found = find_finished(str(staging), "train", 7, "mark")
+        found = find_finished(str(staging), "train", 7, MARK)
         if whole:
             break
         assert found is None
@@ -190,11 +213,5 @@ def test_places_have_fixed_names():
 
 
 def test_a_failed_shard_reports_its_problem_and_its_references():
-    report = failed_report("train", 3, [REF, REF], "the disk is full")
-    assert (report.split, report.index, report.references, report.records, report.problem) == (
-        "train",
-        3,
-        2,
-        0,
-        "the disk is full",
-    )
+    report = failed_report("train", 3, 2, "the disk is full")
+    assert report == ShardReport("train", 3, 2, "", 0, 0, "", "", 0, {}, {}, {}, problem="the disk is full")

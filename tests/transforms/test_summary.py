@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from schemas.image_ref import ImageRef
 from transforms import hash_histogram, summary
 from transforms.key_hashes import hash_key
+from transforms.reference_digest import digest_of, version_digest_of
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary
 
@@ -90,8 +91,43 @@ def test_exact_contents():
     assert total.splits["test"].histogram.bins == {hash_key(0, "dog/1").order: 7}
     assert total.warnings == ["c: the folder is empty"]
     assert total.problems == ["/x/d: it loops"]
+    assert total.problems_found == 1
+    assert total.labels == {"cat", "dog"}
+    counted = refs[:4]
+    assert total.digest == total.planned_digest == sum(map(digest_of, counted)) % 2**256
+    assert total.versions == sum(map(version_digest_of, counted)) % 2**256
     assert sorted(ref.key for _, _, ref in total.sample) == ["cat/1", "cat/2", "dog/1"]
     assert total.nearest == {}  # every split was given
+
+
+def test_what_is_left_out_is_in_the_listing_and_not_in_the_plan():
+    refs = [ImageRef(f"{n}", f"/x/{n}", label=f"class {n}") for n in range(60)]
+    refs.append(ImageRef("r", "/x/r", status="rejected", reason="no_class"))
+    total = summarize(refs)
+    places = {ref.key: SPLITTER.place(ref) for ref in refs}
+    kept = [ref for ref in refs if ref.status or not places[ref.key][2]]
+    assert {reason for _, _, reason in places.values()} == {"", "limit", "fraction"}
+    assert total.labels == {f"class {n}" for n in range(60)}
+    assert set(total.classes) == {ref.label for ref in kept if not ref.status}
+    assert total.digest == sum(map(digest_of, refs)) % 2**256
+    assert total.planned_digest == sum(map(digest_of, kept)) % 2**256
+    assert total.versions == sum(map(version_digest_of, refs)) % 2**256
+
+
+def test_only_images_that_are_kept_can_be_moved_to_another_split():
+    refs = [ImageRef(f"{n}", f"/x/{n}") for n in range(60)]
+    near = {number for kept in summarize(refs).nearest.values() for _, number in kept}
+    placed = [SPLITTER.place(ref) for ref in refs]
+    assert near
+    assert near <= {hashes.split for hashes, split, _ in placed if split}
+
+
+def test_all_problems_are_counted_and_the_first_are_kept():
+    fatal = [ImageRef(f"{n}", f"/x/{n}", status="fatal", reason="link_loop", detail="it loops") for n in range(5)]
+    merged = summarize(fatal[:2])
+    merged.merge(summarize(fatal[2:]), SPLITTER.neighbours)
+    assert merged == summarize(fatal)
+    assert (merged.problems, merged.problems_found) == (["/x/0: it loops", "/x/1: it loops"], 5)
 
 
 CHANGES = {"key": "z", "size": 9, "offset": 9, "length": 9, "label": "z", "group": "z", "split": "z", "features": "{}"}
@@ -106,7 +142,9 @@ def test_the_digest_changes_with_what_decides_the_bytes(field):
 @pytest.mark.parametrize("field", ["uri", "version"])
 def test_the_digest_does_not_change_with_place_or_time(field):
     ref = {"key": "a", "uri": "/x/a", "size": 3}
-    assert summarize([ImageRef(**ref)]).digest == summarize([ImageRef(**{**ref, field: "other"})]).digest
+    one, other = summarize([ImageRef(**ref)]), summarize([ImageRef(**{**ref, field: "other"})])
+    assert one.digest == other.digest
+    assert (one.versions == other.versions) == (field == "uri")
 
 
 def test_the_digest_tells_rejected_from_accepted_and_ignores_the_ignored():

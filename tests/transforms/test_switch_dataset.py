@@ -1,5 +1,6 @@
 import json
 import os
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -14,8 +15,10 @@ SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
 
 def described(plan_id, files):
-    shards = [{"name": name, "sidecar": f"sidecars/{name}.jsonl"} for name in files]
-    return {"plan": {"id": plan_id, "recipe": {}}, "splits": {"train": {"shards": shards}}}
+    shards = [
+        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content)} for name, content in files.items()
+    ]
+    return {"plan": {"id": plan_id, "recipe": {}}, "splits": {"train": {"shards": shards}}, "files": SIDE_FILES}
 
 
 def contents(word, plan_id, files):
@@ -67,7 +70,7 @@ def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, 
         if marker and marker["plan"]["id"] == "new":
             assert after == {**contents("new", "new", NEW), "recordmill.json": after["recordmill.json"]}
         state = read_output(str(output), "new")
-        action, _ = decide_action(state, str(output), "new", {}, False)
+        action, _ = decide_action(state, "new", {}, False)
         if action == "finish":
             assert switch_dataset(str(output), "new") == described("new", NEW)
         else:  # cut while the last of staging was deleted
@@ -107,6 +110,38 @@ def test_a_move_that_copied_and_did_not_delete_is_done_again(tmp_path, tree):
     (tmp_path / "recordmill.json").unlink()
     switch_dataset(str(tmp_path), "new")
     assert tree(tmp_path)["same-name"] == NEW["same-name"]
+
+
+STEPS = ["remove_files", "make_folder", "folder_names", "exists", "move_file", "write_file", "remove_folder"]
+
+
+@pytest.mark.parametrize("with_old", [False, True])
+def test_two_runs_that_switch_at_once_leave_the_whole_dataset(tmp_path, tree, monkeypatch, with_old):
+    # The second switches all at once between any two steps of the first.
+    for at in count():
+        output = tmp_path / f"{at}"
+        arrange(output, with_old)
+        steps = []
+
+        def within(real, output=output, steps=steps, at=at):
+            def call(*arguments):
+                steps.append(real.__name__)
+                if len(steps) == at + 1:
+                    switch_dataset(str(output), "new")
+                return real(*arguments)
+
+            return call
+
+        with monkeypatch.context() as patch, suppress(FileNotFoundError):  # which `publish` takes for what it is
+            for name in STEPS:
+                patch.setattr(storage, name, within(getattr(storage, name)))
+            switch_dataset(str(output), "new")
+        whole = tree(output)
+        assert json.loads(whole.pop("recordmill.json")) == described("new", NEW)
+        assert whole == contents("new", "new", NEW)
+        if len(steps) <= at:
+            break
+    assert at > 10
 
 
 def test_files_of_others_stay(tmp_path, tree):

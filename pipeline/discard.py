@@ -1,0 +1,23 @@
+"""`--discard`: what earlier runs have left unfinished in an output folder goes."""
+
+from transforms import storage
+from transforms.output_state import MARKER, staging_names
+from transforms.shard_files import STAGING_PREFIX
+from transforms.switch_dataset import switch_dataset
+
+
+def discard_staging(output: str) -> list[str]:
+    """Deletes the unfinished work of earlier runs in an output folder; gives a line for people on each.
+
+    A dataset that is complete there, whose publishing was cut, is published: half of it may be in the output already.
+    """
+    told = []
+    for name in staging_names(storage.folder_names(output)):
+        staging = storage.join(output, name)
+        if storage.exists(storage.join(staging, MARKER)):
+            switch_dataset(output, name.removeprefix(STAGING_PREFIX))
+            told.append(f"{name} held a complete dataset, whose publishing had been cut: it is now in place")
+        else:
+            storage.remove_folder(staging)
+            told.append(f"deleted the unfinished work {name}")
+    return told

@@ -1,0 +1,92 @@
+"""Flags become a job, or one sentence on what is wrong with them, before any work."""
+
+import os
+import tempfile
+import uuid
+from argparse import Namespace
+from datetime import UTC, datetime
+from typing import Any
+
+import apache_beam as beam
+import yaml
+
+from pipeline.config import load_settings, name_dataset
+from pipeline.discard import discard_staging
+from pipeline.job import Job
+from pipeline.options import LOCAL_RUNNERS, find_unknown_flag
+from pipeline.preflight import UsageError, check_places, find_folder, normal_path, parse_inputs
+from pipeline.sample import ensure_sample
+from pipeline.terminal import Terminal
+from schemas.version import VERSION
+from transforms import storage
+from transforms.run_settings import RunSettings
+
+
+def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal) -> Job:
+    """Makes a job of the flags; `--discard` is done here too.
+
+    Raises:
+        UsageError: the flags are wrong.
+        ConfigError: the configuration is.
+        PlaceError: an input or the output is not as it must be.
+    """
+    if flags.runner in LOCAL_RUNNERS and (unknown := find_unknown_flag(beam_arguments)):
+        raise UsageError(unknown)
+    _choose_places(flags, terminal)
+    settings, plain = load_settings(flags.config, flags.set or [])
+    inputs, output = parse_inputs(flags.input), normal_path(flags.output)
+    check_places(inputs, output, flags.plan)
+    if flags.discard and not flags.plan:
+        for line in discard_staging(output):
+            terminal.say(line)
+    settings, plain = name_dataset(settings, plain, output)
+    run_id = uuid.uuid4().hex[:12]
+    run = RunSettings(
+        run_id=run_id,
+        output=output,
+        outcome_file=flags.outcome_file or _outcome_file(output, run_id, flags.runner),
+        recipe=plain,
+        config_text=yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
+        inputs={each.name: find_folder(each, text) for each, text in zip(inputs, flags.input, strict=True)},
+        overwrite=flags.overwrite,
+        preview=flags.plan,
+        threads=flags.threads,
+        facts={
+            "recordmill": VERSION,
+            "beam": beam.__version__,
+            "runner": flags.runner,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+    )
+    return Job(settings, inputs, run)
+
+
+def _choose_places(flags: Namespace, terminal: Terminal) -> None:
+    """Without any place given, the sample is converted; with one, both must be."""
+    if not flags.input and not flags.output and not flags.config:
+        flags.config = "configs/class_folders.yaml"
+        flags.input = [str(ensure_sample())]
+        flags.output = os.path.join("out", "quickstart")
+        terminal.say(f"no --input given: converting the sample that Recordmill draws itself, {flags.input[0]}")
+    if not flags.input:
+        raise UsageError("--input is missing: name the folder with the images")
+    if not flags.output:
+        raise UsageError("--output is missing: name the folder for the dataset")
+
+
+def _outcome_file(output: str, run_id: str, runner: str) -> str:
+    """Where the job says how it ended: beside this process where the job runs there, else in the output.
+
+    The output is the one place that a remote job and this process surely share, for `--plan` too. A launcher that
+    waits deletes the file once it has read it, so that a plan leaves nothing; with `--no_wait` it is all that tells.
+    """
+    if runner in LOCAL_RUNNERS:
+        return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
+    return storage.join(output, f".outcome-{run_id}.json")
+
+
+def _yaml_ready(value: Any) -> Any:
+    """Tuples as lists: YAML has no tuples."""
+    if isinstance(value, dict):
+        return {key: _yaml_ready(each) for key, each in value.items()}
+    return [_yaml_ready(each) for each in value] if isinstance(value, list | tuple) else value

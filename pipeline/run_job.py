@@ -1,0 +1,136 @@
+"""One job on its runner: built, run, waited for, and asked how it ended."""
+
+import logging
+import threading
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import apache_beam as beam
+import orjson
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, PortableOptions, SetupOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from pipeline.job import Job
+from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
+from pipeline.preflight import UsageError
+from pipeline.terminal import Terminal
+from schemas.outcome import FAILED, Outcome
+from transforms import storage
+from transforms.progress import PROGRESS
+
+Build = Callable[[beam.Pipeline, Job], Any]
+
+SECONDS_TO_CANCEL = 10.0
+"""How long a runner may take to answer that a job is to end."""
+
+
+class StoppedError(BaseException):
+    """SIGTERM arrived."""
+
+
+def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str], terminal: Terminal) -> Outcome:
+    """Runs one job.
+
+    Returns:
+        How it ended; that it was submitted, where it works elsewhere and is not waited for.
+
+    Raises:
+        UsageError: there is no such runner, or it lacks a flag.
+        KeyboardInterrupt: so it was ended; what became of a job elsewhere is its text. `StoppedError` likewise.
+        Exception: whatever the runner raises.
+    """
+    PROGRESS.reset()
+    logging.getLogger("apache_beam").setLevel(logging.WARNING if flags.traceback else logging.CRITICAL)
+    pipeline, here = _make_pipeline(flags.runner, beam_arguments)
+    build(pipeline, job)
+    result = None
+    try:
+        with terminal.watch(PROGRESS) if here else nullcontext():
+            result = pipeline.run()
+            if not flags.wait and not here:  # what works in this process ends with it
+                sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
+                return Outcome("submitted", sentence, 0)
+            if not here:
+                terminal.say(f"the job runs on {flags.runner}; progress is shown there")
+            state = result.wait_until_finish()
+    except BaseException as error:
+        if not (stop := _find_stop(error)):
+            raise
+        cancelled = _cancel(result, flags.runner) if flags.runner not in IN_PROCESS_RUNNERS else ""
+        raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
+    return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
+
+
+def _make_pipeline(runner: str, beam_arguments: list[str]) -> tuple[beam.Pipeline, bool]:
+    """An empty pipeline, and whether its work is done in this process."""
+    in_process = runner in IN_PROCESS_RUNNERS
+    try:
+        options = PipelineOptions(beam_arguments if in_process else [*beam_arguments, f"--runner={runner}"])
+        options.view_as(SetupOptions).save_main_session = False
+        # Behind the name DirectRunner Beam would look for a Prism binary, and run elsewhere on line than off line.
+        pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
+        return pipeline, in_process or _loops_back(runner, options)
+    except SystemExit:
+        raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None
+    except (ValueError, ImportError, AttributeError) as error:  # the last two: a runner named by its class's path
+        raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
+
+
+def _loops_back(runner: str, options: PipelineOptions) -> bool:
+    """Whether a portable runner sends the work back to this process, as Beam decides it in `default_environment`."""
+    chosen = options.view_as(PortableOptions).environment_type
+    if chosen:
+        return bool(chosen == "LOOPBACK")
+    on_this_machine = options.view_as(FlinkRunnerOptions).flink_master in ("[auto]", "[local]")
+    return runner == "PrismRunner" or (runner == "FlinkRunner" and on_this_machine)
+
+
+def _find_stop(error: BaseException | None) -> BaseException | None:
+    """The signal behind an error: Beam makes a RuntimeError of one that arrives while this thread runs a step."""
+    while error is not None and not isinstance(error, KeyboardInterrupt | StoppedError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _cancel(result: Any, runner: str) -> str:
+    """Ends a job that would go on without this process; says what was done."""
+    if result is None:
+        return f"the job may have reached {runner} already: look there, and stop it if it runs"
+    problem = [f"no answer in {SECONDS_TO_CANCEL:.0f} s"]
+
+    def attempt() -> None:
+        try:
+            result.cancel()
+            problem[0] = ""
+        except Exception as error:  # noqa: BLE001  # whatever a runner raises is told
+            problem[0] = last_line(error)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    try:
+        thread.join(SECONDS_TO_CANCEL)
+    except (KeyboardInterrupt, StoppedError):
+        problem[0] = "stopped while asking"
+    if problem[0]:
+        return f"the job on {runner} could not be cancelled ({problem[0]}) and may go on: stop it there"
+    return f"the job on {runner} was cancelled; run the same command again to go on from its finished shards"
+
+
+def last_line(error: Exception) -> str:
+    """The end of an error's text, which is where runners put the reason; its class where there is no text."""
+    last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+    return last if len(last) < 300 else f"{last[:300]}..."
+
+
+def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
+    path = job.run.outcome_file
+    told = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
+    if told.get("run_id") != job.run.run_id:  # none, or an earlier run's
+        sentence = f"the job on {runner} ended ({state}) without saying how: its outcome was expected in {path}"
+        return Outcome("failed", sentence, FAILED)
+    if not keep:
+        storage.remove_files([path])
+    fields = {key: told[key] for key in ("status", "sentence", "exit_code", "plan_id", "numbers")}
+    return Outcome(**fields, notes=tuple(told["notes"]))

@@ -1,0 +1,72 @@
+import sys
+from argparse import Namespace
+
+import pytest
+import yaml
+
+from pipeline.options import build_parser
+from pipeline.preflight import UsageError
+from pipeline.prepare import prepare_job
+from pipeline.terminal import Terminal
+from transforms.list_images import Input
+
+
+@pytest.fixture
+def prepare(photos):
+    def run(*flags, arguments=()):
+        parsed = build_parser("1").parse_args([f"--input={photos}", f"--output={photos.parent}/dataset/", *flags])
+        return prepare_job(parsed, list(arguments), Terminal(sys.stderr))
+
+    return run
+
+
+def test_flags_become_a_job(prepare, photos):
+    job = prepare("--set=seed=3", "--threads=2", "--plan", "--overwrite")
+    run = job.run
+    assert (job.settings.seed, job.inputs) == (3, (Input(str(photos)),))
+    assert (run.output, run.threads, run.preview, run.overwrite) == (f"{photos.parent}/dataset", 2, True, True)
+    assert run.inputs == {"": str(photos)}
+    assert yaml.safe_load(run.config_text)["seed"] == run.recipe["seed"] == 3
+    assert set(run.facts) == {"recordmill", "beam", "runner", "started"}
+
+
+def test_one_file_as_an_input_lies_in_its_folder(prepare, photos):
+    parsed = [f"--input=one={photos}/cat/00.jpg", f"--output={photos.parent}/dataset"]
+    job = prepare_job(build_parser("1").parse_args(parsed), [], Terminal(sys.stderr))
+    assert job.run.inputs == {"one": f"{photos}/cat"}
+
+
+@pytest.mark.parametrize("runner", ["DirectRunner", "PrismRunner"])
+def test_a_job_on_this_machine_says_how_it_ended_in_the_temporary_folder(prepare, runner, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/temporary")
+    run = prepare(f"--runner={runner}").run
+    assert run.outcome_file == f"/temporary/recordmill-{run.run_id}.json"
+
+
+def test_a_job_elsewhere_says_how_it_ended_in_the_output(prepare):
+    run = prepare("--runner=FlinkRunner").run
+    assert run.outcome_file == f"{run.output}/.outcome-{run.run_id}.json"
+    assert prepare("--runner=FlinkRunner", "--outcome_file=x.json").run.outcome_file == "x.json"
+
+
+def test_unknown_flags_are_refused_where_beam_would_ignore_them(prepare):
+    with pytest.raises(UsageError, match="there is no flag --zzz"):
+        prepare(arguments=["--zzz"])
+    assert prepare("--runner=MyRunner", arguments=["--zzz"])
+
+
+def test_a_plan_discards_nothing(prepare, photos, capsys):
+    staging = photos.parent / "dataset/.staging-1"
+    staging.mkdir(parents=True)
+    prepare("--discard", "--plan")
+    assert staging.exists()
+    prepare("--discard")
+    assert not staging.exists()
+    assert capsys.readouterr().err == "deleted the unfinished work .staging-1\n"
+
+
+@pytest.mark.parametrize(("given", "missing"), [("input", "output"), ("output", "input")])
+def test_one_place_alone_is_not_enough(given, missing):
+    flags = Namespace(**{**vars(build_parser("1").parse_args([])), given: ["x"] if given == "input" else "x"})
+    with pytest.raises(UsageError, match=f"--{missing} is missing"):
+        prepare_job(flags, [], Terminal(sys.stderr))

@@ -1,0 +1,18 @@
+"""What a user can mend about an output: a full disk, a read-only folder, missing permissions."""
+
+import errno
+
+_USERS_ERRORS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
+)
+
+
+def explain_output_error(error: OSError, output: str) -> str:
+    """One sentence on what keeps an output from being written.
+
+    Raises:
+        OSError: the error itself, where it is nothing that a user can mend: an outage, or a bug.
+    """
+    if error.errno not in _USERS_ERRORS:
+        raise error
+    return f"the output {output} cannot be written: {(error.strerror or str(error)).lower()}"

@@ -25,7 +25,7 @@ from transforms.tfrecord_file import FRAMING_BYTES
 ShardId = tuple[str, int]
 
 
-def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool) -> float:
+def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = False) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
     1.0 where bytes are stored untouched, where the number of shards is given and sizes are not even `shown`, or where

@@ -216,3 +216,12 @@ def test_it_runs_from_any_folder(photos, tmp_path):
 def test_the_order_of_flags_has_no_say(photos, tmp_path, convert):
     done = convert(photos, "--set=seed=1", "--set=seed=2")
     assert done.marker["plan"]["recipe"]["seed"] == 2
+
+
+def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
+    root = tmp_path / "photos"
+    root.mkdir()
+    (root / "1.jpg").write_bytes(b"flat")
+    done = convert(root, "--plan")
+    assert done.code == 0
+    assert "as it stands the run would fail: nothing is left: all 1 images were rejected (1 no_class)" in done.stderr

@@ -147,7 +147,15 @@ def test_a_marker_that_vanishes_while_it_is_looked_at_is_none(dataset, monkeypat
 
     monkeypatch.setattr(storage, "folder_names", vanish)
     state = read_output(str(dataset), "aaa")
-    assert (state.marker, "recordmill.json" in state.names) == (None, True)
+    assert (state.marker, "recordmill.json" in state.names) == (None, False)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{"])
+def test_a_marker_that_is_none_is_refused_in_a_sentence(tmp_path, content):
+    (tmp_path / "recordmill.json").write_text(content)
+    action, sentence = decide_action(read_output(str(tmp_path), "aaa"), "aaa", {}, overwrite=True)
+    advice = "choose another output, or delete that folder"
+    assert (action, sentence) == ("refuse", f"{tmp_path}/recordmill.json cannot be read: {advice}")
 
 
 def test_a_folder_holds_the_plan_of_its_marker(dataset):

@@ -144,7 +144,11 @@ def test_growth_leaves_out_what_cannot_be_converted(pictures):
 @pytest.mark.parametrize("shards", [{"count": 3}, {"size": "1GB"}])
 def test_growth_is_measured_wherever_it_is_shown(pictures, shards):
     summary = summary_of(pictures(6))
-    assert estimate_growth(summary, sized(**shards)) == estimate_growth(summary, sized(size="1KB")) > 1
+    assert estimate_growth(summary, sized(**shards), shown=True) == estimate_growth(summary, sized(size="1KB")) > 1
+
+
+def test_no_image_is_read_where_its_size_decides_nothing(pictures):
+    assert estimate_growth(summary_of(pictures(6)), sized(count=3)) == 1.0
 
 
 def test_nothing_is_read_where_bytes_are_stored_untouched():

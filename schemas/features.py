@@ -14,6 +14,8 @@ from schemas.example_proto import Example
 
 Kind = Literal["bytes", "float", "int64"]
 
+_LISTS = {"bytes": "bytes_list", "float": "float_list", "int64": "int64_list"}
+
 
 @dataclass(frozen=True, slots=True)
 class Feature:
@@ -53,18 +55,24 @@ def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> by
         value = record.get(feature.field)
         if value is None:
             continue
-        values = value if feature.many else (value,)
-        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise FeatureValueError(f"feature {feature.key}: holds many values, and {value!r:.60} is no list of them")
         coerce = COERCE[feature.kind]
         try:
-            coerced = [coerce(each) for each in values]
+            if feature.many:
+                coerced = [coerce(each) for each in _values_of(value)]
+                getattr(entries[feature.key], _LISTS[feature.kind]).value.extend(coerced)
+            else:
+                getattr(entries[feature.key], _LISTS[feature.kind]).value.append(coerce(value))
         except FeatureValueError as error:
             raise FeatureValueError(f"feature {feature.key}: {error}") from None
-        getattr(entries[feature.key], f"{feature.kind}_list").value.extend(coerced)
     # Map entries have no order of their own: without `deterministic`, 50 insertion orders gave 4 byte strings.
     serialized: bytes = example.SerializeToString(deterministic=True)
     return serialized
+
+
+def _values_of(value: Any) -> Iterable[Any]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise FeatureValueError(f"holds many values, and {value!r:.60} is no list of them")
+    return value
 
 
 def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """BuildExamples: a prepared image becomes a serialised `tf.train.Example`."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ import apache_beam as beam
 import orjson
 
 from schemas.conventions import Convention, load_convention
-from schemas.features import Feature, encode_example
+from schemas.features import encode_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from transforms.imaging import PreparedImage
@@ -62,16 +62,11 @@ def image_record(
     return fields
 
 
-def build_example(features: Sequence[Feature], fields: Mapping[str, Any]) -> bytes:
-    """The serialised Example of one image; see `schemas.features.encode_example`."""
-    return encode_example(features, fields)
-
-
 @dataclass
 class BuildExamples(beam.PTransform):
     """Serialises each prepared image of a PCollection; images whose label has no id are left out.
 
-    For pipelines of your own; see `ReadImages`.
+    An image without a label has no label features. For pipelines of your own; see `ReadImages`.
 
     Attributes:
         label_ids: class ids by name.
@@ -98,4 +93,4 @@ class BuildExamples(beam.PTransform):
         except RejectedImage:
             beam.metrics.Metrics.counter("recordmill", "unlabelled").inc()
             return
-        yield ref.key, build_example(convention.features, image_record(ref, image, name, label_id, convention))
+        yield ref.key, encode_example(convention.features, image_record(ref, image, name, label_id, convention))

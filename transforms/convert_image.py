@@ -5,9 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from schemas.features import encode_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
-from transforms.build_examples import build_example, find_class, image_record
+from transforms.build_examples import find_class, image_record
 from transforms.dataset_settings import DatasetSettings
 from transforms.read_images import read_image
 from transforms.reencode_images import reencode_image
@@ -68,7 +69,7 @@ def convert_image(
         "moments": image.moments,
         "changes": image.changes,
     }
-    return ConvertedImage(build_example(settings.features, fields), row)
+    return ConvertedImage(encode_example(settings.features, fields), row)
 
 
 def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from schemas.conventions import load_convention
 from schemas.features import Feature, encode_example, parse_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
-from transforms.build_examples import IMAGE_FIELDS, BuildExamples, build_example, find_class, image_record
+from transforms.build_examples import IMAGE_FIELDS, BuildExamples, find_class, image_record
 from transforms.imaging import ImageSettings, PreparedImage, prepare_image
 from transforms.rejection import RejectedImage
 
@@ -57,7 +57,7 @@ def test_the_names_of_fields_are_listed():
 def test_an_image_without_a_label_has_no_label_features():
     fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("default"))
     parsed = parse_example(
-        load_convention("default").features, build_example(load_convention("default").features, fields)
+        load_convention("default").features, encode_example(load_convention("default").features, fields)
     )
     assert (parsed["image/class/label"], parsed["image/class/text"], parsed["image/encoded"]) == (-1, b"", b"bytes")
 
@@ -65,7 +65,7 @@ def test_an_image_without_a_label_has_no_label_features():
 def test_a_sources_own_features_are_written():
     feature = Feature("image/patient", "bytes", "image/patient", "")
     fields = image_record(REF, IMAGE, "cät", 3, load_convention("default"))
-    assert parse_example([feature], build_example([feature], fields)) == {"image/patient": "pä".encode()}
+    assert parse_example([feature], encode_example([feature], fields)) == {"image/patient": "pä".encode()}
 
 
 def test_in_a_pipeline_examples_are_exact_and_unknown_labels_left_out(draw):

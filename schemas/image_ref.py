@@ -1,11 +1,8 @@
 """The reference that flows through the pipeline in an image's place."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from apache_beam import coders
-
-Status = Literal["", "ignored", "rejected", "warning", "fatal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +41,11 @@ class ImageRef:
     status: str = ""
     reason: str = ""
     detail: str = ""
+
+    @property
+    def image_bytes(self) -> int:
+        """How many bytes of the file are the image's, as it was listed."""
+        return self.length if self.length >= 0 else self.size - self.offset
 
 
 coders.registry.register_row(ImageRef)

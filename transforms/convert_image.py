@@ -76,7 +76,7 @@ def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:
     return {
         "key": ref.key,
         "spelling": ref.spelling or None,
-        "bytes": ref.length if ref.length >= 0 else ref.size,
+        "bytes": ref.image_bytes,
         "sha256": rejected.sha256 or None,
         "class": ref.label or None,
         "stage": rejected.stage,

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import apache_beam as beam
@@ -188,11 +189,8 @@ class _ConvertShard(beam.DoFn):
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
 
-        def size_of(ref: ImageRef) -> int:
-            return ref.length if ref.length >= 0 else ref.size
-
         pool = self._readers.pool_for(refs[0].uri)
-        with closing(pool.map(convert, refs, size_of, ConvertedImage.size)) as images:
+        with closing(pool.map(convert, refs, attrgetter("image_bytes"), ConvertedImage.size)) as images:
             for image in images:
                 PROGRESS.add_done(1)
                 yield image

@@ -30,7 +30,7 @@ def read_image(ref: ImageRef, max_bytes: int) -> bytes:
             another length than then (`changed`), or cannot be read for a reason of its own (`unreadable`).
         Exception: the store is out of order, and was so at every try; that says nothing about the image.
     """
-    expected = ref.length if ref.length >= 0 else ref.size - ref.offset
+    expected = ref.image_bytes
     if expected > max_bytes:
         raise RejectedImage("read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}")
     # One byte more than expected shows a file that has grown, and never reads one that has grown huge.

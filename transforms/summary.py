@@ -110,9 +110,8 @@ class Summary:
             if within is None:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
-            size = ref.length if ref.length >= 0 else ref.size
-            within.bytes += size
-            within.histogram.add(hashes.order, size)
+            within.bytes += ref.image_bytes
+            within.histogram.add(hashes.order, ref.image_bytes)
             # The URI keeps two references of one key, which is an error told later, from being compared themselves.
             _keep_lowest(self.sample, (hashes.order, f"{ref.key}\0{ref.offset}\0{ref.uri}", ref), most=SAMPLE_SIZE)
         if not left_out and not ref.split:

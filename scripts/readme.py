@@ -1,4 +1,4 @@
-"""Fills the tables of README.md from what the code states; `--check` only says whether they are up to date."""
+"""Fills the tables of README.md and docs/ from what the code states; `--check` only says whether they are up to date."""
 
 import re
 import sys
@@ -17,7 +17,8 @@ from transforms.rejection import REASONS
 from transforms.sources import load_source, source_names
 from transforms.splitting import SplitSettings
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 SECTIONS = {
     "source": None,
@@ -90,24 +91,30 @@ def _show(value: Any) -> str:
     return f"`{value}`"
 
 
-def fill(text: str) -> str:
-    """README's text with every generated section as it should be."""
+def fill(texts: dict[Path, str]) -> dict[Path, str]:
+    """The pages with every generated section as it should be; each section has its place on one of them."""
+    filled = dict(texts)
     for name, table in tables().items():
         pattern = re.compile(rf"<!-- {re.escape(name)} -->\n(?:\n\|(?:.|\n(?!\n))*\n)?")
         section = f"<!-- {name} -->\n\n{table}\n"
-        text, found = pattern.subn(lambda _, section=section: section, text)
-        if found != 1:
-            raise SystemExit(f"README.md has {found} sections <!-- {name} -->: there must be one")
-    return text
+        places = 0
+        for page, text in filled.items():
+            filled[page], found = pattern.subn(lambda _, section=section: section, text)
+            places += found
+        if places != 1:
+            raise SystemExit(f"the documentation has {places} sections <!-- {name} -->: there must be one")
+    return filled
 
 
 def main() -> None:
-    """Writes or checks README.md."""
-    text = README.read_text(encoding="utf-8")
-    filled = fill(text)
+    """Writes or checks the pages."""
+    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    filled = fill(texts)
+    stale = [page.relative_to(ROOT).as_posix() for page in PAGES if texts[page] != filled[page]]
     if "--check" in sys.argv[1:]:
-        sys.exit("" if text == filled else "README.md's tables are out of date: run `make docs`")
-    README.write_text(filled, encoding="utf-8")
+        sys.exit(f"the tables of {', '.join(stale)} are out of date: run `make docs`" if stale else "")
+    for page in PAGES:
+        page.write_text(filled[page], encoding="utf-8")
 
 
 if __name__ == "__main__":

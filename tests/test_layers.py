@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).parents[1]
-LAYERS = ["pipeline", "transforms", "schemas"]  # each may import itself and what stands to its right
+LAYERS = ["pipeline", "reading", "transforms", "schemas"]  # each may import itself and what stands to its right
 TENSORFLOW = {"keras", "tensorflow", "tensorflow_datasets", "tensorflow_metadata", "tensorflow_transform", "tfx_bsl"}
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 

@@ -1,0 +1,1 @@
+"""The readers' side: datasets are opened, verified, looked into and fed to training."""

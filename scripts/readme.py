@@ -1,4 +1,4 @@
-"""Fills the tables of README.md and docs/ from what the code states; `--check` only says whether they are up to date."""
+"""Fills the tables of README.md and docs/ from what the code states; `--check` only says whether they are current."""
 
 import re
 import sys

@@ -57,7 +57,7 @@ def settings_as_dict(settings: DatasetSettings, source_kind: str) -> dict[str, A
     """The settings as plain JSON values, in the shape of the YAML that gives them; what has no say is left out."""
     plain = asdict(settings)
     plain["source"] = {"kind": source_kind, **asdict(settings.source)}  # type: ignore[call-overload]
-    if settings.splits.from_folders:
+    if settings.splits.given:
         del plain["splits"]["fractions"]
     return plain
 
@@ -129,10 +129,12 @@ def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
     except ValidationError as error:
         problems += _sentences(error)
     splits = plain.get("splits")
-    if isinstance(splits, dict) and splits.get("from_folders") and "fractions" in splits:
+    written = splits if isinstance(splits, dict) else {}
+    given = [key for key in ("from_folders", "from_source") if written.get(key)]
+    if given and "fractions" in written:
         problems.append(
-            "splits.from_folders and splits.fractions contradict each other: remove one of them "
-            "(--set 'splits={from_folders: {...}}' replaces both)"
+            f"splits.{given[0]} and splits.fractions contradict each other: remove one of them "
+            f"(--set 'splits={{{given[0]}: {{...}}}}' replaces both)"
         )
     if problems:
         raise ConfigError("\n".join(f"{where}: {problem}" for problem in problems))

@@ -1,7 +1,8 @@
 """The label map: class names to ids, the same on every run that lists the same classes."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from schemas.coercion import INT64_MAX, INT64_MIN
@@ -15,7 +16,8 @@ class LabelSettings:
         classes: the class names in the order of their ids; empty: the names found, sorted by code point.
         offset: the id of the first class; None: the convention's own (0, or 1 where readers keep 0 for background).
         catch_all: the class that takes labels which `classes` does not list; None: such images are rejected.
-        ids: `names` counts the classes; `integers` takes each label itself as the id.
+        ids: `names` counts the classes; `integers` takes each label itself as the id, or the number that the source
+            gives its class.
     """
 
     classes: tuple[str, ...] = ()
@@ -36,12 +38,22 @@ class LabelSettings:
             raise ValueError("labels.ids: integers takes each label as its id: remove labels.classes and labels.offset")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LabelMap:
-    """Class ids by name; `catch_all` is where unlisted labels go, None if nowhere."""
+    """Class ids by name; `catch_all` is where unlisted labels go, None if nowhere; `numbers` are the source's own."""
 
     ids: dict[str, int]
     catch_all: str | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {number: name for name, number in self.numbers.items()}
+
+    def name_for_number(self, number: int) -> str | None:
+        """The class to which the source gives this number; None if the map has no place for it."""
+        name = self._names.get(number)
+        return None if name is None else self.name_for(name)
 
     def name_for(self, label: str) -> str | None:
         """The class that an image with this label belongs to; None if the map has no place for it."""
@@ -56,21 +68,28 @@ class LabelMap:
         return "".join(f"{label_id}:{_one_line(name)}\n" for label_id, name in lines)
 
 
-def build_label_map(found: Iterable[str], settings: LabelSettings, offset: int) -> LabelMap:
+def build_label_map(
+    found: Iterable[str], settings: LabelSettings, offset: int, numbers: Mapping[str, int] | None = None
+) -> LabelMap:
     """The label map of the labels found.
 
-    With an explicit list the ids are the list's, whatever was found; otherwise the names found are sorted by code
-    point: never by frequency, so that more images of the same classes renumber nothing.
+    With an explicit list the ids are the list's, whatever was found. Where the source numbers its classes, they come in
+    the order of its numbers, and other labels have no place. Otherwise the names found are sorted by code point: never
+    by frequency, so that more images of the same classes renumber nothing.
 
     Args:
         found: the labels of the listed references; the empty label (unlabelled) has no id.
         settings: how ids are given.
         offset: the id of the first class.
+        numbers: the source's own numbers of its classes, if it has such.
     """
+    numbers = numbers or {}
+    if settings.ids == "integers" and numbers:
+        return LabelMap(dict(numbers), None, numbers)
     if settings.ids == "integers":
         return LabelMap({label: int(label) for label in sorted(found) if is_integer_label(label)})
-    names = settings.classes or sorted(set(found) - {""})
-    return LabelMap({name: offset + index for index, name in enumerate(names)}, settings.catch_all)
+    names = settings.classes or sorted(numbers, key=numbers.__getitem__) or sorted(set(found) - {""})
+    return LabelMap({name: offset + index for index, name in enumerate(names)}, settings.catch_all, numbers)
 
 
 def is_integer_label(label: str) -> bool:

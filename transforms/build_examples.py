@@ -15,18 +15,31 @@ from schemas.label_map import LabelMap
 from transforms.imaging import PreparedImage
 from transforms.rejection import RejectedImage
 
-IMAGE_FIELDS = frozenset(
-    ("encoded", "sha256", "format", "height", "width", "channels", "label", "label_text", "filename", "key")
-)
+REFERENCE_FIELDS = frozenset(("label", "label_text", "filename", "key"))
+"""The fields of every reference."""
+
+PIXEL_FIELDS = frozenset(("encoded", "format", "height", "width", "channels"))
+"""The fields that only images have."""
+
+IMAGE_FIELDS = REFERENCE_FIELDS | PIXEL_FIELDS | {"sha256"}
 """The fields of every image, which a source's own features cannot be called."""
 
 
-def find_class(label: str, label_map: LabelMap) -> tuple[str | None, int | None]:
+def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int | None]:
     """The class name and id of an image's label; (None, None) for an image without a label.
+
+    Args:
+        label: a class name, or the number that the source gave the class.
+        label_map: class ids.
 
     Raises:
         RejectedImage: stage `encode`, `unknown_label`: the label map has no place for it.
     """
+    if isinstance(label, int):
+        name = label_map.name_for_number(label)
+        if name is None:
+            raise RejectedImage("encode", "unknown_label", f"the label number {label} is none of the classes")
+        return name, label_map.ids[name]
     if not label:
         return None, None
     name = label_map.name_for(label)
@@ -45,21 +58,35 @@ def image_record(
         `channels` (of the encoded image), `label` (id) and `label_text` (name; both None without a label),
         `filename` (base name), `key`, and the reference's own features. Texts are UTF-8 bytes.
     """
-    fields: dict[str, Any] = {
+    return {
         "encoded": image.encoded,
         "sha256": hashlib.sha256(image.encoded).hexdigest().encode(),
         "format": convention.format_names.get(image.format, image.format.lower()).encode(),
         "height": image.height,
         "width": image.width,
         "channels": image.channels,
+        **reference_record(ref, class_name, class_id),
+    }
+
+
+def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None) -> dict[str, Any]:
+    """The fields that need no image: `label`, `label_text`, `filename`, `key` and the reference's own features."""
+    fields: dict[str, Any] = {
         "label": class_id,
         "label_text": None if class_name is None else class_name.encode(),
         "filename": ref.key.rpartition("/")[2].encode(),
         "key": ref.key.encode(),
     }
     if ref.features:
-        fields.update((key, value.encode()) for key, value in orjson.loads(ref.features).items())
+        fields.update((key, _as_bytes(value)) for key, value in orjson.loads(ref.features).items())
     return fields
+
+
+def _as_bytes(value: Any) -> Any:
+    """Texts as UTF-8, which is what Examples hold; all other values as they are."""
+    if isinstance(value, str):
+        return value.encode()
+    return [_as_bytes(each) for each in value] if isinstance(value, list) else value
 
 
 @dataclass

@@ -8,9 +8,8 @@ from typing import Any
 from schemas.features import encode_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
-from transforms.build_examples import find_class, image_record
+from transforms.build_examples import find_class, image_record, reference_record
 from transforms.dataset_settings import DatasetSettings
-from transforms.read_images import read_image
 from transforms.reencode_images import reencode_image
 from transforms.rejection import RejectedImage
 
@@ -49,34 +48,42 @@ def convert_image(
         if ref.status == "rejected":
             raise RejectedImage("list", ref.reason, ref.detail)
         class_name, class_id = find_class(ref.label, label_map)
-        data = read_image(ref, settings.images.max_bytes)
+        content = settings.source.read(ref, settings.images.max_bytes)
+        data = content.data
+        if ref.sha256 and (found := hashlib.sha256(data).hexdigest()) != ref.sha256.lower():
+            raise RejectedImage("read", "wrong_sha256", f"sha256 is {found}, not {ref.sha256}", found)
+        if content.label is not None:
+            class_name, class_id = find_class(content.label, label_map)
         with decoding:
-            image = reencode_image(data, settings.images)
+            stored = content.image if settings.decode == "images" else None
+            image = None if stored is None else reencode_image(stored, settings.images)
     except RejectedImage as rejected:
         return ConvertedImage(None, _rejected_row(ref, rejected))
-    convention = settings.layout
-    fields = image_record(ref, image, class_name, class_id, convention)
-    untouched = image.encoded is data or image.encoded == data
-    row: dict[str, Any] = {
-        "key": ref.key,
-        "bytes": len(data),
-        "sha256": fields["sha256"].decode() if untouched else hashlib.sha256(data).hexdigest(),
-        "class": class_name,
-        "label": class_id,
-        "height": image.height,
-        "width": image.width,
-        "channels": image.channels,
-        "moments": image.moments,
-        "changes": image.changes,
-    }
-    return ConvertedImage(encode_example(settings.features, fields), row)
+    row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
+    if image is None:
+        digest = hashlib.sha256(data).hexdigest()
+        fields = {**reference_record(ref, class_name, class_id), "sha256": digest.encode()}
+        row |= {"sha256": digest, "changes": ()}
+    else:
+        fields = image_record(ref, image, class_name, class_id, settings.layout)
+        untouched = image.encoded is data or image.encoded == data
+        row |= {
+            "sha256": fields["sha256"].decode() if untouched else hashlib.sha256(data).hexdigest(),
+            "height": image.height,
+            "width": image.width,
+            "channels": image.channels,
+            "moments": image.moments,
+            "changes": image.changes,
+        }
+    fields.update(content.fields)
+    return ConvertedImage(encode_example(settings.example_features, fields), row)
 
 
 def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:
     return {
         "key": ref.key,
         "spelling": ref.spelling or None,
-        "bytes": ref.image_bytes,
+        "bytes": ref.image_bytes if ref.image_bytes >= 0 else None,
         "sha256": rejected.sha256 or None,
         "class": ref.label or None,
         "stage": rejected.stage,

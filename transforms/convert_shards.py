@@ -190,7 +190,7 @@ class _ConvertShard(beam.DoFn):
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
 
         pool = self._readers.pool_for(refs[0].uri)
-        with closing(pool.map(convert, refs, attrgetter("image_bytes"), ConvertedImage.size)) as images:
+        with closing(pool.map(convert, refs, attrgetter("expected_bytes"), ConvertedImage.size)) as images:
             for image in images:
                 PROGRESS.add_done(1)
                 yield image

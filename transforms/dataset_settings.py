@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from schemas.conventions import Convention, load_convention
 from schemas.features import Feature
 from schemas.label_map import LabelSettings
-from transforms.build_examples import IMAGE_FIELDS
+from transforms.build_examples import IMAGE_FIELDS, PIXEL_FIELDS
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
 from transforms.sources import Source
@@ -82,6 +82,7 @@ class DatasetSettings:
         source: what the files mean, and its settings.
         include: patterns (gitignore's syntax) of the files to read; empty: all.
         ignore: patterns of files and folders to leave alone, beside hidden ones and those that systems leave behind.
+        decode: `images`, or `none` for files of any kind, of which only features that need no pixels are made.
         images: how images are checked, decoded and re-encoded.
         labels: how classes get their ids.
         splits: how images are split.
@@ -100,6 +101,7 @@ class DatasetSettings:
     source: Source = field(default_factory=ClassFolders)
     include: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
     labels: LabelSettings = field(default_factory=LabelSettings)
     splits: SplitSettings = field(default_factory=SplitSettings)
@@ -112,18 +114,28 @@ class DatasetSettings:
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
+        if not self.holds_images:
+            self._check_needs_no_image()
         taken = {*IMAGE_FIELDS, *(feature.key for feature in self.layout.features)}
         for feature in self.source.features():
             if feature.key in taken or feature.field in IMAGE_FIELDS:
                 raise ValueError(
                     f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
                 )
+        if self.splits.stratify and self.source.late_labels:
+            raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"limit is {self.limit}: give at least 1, or leave it out")
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
 
         self._check_file_names()
+
+    def _check_needs_no_image(self) -> None:
+        for feature in self.layout.features:
+            if feature.field in PIXEL_FIELDS:
+                why = "decode is none" if self.decode == "none" else "the source holds no images"
+                raise ValueError(f"convention {self.convention!r} stores images ({feature.key}), and {why}")
 
     def _check_file_names(self) -> None:
         count = self.shards.count or 12  # enough for indices of two digits to meet those of one
@@ -135,10 +147,22 @@ class DatasetSettings:
             )
 
     @property
+    def holds_images(self) -> bool:
+        """Whether Examples have images in them."""
+        return self.decode == "images" and self.source.contents == "images"
+
+    @property
     def listing(self) -> ListingSettings:
         """What of the inputs is read."""
         classes_known = bool(self.labels.classes)
-        return ListingSettings(self.include, self.ignore, self.splits.from_folders, self.splits.group, classes_known)
+        return ListingSettings(
+            include=self.include or self.source.files,
+            ignore=self.ignore,
+            from_folders=self.splits.from_folders,
+            from_source=self.splits.from_source,
+            group=self.splits.group,
+            classes_known=classes_known,
+        )
 
     @property
     def layout(self) -> Convention:
@@ -151,7 +175,7 @@ class DatasetSettings:
         return self.layout.label_offset if self.labels.offset is None else self.labels.offset
 
     @property
-    def features(self) -> tuple[Feature, ...]:
+    def example_features(self) -> tuple[Feature, ...]:
         """The features of an Example: the convention's, then the source's own."""
         return (*self.layout.features, *self.source.features())
 

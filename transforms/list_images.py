@@ -43,6 +43,7 @@ class ListingSettings:
         include: patterns in gitignore's syntax, matched against paths below an input; empty: everything.
         ignore: patterns likewise, of files and folders that are none of ours.
         from_folders: where set, the first folder gives the split: folder names to split names.
+        from_source: where set, the source gives the split: its words to split names.
         classes_known: whether the user has said which classes there are, so that a folder `train` may be one.
         group: where set, a pattern whose group `group`, found in a key, is what stays in one split.
     """
@@ -50,6 +51,7 @@ class ListingSettings:
     include: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     from_folders: Mapping[str, str] = field(default_factory=dict)
+    from_source: Mapping[str, str] = field(default_factory=dict)
     group: str | None = None
     classes_known: bool = False
 
@@ -127,7 +129,26 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
             return
         file = replace(file, split=split)
     for ref in source.refer(path, file):
+        if ref.status:
+            yield ref
+            continue
+        if ref.split or settings.from_source:
+            ref = _with_given_split(ref, settings)
         yield _with_group(ref, settings.group) if settings.group and not ref.status else ref
+
+
+def _with_given_split(ref: ImageRef, settings: ListingSettings) -> ImageRef:
+    """The source's word for a split becomes the split's name, where words from the source are to decide at all."""
+    if settings.from_folders:
+        return ref
+    if not settings.from_source:
+        return replace(ref, split="")
+    split = settings.from_source.get(ref.split)
+    if split is None:
+        known = ", ".join(settings.from_source)
+        detail = f"its split is {ref.split!r}, which is none of {known}" if ref.split else "it has no split"
+        return replace(ref, split="", status="rejected", reason="no_split", detail=detail)
+    return replace(ref, split=split)
 
 
 def _with_group(ref: ImageRef, pattern: str) -> ImageRef:

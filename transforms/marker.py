@@ -72,7 +72,7 @@ def build_marker(
         "name": settings.name,
         "plan": {"id": plan.plan_id, "recipe": plan.recipe},
         "convention": settings.convention,
-        "features": feature_schema(settings.features),
+        "features": feature_schema(settings.example_features),
         "labels": plan.label_map.ids,
         "splits": {name: _describe_split(name, shards) for name in settings.splits.names},
         "ledger": ledger.as_dict(),

@@ -12,7 +12,7 @@ from transforms.shard_files import STAGING_PREFIX, staging_folder
 MARKER = "recordmill.json"
 """The file whose presence says that the dataset beside it is complete."""
 
-_DERIVED = ("cuts", "features", "file_names", "format_names", "label_offset", "split_order")
+_DERIVED = ("cuts", "features", "file_names", "format_names", "label_ids", "label_offset", "split_order")
 
 
 class DamagedMarkerError(ValueError):

@@ -73,7 +73,7 @@ def make_plan(
         A plan to `convert`, or one to `fail` with a sentence where the listing makes no dataset.
     """
     notes = list(summary.warnings)
-    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset)
+    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, summary.numbers)
     problem = _find_problem(summary)
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)
@@ -90,7 +90,7 @@ def make_plan(
             problem = f"split {name} would put {files}: raise shards.count"
     if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
         starts = {settings.splits.names[0]: [0]}
-    full_recipe = _recipe(summary, settings, recipe, starts)
+    full_recipe = _recipe(summary, settings, recipe, starts, label_map)
     return Plan(
         plan_id=hashlib.sha256(orjson.dumps(full_recipe, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16],
         action="fail" if problem else "convert",
@@ -106,7 +106,11 @@ def make_plan(
 
 
 def _recipe(
-    summary: Summary, settings: DatasetSettings, recipe: Mapping[str, Any], starts: Mapping[str, list[int]]
+    summary: Summary,
+    settings: DatasetSettings,
+    recipe: Mapping[str, Any],
+    starts: Mapping[str, list[int]],
+    label_map: LabelMap,
 ) -> dict[str, Any]:
     """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
     # What may be rejected changes no byte: a run that failed on it goes on with a higher limit.
@@ -117,10 +121,11 @@ def _recipe(
     return {
         **plain,
         "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
-        "features": feature_schema(settings.features),
+        "features": feature_schema(settings.example_features),
         "format_names": dict(layout.format_names),
         "file_names": [settings.file_name(name, 0, 1) for name in settings.splits.names],
         "label_offset": settings.label_offset,
+        "label_ids": hashlib.sha256(orjson.dumps(label_map.ids, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         "cuts": hashlib.sha256(orjson.dumps(starts, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         "plan_version": PLAN_VERSION,
         "versions": versions,
@@ -152,11 +157,9 @@ def _fill_splits(
     empty = [name for name in names if name not in summary.splits]
     if not empty or not summary.references:
         return selection, ""
-    if settings.splits.from_folders:
-        return (
-            selection,
-            f"no image was found for split {empty[0]}: remove it from splits.from_folders, or add its images",
-        )
+    if settings.splits.given:
+        key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
+        return selection, f"no image was found for split {empty[0]}: remove it from {key}, or add its images"
     if settings.splits.stratify:
         return (
             selection,

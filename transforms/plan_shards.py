@@ -38,7 +38,7 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     for _, _, ref in summary.sample:
         converted = convert_image(ref, settings, label_map, nullcontext())
         if converted.record is not None:
-            before += ref.image_bytes
+            before += ref.expected_bytes
             after += len(converted.record) + FRAMING_BYTES
     return after / before if before else 1.0
 

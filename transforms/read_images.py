@@ -9,6 +9,7 @@ import apache_beam as beam
 
 from schemas.image_ref import ImageRef
 from transforms import storage
+from transforms.packed_files import DamagedPackingError, read_packed_range
 from transforms.rejection import RejectedImage
 
 RETRY_SECONDS = (0.1, 0.5)
@@ -27,24 +28,32 @@ def read_image(ref: ImageRef, max_bytes: int) -> bytes:
 
     Raises:
         RejectedImage: stage `read`: it is too long (`too_many_bytes`), gone since it was listed (`vanished`), of
-            another length than then (`changed`), or cannot be read for a reason of its own (`unreadable`).
+            another length than then (`changed`), packed and damaged (`bad_packing`), or cannot be read for a reason of
+            its own (`unreadable`).
         Exception: the store is out of order, and was so at every try; that says nothing about the image.
     """
     expected = ref.image_bytes
     if expected > max_bytes:
         raise RejectedImage("read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}")
     # One byte more than expected shows a file that has grown, and never reads one that has grown huge.
-    data = _read(ref.uri, ref.offset, ref.length if ref.length >= 0 else expected + 1)
-    if len(data) != expected:
+    most = ref.length if ref.length >= 0 else 1 + (expected if expected >= 0 else max_bytes)
+    data = _read(ref, most)
+    if expected < 0 and len(data) == most:
+        raise RejectedImage("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
+    if expected >= 0 and len(data) != expected:
         more = "more" if len(data) > expected else "less"
         raise RejectedImage("read", "changed", f"{expected} bytes when it was listed, {more} when it was read")
     return data
 
 
-def _read(uri: str, offset: int, length: int) -> bytes:
+def _read(ref: ImageRef, length: int) -> bytes:
     for wait in (*RETRY_SECONDS, None):
         try:
-            return storage.read_range(uri, offset, length)
+            if ref.packing:
+                return read_packed_range(ref.uri, ref.packing, ref.offset, length, ref.version)
+            return storage.read_range(ref.uri, ref.offset, length)
+        except DamagedPackingError as damage:
+            raise RejectedImage("read", "bad_packing", str(damage)) from None
         except OSError as error:
             if error.errno in _VANISHED:
                 raise RejectedImage("read", "vanished", "the file was listed, and was gone when it was read") from None

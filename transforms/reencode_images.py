@@ -6,21 +6,23 @@ from dataclasses import dataclass, field
 
 import apache_beam as beam
 
+from schemas.content import Pixels
 from schemas.image_ref import ImageRef
-from transforms.imaging import BadImage, ImageSettings, PreparedImage, prepare_image
+from transforms.imaging import BadImage, ImageSettings, PreparedImage, prepare_image, prepare_pixels
 from transforms.rejection import RejectedImage
 
 
-def reencode_image(data: bytes, settings: ImageSettings) -> PreparedImage:
-    """Prepares one image as `transforms.imaging.prepare_image` does.
+def reencode_image(image: bytes | Pixels, settings: ImageSettings) -> PreparedImage:
+    """Prepares one image, encoded or decoded, as `transforms.imaging.prepare_image` and `prepare_pixels` do.
 
     Raises:
         RejectedImage: stage `decode`, with the reason that the decoder found.
     """
     try:
-        return prepare_image(data, settings)
+        return prepare_image(image, settings) if isinstance(image, bytes) else prepare_pixels(image, settings)
     except BadImage as bad:
-        raise RejectedImage("decode", bad.code, bad.detail, hashlib.sha256(data).hexdigest()) from None
+        digest = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
+        raise RejectedImage("decode", bad.code, bad.detail, digest) from None
 
 
 @dataclass

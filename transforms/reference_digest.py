@@ -9,12 +9,13 @@ _RANGE = 1 << 256
 
 
 def digest_of(ref: ImageRef) -> int:
-    """256 bits of what decides an image's record: key, byte range, size, label, group, given split, features.
+    """256 bits of what decides an image's record: key, byte range, size, label, group, given split, features, digest.
 
     Place and time are not in it: the same images have the same digest in any folder and after any copy.
     """
     fields = (ref.key, ref.offset, ref.length, ref.size, ref.label, ref.group, ref.split, ref.features, ref.reason)
-    return _hash("\0".join(map(str, fields)))
+    more = (ref.packing, ref.sha256) if ref.packing or ref.sha256 else ()
+    return _hash("\0".join(map(str, (*fields, *more))))
 
 
 def version_digest_of(ref: ImageRef) -> int:

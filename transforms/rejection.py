@@ -12,7 +12,8 @@ REASONS: dict[Stage, dict[str, str]] = {
         "vanished": "a link leads nowhere, or the file went away while its folder was listed",
         "unreadable": "the file's size and time cannot be read",
         "not_a_file": "it is a device, a socket or a pipe",
-        "no_split": "it lies in none of the folders of `splits.from_folders`",
+        "no_split": "it lies in none of the folders of `splits.from_folders`, or its source gives it a split that is "
+        "not in `splits.from_source`",
         "no_class": "it lies in no class folder",
         "name_mismatch": "its name does not match `source.pattern`",
         "no_group": "its key does not match `splits.group`",
@@ -22,6 +23,8 @@ REASONS: dict[Stage, dict[str, str]] = {
         "vanished": "it was listed, and was gone when it was read",
         "changed": "it had another size when it was listed",
         "unreadable": "it cannot be read",
+        "bad_packing": "the file that it is packed in cannot be unpacked",
+        "wrong_sha256": "its bytes have another SHA-256 than the source says",
     },
     "decode": DECODE_REASONS,
     "encode": {

@@ -28,16 +28,19 @@ class SplitSettings:
         group: a regular expression (RE2's syntax) with a group `(?P<group>...)`, searched in each key: images whose
             keys give the same text stay in one split, e.g. all pictures of one patient.
         from_folders: the first folder below the input gives the split: `{train: train, val: validation}`.
+        from_source: the source gives the split (a manifest's column, a file's name): `{TRAIN: train, TEST: test}`.
+            Without it, what the source says of splits is not used.
     """
 
     fractions: Mapping[str, float] = field(default_factory=lambda: {"train": 0.9, "test": 0.1})
     stratify: bool = False
     group: str | None = None
     from_folders: Mapping[str, str] = field(default_factory=dict)
+    from_source: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings are impossible or contradict each other."""
-        for name in (*self.fractions, *self.from_folders.values()):
+        for name in (*self.fractions, *self.given.values()):
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
                 raise ValueError(
                     f"splits: {name!r} cannot be a split's name: use letters, digits, - and _ (it names files)"
@@ -50,16 +53,24 @@ class SplitSettings:
             raise ValueError(f"splits.fractions sum to {total}, which is over 1: lower them")
         if self.group:
             compile_pattern(self.group, "splits.group", "group")
-        if self.stratify and (self.group or self.from_folders):
-            other = "splits.group" if self.group else "splits.from_folders"
+        if self.from_folders and self.from_source:
+            raise ValueError("splits.from_folders and splits.from_source contradict each other: remove one of them")
+        if self.stratify and (self.group or self.given):
+            given = "splits.from_folders" if self.from_folders else "splits.from_source"
+            other = "splits.group" if self.group else given
             raise ValueError(f"splits.stratify and {other} contradict each other: remove one of them")
-        if not self.fractions and not self.from_folders:
+        if not self.fractions and not self.given:
             raise ValueError("splits.fractions names no split: give at least one, such as {train: 1.0}")
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """Words of folders or of the source to split names, where splits are given; else empty."""
+        return self.from_folders or self.from_source
 
     @property
     def names(self) -> tuple[str, ...]:
         """The splits asked for, in the order in which they were written."""
-        return tuple(dict.fromkeys(self.from_folders.values())) or tuple(self.fractions)
+        return tuple(dict.fromkeys(self.given.values())) or tuple(self.fractions)
 
     @property
     def neighbours(self) -> int:
@@ -96,7 +107,7 @@ class ImageSplitter:
         self._names, self._bounds = settings.names, settings.bounds
         self.selection = selection
         edges = [0, *self._bounds]
-        by_hash = not settings.from_folders and not settings.stratify
+        by_hash = not settings.given and not settings.stratify
         middles = [(low + high) // 2 for low, high in pairwise(edges)]
         self._middles = list(zip(self._names, middles, strict=True)) if by_hash else []
         self.neighbours = settings.neighbours

@@ -5,6 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from schemas.image_ref import ImageRef
 from transforms.hash_histogram import HashHistogram
 from transforms.reference_digest import add_digests, digest_of, version_digest_of
@@ -43,6 +45,7 @@ class Summary:
         splits: the images to convert, by split.
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
         labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
+        numbers: classes that sources announced by the numbers that they give them.
         digest: `transforms.reference_digest.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
         versions: `version_digest_of` the same as in `digest`, added up.
@@ -59,6 +62,7 @@ class Summary:
     splits: dict[str, SplitSummary] = field(default_factory=dict)
     nearest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     labels: set[str] = field(default_factory=set)
+    numbers: dict[str, int] = field(default_factory=dict)
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -79,8 +83,10 @@ class Summary:
 
     def add(self, ref: ImageRef, splitter: ImageSplitter) -> None:
         """Counts one reference."""
-        if ref.status in ("warning", "fatal"):
-            if ref.status == "fatal":
+        if ref.status in ("warning", "fatal", "classes"):
+            if ref.status == "classes":
+                self._announce(orjson.loads(ref.detail), ref.uri)
+            elif ref.status == "fatal":
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)
             else:  # warnings become part of the marker, which names no place
@@ -100,6 +106,18 @@ class Summary:
         if ref.status == "rejected" or self._place(ref, splitter):
             self.planned_digest = add_digests((self.planned_digest, digest))
 
+    def _announce(self, classes: list[str] | dict[str, int], uri: str = "") -> None:
+        """Takes in classes that a source announced; the same class has one number, and the same number one class."""
+        self.labels.update(classes)
+        if isinstance(classes, list):
+            return
+        names = {number: name for name, number in self.numbers.items()}
+        for name, number in classes.items():
+            if self.numbers.setdefault(name, number) != number or names.setdefault(number, name) != name:
+                self.problems_found += 1
+                text = f"{uri}: class {name!r} has number {number}, which contradicts what another file says of it"
+                _keep_lowest(self.problems, text.removeprefix(": "), most=MESSAGES_KEPT)
+
     def _place(self, ref: ImageRef, splitter: ImageSplitter) -> bool:
         """Counts an image to its split, or as left out; says whether it has a split."""
         hashes, split, left_out = splitter.place(ref)
@@ -110,8 +128,8 @@ class Summary:
             if within is None:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
-            within.bytes += ref.image_bytes
-            within.histogram.add(hashes.order, ref.image_bytes)
+            within.bytes += ref.expected_bytes
+            within.histogram.add(hashes.order, ref.expected_bytes)
             # The URI keeps two references of one key, which is an error told later, from being compared themselves.
             _keep_lowest(self.sample, (hashes.order, f"{ref.key}\0{ref.offset}\0{ref.uri}", ref), most=SAMPLE_SIZE)
         if not left_out and not ref.split:
@@ -126,6 +144,7 @@ class Summary:
         self.planned_digest = add_digests((self.planned_digest, other.planned_digest))
         self.versions = add_digests((self.versions, other.versions))
         self.labels |= other.labels
+        self._announce(other.numbers)
         self.problems_found += other.problems_found
         self.ignored.update(other.ignored)
         self.rejected.update(other.rejected)

@@ -14,6 +14,7 @@ REF = ImageRef(
     version="1700000000000000000",
     offset=2**33,
     length=3,
+    packing="gzip",
     label="a",
     group="g",
     split="train",
@@ -21,6 +22,7 @@ REF = ImageRef(
     status="rejected",
     reason="bad",
     detail="a detail",
+    sha256="ab" * 32,
     spelling="cafe\u0301/1.jpg",
 )
 
@@ -42,6 +44,21 @@ def test_a_reference_takes_about_200_bytes():
     coder = coders.registry.get_coder(ImageRef)
     ref = ImageRef("n01440764/n01440764_10026.JPEG", "/data/train/n01440764/n01440764_10026.JPEG", 13697, "1" * 19)
     assert len(coder.encode(ref)) < 200
+
+
+@pytest.mark.parametrize(
+    ("ref", "known", "expected"),
+    [
+        (ImageRef("a", "a", 10), 10, 10),
+        (ImageRef("a", "a", 10, offset=4), 6, 6),
+        (ImageRef("a", "a", 10, offset=4, length=3), 3, 3),
+        (ImageRef("a", "a", -1), -1, 100_000),
+        (ImageRef("a", "a", -1, offset=4), -1, 100_000),
+        (ImageRef("a", "a", -1, offset=4, length=3), 3, 3),
+    ],
+)
+def test_the_bytes_of_an_image_are_known_or_assumed(ref, known, expected):
+    assert (ref.image_bytes, ref.expected_bytes) == (known, expected)
 
 
 def test_it_is_frozen_and_survives_pickling():

@@ -94,3 +94,24 @@ def test_line_breaks_in_names_stay_on_one_line_and_stay_distinct():
 def test_contradictory_settings_raise_and_name_their_key(settings, message):
     with pytest.raises(ValueError, match=message):
         LabelSettings(**settings)
+
+
+NUMBERS = {"truck": 9, "cat": 3, "ship": 8}
+
+
+def test_classes_that_the_source_numbers_come_in_the_order_of_its_numbers():
+    labels = build_label_map(["stray"], NAMES, 1, NUMBERS)
+    assert labels.ids == {"cat": 1, "ship": 2, "truck": 3}
+    assert [labels.name_for_number(number) for number in (3, 8, 9, 4)] == ["cat", "ship", "truck", None]
+
+
+def test_the_sources_own_numbers_are_the_ids_on_request():
+    labels = build_label_map([], LabelSettings(ids="integers"), 0, NUMBERS)
+    assert labels.ids == NUMBERS
+    assert labels.name_for_number(8) == "ship"
+
+
+def test_an_explicit_list_outweighs_the_sources_numbers():
+    labels = build_label_map([], LabelSettings(classes=("ship", "other"), catch_all="other"), 0, NUMBERS)
+    assert labels.ids == {"ship": 0, "other": 1}
+    assert [labels.name_for_number(number) for number in (8, 3, 4)] == ["ship", "other", None]

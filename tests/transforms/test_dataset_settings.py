@@ -129,7 +129,7 @@ def test_file_names_follow_the_convention_or_the_users_pattern(settings, expecte
 def test_features_are_the_conventions_then_the_sources():
     source = FilenameLabels(pattern=r"(?P<patient>\w)_(?P<label>\d)", features_from={"image/patient": "patient"})
     settings = DatasetSettings(source=source, convention="tutorial")
-    assert [feature.key for feature in settings.features] == [
+    assert [feature.key for feature in settings.example_features] == [
         "height",
         "width",
         "depth",
@@ -142,9 +142,9 @@ def test_features_are_the_conventions_then_the_sources():
 def test_listing_settings_are_those_written():
     splits = SplitSettings(group="(?P<group>x)")
     settings = DatasetSettings(include=("*.jpg",), ignore=("b",), splits=splits)
-    assert settings.listing == ListingSettings(("*.jpg",), ("b",), {}, "(?P<group>x)", classes_known=False)
+    assert settings.listing == ListingSettings(("*.jpg",), ("b",), group="(?P<group>x)", classes_known=False)
     known = replace(settings, labels=LabelSettings(classes=("train",)))
-    assert known.listing == ListingSettings(("*.jpg",), ("b",), {}, "(?P<group>x)", classes_known=True)
+    assert known.listing == ListingSettings(("*.jpg",), ("b",), group="(?P<group>x)", classes_known=True)
 
 
 def test_settings_travel_to_workers():

@@ -1,7 +1,7 @@
 import os
 import pickle
 import unicodedata
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import apache_beam as beam
 import pytest
@@ -11,6 +11,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
 from transforms.list_images import Input, ListImages, ListingSettings, list_images
+from transforms.sources import Source
 from transforms.sources.class_folders import ClassFolders
 
 SOURCE = ClassFolders()
@@ -268,3 +269,34 @@ def test_first_folders_that_may_be_splits_are_fatal_unless_somebody_says_what_th
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat/3.jpg").write_bytes(b"x")
     assert fatal(ListingSettings()) == []
+
+
+@dataclass(frozen=True)
+class Words(Source):
+    """The first letter of a file's name is its split."""
+
+    files = ("*.txt",)
+
+    def refer(self, path, file):
+        yield replace(file, split=path[0] if path[0] != "_" else "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [("_.txt", "", ""), ("a.txt", "", ""), ("b.txt", "", "")]),
+        (
+            {"from_source": {"a": "train", "": "rest"}},
+            [("_.txt", "rest", ""), ("a.txt", "train", ""), ("b.txt", "", "its split is 'b', which is none of a, ")],
+        ),
+        (
+            {"from_source": {"a": "train", "b": "test"}},
+            [("_.txt", "", "it has no split"), ("a.txt", "train", ""), ("b.txt", "test", "")],
+        ),
+    ],
+)
+def test_words_of_the_source_decide_splits_only_where_they_are_named(tmp_path, settings, expected):
+    write(tmp_path, "a.txt", "b.txt", "_.txt")
+    refs = sorted(list_images(Input(str(tmp_path)), Words(), ListingSettings(**settings)), key=lambda ref: ref.key)
+    assert [(ref.key, ref.split, ref.detail) for ref in refs] == expected
+    assert {ref.reason for ref in refs if ref.status} <= {"no_split"}

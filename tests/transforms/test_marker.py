@@ -87,7 +87,7 @@ def test_the_marker_is_exact():
         "name": "pets",
         "plan": {"id": "id", "recipe": {"seed": 0}},
         "convention": "default",
-        "features": feature_schema(SETTINGS.features),
+        "features": feature_schema(SETTINGS.example_features),
         "labels": {"cat": 0, "dog": 1},
         "ledger": LEDGER.as_dict(),
         "changes": {"rotated": 3},

@@ -191,7 +191,8 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 
 
 def test_every_setting_but_the_limits_is_among_those():
-    assert {*CHANGED, "max_rejected"} == set(settings_as_dict(BASE, "x"))
+    # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
+    assert {*CHANGED, "decode", "max_rejected"} == set(settings_as_dict(BASE, "x"))
 
 
 def test_the_plan_id_does_not_change_with_limits_on_rejects():
@@ -280,11 +281,14 @@ def test_the_cuts_are_a_digest_of_the_shards_starts():
 
 def test_the_recipe_holds_what_a_convention_and_its_files_are():
     settings = replace(BASE, name="pets", labels=LabelSettings(offset=4), compression="gzip")
-    recipe = plan_of(settings=settings).recipe
-    assert recipe["features"] == feature_schema(settings.features)
+    plan = plan_of(settings=settings)
+    recipe = plan.recipe
+    assert recipe["features"] == feature_schema(settings.example_features)
     assert recipe["format_names"] == dict(settings.layout.format_names)
     assert recipe["file_names"] == [settings.file_name("train", 0, 1), settings.file_name("test", 0, 1)]
     assert recipe["label_offset"] == 4
+    ids = json.dumps(plan.label_map.ids, separators=(",", ":"), sort_keys=True)
+    assert recipe["label_ids"] == hashlib.sha256(ids.encode()).hexdigest()
     assert recipe["split_order"] == ["train", "test"]
     assert json.loads(json.dumps(recipe)) == recipe  # as in the marker it is compared with
 

@@ -8,7 +8,17 @@ from schemas.image_ref import ImageRef
 from transforms.reference_digest import add_digests, digest_of, version_digest_of
 
 REF = ImageRef(
-    "cat/1.jpg", "/x/cat/1.jpg", 120, "1700000000", 8, 64, "cat", "g", "train", features='{"a":"b"}', reason="why"
+    "cat/1.jpg",
+    "/x/cat/1.jpg",
+    120,
+    "1700000000",
+    8,
+    64,
+    label="cat",
+    group="g",
+    split="train",
+    features='{"a":"b"}',
+    reason="why",
 )
 OTHER = {
     "key": "z",
@@ -20,6 +30,8 @@ OTHER = {
     "split": "z",
     "features": "{}",
     "reason": "z",
+    "packing": "z",
+    "sha256": "z",
 }
 
 

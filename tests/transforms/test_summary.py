@@ -8,6 +8,7 @@ from schemas.image_ref import ImageRef
 from transforms import hash_histogram, summary
 from transforms.key_hashes import hash_key
 from transforms.reference_digest import digest_of, version_digest_of
+from transforms.sources import announce_classes
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary
 
@@ -177,3 +178,29 @@ def test_two_references_with_one_key_can_both_be_in_the_sample():
     for ref in reversed(same):
         total.add(ref, splitter)
     assert [ref for _, _, ref in total.sample] == same
+
+
+def announced(classes, uri="f"):
+    return announce_classes(ImageRef("f", uri), classes)
+
+
+def test_announced_classes_are_counted_nowhere_and_numbered_as_the_source_does():
+    total = Summary()
+    for ref in (announced({"cat": 3, "dog": 5}), announced({"dog": 5, "emu": 1}), announced(["fox", "cat"])):
+        total.add(ref, SPLITTER)
+    assert (total.listed, total.digest, total.problems) == (0, 0, [])
+    assert total.numbers == {"cat": 3, "dog": 5, "emu": 1}
+    assert total.labels == {"cat", "dog", "emu", "fox"}
+
+
+@pytest.mark.parametrize("other", [{"cat": 4}, {"dog": 3}])
+def test_two_numbers_of_a_class_or_two_classes_of_a_number_fail_the_run(other):
+    together, parts = Summary(), [Summary(), Summary()]
+    for part, classes in zip(parts, ({"cat": 3}, other), strict=True):
+        part.add(announced(classes), SPLITTER)
+        together.add(announced(classes, "b.json"), SPLITTER)
+    (name, number) = next(iter(other.items()))
+    said = f"class '{name}' has number {number}, which contradicts what another file says of it"
+    assert (together.problems_found, together.problems) == (1, [f"b.json: {said}"])
+    parts[0].merge(parts[1], SPLITTER.neighbours)
+    assert (parts[0].problems_found, parts[0].problems) == (1, [said])

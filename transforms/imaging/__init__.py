@@ -1,7 +1,7 @@
 """Images without Beam: bytes in, checked and re-encoded bytes out. Light to import, for processes that do only this."""
 
 from transforms.imaging.bad_image import BadImage
-from transforms.imaging.prepare import prepare_image
+from transforms.imaging.prepare import prepare_image, prepare_pixels
 from transforms.imaging.prepared_image import PreparedImage
 from transforms.imaging.settings import ImageSettings, Resize
 from transforms.imaging.versions import imaging_versions
@@ -13,4 +13,5 @@ __all__ = [
     "Resize",
     "imaging_versions",
     "prepare_image",
+    "prepare_pixels",
 ]

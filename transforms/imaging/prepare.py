@@ -1,5 +1,7 @@
 """One image from its file's bytes to what is stored: the package's one way in."""
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from transforms.imaging.colour import apply_profile, to_gray_or_srgb
@@ -40,6 +42,23 @@ def prepare_image(data: bytes, settings: ImageSettings) -> PreparedImage:
     if not header.is_widely_readable:
         return _prepare_with_pillow(data, file_format, settings)
     return _prepare_jpeg(data, header, settings)
+
+
+def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings) -> PreparedImage:
+    """Brings decoded pixels into the form that is stored; they are always encoded, whatever `reencode` says.
+
+    Args:
+        pixels: height x width x 1 or 3 channels, red first.
+        settings: limits, size and encoding.
+
+    Raises:
+        BadImage: there are too many of them.
+    """
+    height, width, channels = pixels.shape
+    check_size(width, height, settings)
+    whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
+    image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings)
+    return _encode(to_raster(image), changes, "pixels", settings)
 
 
 def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings) -> PreparedImage:

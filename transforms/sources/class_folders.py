@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemas.features import Feature
 from schemas.image_ref import ImageRef
+from transforms.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassFolders:
+class ClassFolders(Source):
     """The source `class_folders`.
 
     Attributes:
@@ -26,10 +26,6 @@ class ClassFolders:
             yield replace(file, label=label)
         else:
             yield replace(file, status="rejected", reason="no_class", detail="the file lies in no class folder")
-
-    def features(self) -> tuple[Feature, ...]:
-        """None beyond the convention's."""
-        return ()
 
 
 def folder_label(path: str, class_from: str) -> str:

@@ -9,10 +9,11 @@ import orjson
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
 from transforms.patterns import compile_pattern
+from transforms.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilenameLabels:
+class FilenameLabels(Source):
     r"""The source `filename_labels`.
 
     Attributes:

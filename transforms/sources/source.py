@@ -1,18 +1,36 @@
 """What a source implements, and how one is found by name."""
 
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
+import orjson
+
+from schemas.content import Content
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
+from transforms.read_images import read_image
 
 
 @runtime_checkable
 class Source(Protocol):
-    """Turns one listed file into the references of its images. A frozen dataclass: its fields are its YAML keys."""
+    """Turns listed files into references, and references into what they hold.
+
+    A source inherits from this class as a frozen dataclass: its fields are its YAML keys. `refer` is all that it must
+    have.
+
+    Attributes:
+        contents: `images`, or `rows` where there are no images but fields alone.
+        files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
+            What is not taken is `ignored` in the ledger.
+        late_labels: whether labels are read with the images: splits cannot be stratified then.
+    """
+
+    contents: ClassVar[Literal["images", "rows"]] = "images"
+    files: ClassVar[tuple[str, ...]] = ()
+    late_labels: ClassVar[bool] = False
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """Yields a reference for each image of one file; without Beam, and without reading the file where possible.
@@ -22,14 +40,40 @@ class Source(Protocol):
             file: a reference to the whole file: `key`, `uri`, `size`, `version` and, where given, `split` are set.
 
         Yields:
-            References with `label`, `group`, `features` and byte range set; or one with `status="rejected"`, a
-            `reason` code and a `detail` for people. Never nothing: the ledger counts a file that holds no image too.
+            References with `label`, `group`, `features` and byte range set, each with a key of its own; or one with
+            `status="rejected"`, a `reason` code and a `detail` for people. Never nothing: the ledger counts a file that
+            holds no image too. Beside them, `announce_classes` where the source knows the classes.
         """
         ...
 
     def features(self) -> tuple[Feature, ...]:
         """Features that this source adds to a convention's own; their `field` is a name in `ImageRef.features`."""
-        ...
+        return ()
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """Reads what one reference holds. A source overrides it where that is no plain image file.
+
+        Args:
+            ref: one of the references that `refer` gave.
+            max_bytes: more is not read.
+
+        Raises:
+            RejectedImage: there is something wrong with this one; see `transforms.read_images.read_image`.
+        """
+        data = read_image(ref, max_bytes)
+        return Content(data, data)
+
+
+def announce_classes(file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> ImageRef:
+    """A reference that names classes, for a source's `refer` to yield beside its images.
+
+    Args:
+        file: the file that they are known from.
+        classes: every class by the number that the source gives it, which decides the order of the ids; or names alone,
+            for labels that no reference has in `label` (those of boxes, or of several in one image).
+    """
+    known = dict(classes) if isinstance(classes, Mapping) else sorted(set(classes))
+    return ImageRef(file.key, file.uri, status="classes", reason="classes", detail=orjson.dumps(known).decode())
 
 
 @cache

@@ -12,6 +12,7 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from pydantic import TypeAdapter, ValidationError
 
+from schemas.own_convention import OwnConvention
 from transforms.dataset_settings import DatasetSettings
 from transforms.sources import load_source
 
@@ -116,14 +117,18 @@ def _set(plain: dict[str, Any], override: str, keys: list[str], value: Any) -> N
 def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
     problems: list[str] = []
     values = dict(plain)
-    source = values.pop("source", None)
-    if source is not None:
+    for key, build in (("source", _build_source), ("convention", _build_convention)):
+        if values.get(key) is None:
+            values.pop(key, None)
+            continue
         try:
-            values["source"] = _build_source(source)
+            values[key] = build(values[key])
         except ValidationError as error:
             problems += _sentences(error)
+            del values[key]
         except ValueError as error:
             problems.append(str(error))
+            del values[key]
     try:
         settings = TypeAdapter(DatasetSettings).validate_python(values)
     except ValidationError as error:
@@ -145,11 +150,22 @@ def _build_source(source: Any) -> Any:
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
     if not isinstance(kind, str):
         raise ValueError(f"source is {source!r}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
-    # Around the source, so that sources need not know of pydantic for unknown keys in them to be errors.
-    around = make_dataclass("Around", [("source", load_source(kind))])
+    return _build_below("source", load_source(kind), {key: value for key, value in source.items() if key != "kind"})
+
+
+def _build_convention(convention: Any) -> Any:
+    if isinstance(convention, dict):
+        return _build_below("convention", OwnConvention, convention)
+    if not isinstance(convention, str):
+        raise ValueError(f"convention is {convention!r}: write a convention's name, or a mapping with features")
+    return convention
+
+
+def _build_below(key: str, kind: type[Any], value: Any) -> Any:
+    # Around the value, so that sources need not know of pydantic for unknown keys in them to be errors.
+    around = make_dataclass("Around", [(key, kind)])
     around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
-    fields = {key: value for key, value in source.items() if key != "kind"}
-    return TypeAdapter(around).validate_python({"source": fields}).source
+    return getattr(TypeAdapter(around).validate_python({key: value}), key)
 
 
 def _sentences(error: ValidationError) -> list[str]:

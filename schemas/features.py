@@ -25,9 +25,11 @@ class Feature:
         key: the name in the Example, e.g. `image/encoded`.
         kind: `bytes`, `float` or `int64`: which of Example's three lists holds it.
         field: the field of the record that fills it, e.g. `encoded`; see `transforms.build_examples.image_record`.
+            Empty where it is `constant`.
         meaning: one line for people.
         many: False for exactly one value (shape `[]`), True for any number of values.
         default: what a reader takes where the key is absent; None where it must be present.
+        constant: the value that every Example has; None where the record has it.
     """
 
     key: str
@@ -36,6 +38,7 @@ class Feature:
     meaning: str
     many: bool = False
     default: bytes | float | int | None = None
+    constant: bytes | float | int | None = None
 
 
 def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> bytes:
@@ -52,7 +55,7 @@ def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> by
     example = Example()
     entries = example.features.feature
     for feature in features:
-        value = record.get(feature.field)
+        value = record.get(feature.field) if feature.constant is None else feature.constant
         if value is None:
             continue
         coerce = COERCE[feature.kind]

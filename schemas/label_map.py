@@ -59,13 +59,19 @@ class LabelMap:
         """The class that an image with this label belongs to; None if the map has no place for it."""
         return label if label in self.ids else self.catch_all
 
-    def as_text(self) -> str:
-        r"""The map as `id:name` lines, in the order of the ids, as slim's readers expect.
+    def as_text(self, line: Literal["id:name", "name"] = "id:name") -> str:
+        r"""The map as `labels.txt`, in the order of the ids: `id:name` lines as slim has them, or names alone.
 
         A line break in a name is written `\n`, so that one line is one class; `recordmill.json` has the exact names.
         """
         lines = sorted((label_id, name) for name, label_id in self.ids.items())
-        return "".join(f"{label_id}:{_one_line(name)}\n" for label_id, name in lines)
+        prefix = "{}:" if line == "id:name" else ""
+        return "".join(f"{prefix.format(label_id)}{_one_line(name)}\n" for label_id, name in lines)
+
+    def as_pbtxt(self) -> str:
+        """The map as the Object Detection API's `StringIntLabelMap` in protobuf's text form, ordered by id."""
+        items = sorted((label_id, name) for name, label_id in self.ids.items())
+        return "".join(f"item {{\n  id: {label_id}\n  name: {_quoted(name)}\n}}\n" for label_id, name in items)
 
 
 def build_label_map(
@@ -96,6 +102,12 @@ def is_integer_label(label: str) -> bool:
     """Whether a label's text is a decimal 64-bit integer (`3`, `-1`, `007`)."""
     digits = label[1:] if label.startswith("-") else label
     return digits.isascii() and digits.isdigit() and len(digits) < 40 and INT64_MIN <= int(label) <= INT64_MAX
+
+
+def _quoted(text: str) -> str:
+    """A string of protobuf's text form: bytes outside printable ASCII as octal escapes."""
+    plain = {ord('"'): '\\"', ord("\\"): "\\\\"}
+    return '"' + "".join(plain.get(b, chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode()) + '"'
 
 
 def _one_line(name: str) -> str:

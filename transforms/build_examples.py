@@ -15,11 +15,17 @@ from schemas.label_map import LabelMap
 from transforms.imaging import PreparedImage
 from transforms.rejection import RejectedImage
 
-REFERENCE_FIELDS = frozenset(("label", "label_text", "filename", "key"))
+REFERENCE_FIELDS = frozenset(("label", "label_text", "filename", "key", "source_id", "split"))
 """The fields of every reference."""
 
 PIXEL_FIELDS = frozenset(("encoded", "format", "height", "width", "channels"))
 """The fields that only images have."""
+
+BOX_FIELDS = frozenset(("xmin", "xmax", "ymin", "ymax", "bbox", "box_labels", "box_label_texts", "is_crowd", "area"))
+"""The fields of images whose sources give boxes: lists of one value a box, `bbox` of four."""
+
+MANY_LABELS_FIELDS = frozenset(("labels", "label_texts"))
+"""The fields of images with several labels: their ids and names."""
 
 IMAGE_FIELDS = REFERENCE_FIELDS | PIXEL_FIELDS | {"sha256"}
 """The fields of every image, which a source's own features cannot be called."""
@@ -49,14 +55,20 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
 
 
 def image_record(
-    ref: ImageRef, image: PreparedImage, class_name: str | None, class_id: int | None, convention: Convention
+    ref: ImageRef,
+    image: PreparedImage,
+    class_name: str | None,
+    class_id: int | None,
+    convention: Convention,
+    split: str = "",
 ) -> dict[str, Any]:
     """The fields that a convention's features are filled from.
 
     Returns:
         `encoded` (bytes), `sha256` (its hex digest), `format` (as the convention names it), `height`, `width`,
         `channels` (of the encoded image), `label` (id) and `label_text` (name; both None without a label),
-        `filename` (base name), `key`, and the reference's own features. Texts are UTF-8 bytes.
+        `filename` (base name), `source_id` (the same, unless the source gives one), `key`, `split`, and the reference's
+        own features. Texts are UTF-8 bytes.
     """
     return {
         "encoded": image.encoded,
@@ -65,17 +77,20 @@ def image_record(
         "height": image.height,
         "width": image.width,
         "channels": image.channels,
-        **reference_record(ref, class_name, class_id),
+        **reference_record(ref, class_name, class_id, split),
     }
 
 
-def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None) -> dict[str, Any]:
-    """The fields that need no image: `label`, `label_text`, `filename`, `key` and the reference's own features."""
+def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None, split: str = "") -> dict[str, Any]:
+    """The fields that need no image: `REFERENCE_FIELDS` and the reference's own features."""
+    filename = ref.key.rpartition("/")[2].encode()
     fields: dict[str, Any] = {
         "label": class_id,
         "label_text": None if class_name is None else class_name.encode(),
-        "filename": ref.key.rpartition("/")[2].encode(),
+        "filename": filename,
+        "source_id": filename,
         "key": ref.key.encode(),
+        "split": split.encode(),
     }
     if ref.features:
         fields.update((key, _as_bytes(value)) for key, value in orjson.loads(ref.features).items())

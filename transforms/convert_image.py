@@ -32,7 +32,11 @@ class ConvertedImage:
 
 
 def convert_image(
-    ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, decoding: AbstractContextManager[Any]
+    ref: ImageRef,
+    settings: DatasetSettings,
+    label_map: LabelMap,
+    decoding: AbstractContextManager[Any],
+    split: str = "",
 ) -> ConvertedImage:
     """Reads, checks, re-encodes and serialises one image.
 
@@ -43,6 +47,7 @@ def convert_image(
         settings: what the dataset is.
         label_map: class ids.
         decoding: entered while processors are busy, not while bytes are waited for.
+        split: the split that it goes to, for conventions that store it.
     """
     try:
         if ref.status == "rejected":
@@ -62,10 +67,10 @@ def convert_image(
     row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
     if image is None:
         digest = hashlib.sha256(data).hexdigest()
-        fields = {**reference_record(ref, class_name, class_id), "sha256": digest.encode()}
+        fields = {**reference_record(ref, class_name, class_id, split), "sha256": digest.encode()}
         row |= {"sha256": digest, "changes": ()}
     else:
-        fields = image_record(ref, image, class_name, class_id, settings.layout)
+        fields = image_record(ref, image, class_name, class_id, settings.layout, split)
         untouched = image.encoded is data or image.encoded == data
         row |= {
             "sha256": fields["sha256"].decode() if untouched else hashlib.sha256(data).hexdigest(),

@@ -171,7 +171,7 @@ class _ConvertShard(beam.DoFn):
             PROGRESS.add_done(len(refs))
             return lambda: finished
         try:
-            with closing(self._convert(refs, plan.label_map)) as images:
+            with closing(self._convert(refs, plan.label_map, split)) as images:
                 return write_shard(staging, split, index, images, mark, self._settings.compression).finish
         except OSError as error:  # of the output: those of the images are InputErrors
             return partial(failed, explain_output_error(error, self._output))
@@ -182,10 +182,10 @@ class _ConvertShard(beam.DoFn):
         except OSError as error:
             return failed(explain_output_error(error, self._output))
 
-    def _convert(self, refs: list[ImageRef], label_map: LabelMap) -> Generator[ConvertedImage, None, None]:
+    def _convert(self, refs: list[ImageRef], label_map: LabelMap, split: str) -> Generator[ConvertedImage, None, None]:
         def convert(ref: ImageRef) -> ConvertedImage:
             try:
-                return convert_image(ref, self._settings, label_map, self._readers.decoding)
+                return convert_image(ref, self._settings, label_map, self._readers.decoding, split)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
 

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 from schemas.conventions import Convention, load_convention
 from schemas.features import Feature
 from schemas.label_map import LabelSettings
-from transforms.build_examples import IMAGE_FIELDS, PIXEL_FIELDS
+from schemas.own_convention import OwnConvention
+from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
 from transforms.sources import Source
@@ -87,7 +88,7 @@ class DatasetSettings:
         labels: how classes get their ids.
         splits: how images are split.
         shards: how many files.
-        convention: which features an Example has.
+        convention: which features an Example has: a name, or a mapping of your own.
         compression: of the files; JPEG does not compress further, and indexes need plain files.
         seed: other seeds give other splits, another order and another `limit`.
         limit: at most this many images, chosen by hash.
@@ -106,7 +107,7 @@ class DatasetSettings:
     labels: LabelSettings = field(default_factory=LabelSettings)
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)
-    convention: str = "default"
+    convention: str | OwnConvention = "default"
     compression: Literal["none", "gzip"] = "none"
     seed: int = 0
     limit: int | None = None
@@ -114,6 +115,7 @@ class DatasetSettings:
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
+        self._check_own_fields()
         if not self.holds_images:
             self._check_needs_no_image()
         taken = {*IMAGE_FIELDS, *(feature.key for feature in self.layout.features)}
@@ -131,11 +133,20 @@ class DatasetSettings:
 
         self._check_file_names()
 
+    def _check_own_fields(self) -> None:
+        if not isinstance(self.convention, OwnConvention):
+            return
+        known = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | {feature.field for feature in self.source.features()}
+        for key, feature in self.convention.features.items():
+            if feature.field and feature.field not in known:
+                fields = ", ".join(sorted(known))
+                raise ValueError(f"convention.features.{key}.field: there is no field {feature.field!r}, only {fields}")
+
     def _check_needs_no_image(self) -> None:
         for feature in self.layout.features:
             if feature.field in PIXEL_FIELDS:
                 why = "decode is none" if self.decode == "none" else "the source holds no images"
-                raise ValueError(f"convention {self.convention!r} stores images ({feature.key}), and {why}")
+                raise ValueError(f"the convention ({self.layout.title}) stores images ({feature.key}), and {why}")
 
     def _check_file_names(self) -> None:
         count = self.shards.count or 12  # enough for indices of two digits to meet those of one
@@ -167,7 +178,14 @@ class DatasetSettings:
     @property
     def layout(self) -> Convention:
         """The convention itself."""
+        if isinstance(self.convention, OwnConvention):
+            return self.convention.as_convention()
         return load_convention(self.convention)
+
+    @property
+    def convention_name(self) -> str:
+        """The convention's name; `own` for one of the user's own."""
+        return self.convention if isinstance(self.convention, str) else "own"
 
     @property
     def label_offset(self) -> int:

@@ -71,7 +71,7 @@ def build_marker(
         "recordmill": MARKER_FORMAT,
         "name": settings.name,
         "plan": {"id": plan.plan_id, "recipe": plan.recipe},
-        "convention": settings.convention,
+        "convention": settings.convention_name,
         "features": feature_schema(settings.example_features),
         "labels": plan.label_map.ids,
         "splits": {name: _describe_split(name, shards) for name in settings.splits.names},

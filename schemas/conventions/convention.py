@@ -5,8 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from typing import Literal
 
 from schemas.features import Feature
+
+SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
+"""How files are named where a convention does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +24,20 @@ class Convention:
             1, `{count}`.
         split_words: what a split is called in file names where that is not its own name.
         label_offset: added to every label id unless the user says otherwise; 1 where readers keep 0 for background.
+        label_lines: how a line of `labels.txt` reads: `id:name`, or the `name` alone, in the order of the ids.
+        label_map_file: the name of a label map in the Object Detection API's form; empty: none is written.
+        stores: what images are stored as unless the user says otherwise: `jpeg`, or `raw` pixels.
         format_names: what `image/format` says for a sniffed format; formats absent here are lower-cased.
     """
 
     title: str
     features: tuple[Feature, ...]
-    shard_name: str = "{split}-{index:05d}-of-{count:05d}.tfrecord"
+    shard_name: str = SHARD_NAME
     split_words: Mapping[str, str] = field(default_factory=dict)
     label_offset: int = 0
+    label_lines: Literal["id:name", "name"] = "id:name"
+    label_map_file: str = ""
+    stores: Literal["jpeg", "raw"] = "jpeg"
     format_names: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -115,3 +115,12 @@ def test_an_explicit_list_outweighs_the_sources_numbers():
     labels = build_label_map([], LabelSettings(classes=("ship", "other"), catch_all="other"), 0, NUMBERS)
     assert labels.ids == {"ship": 0, "other": 1}
     assert [labels.name_for_number(number) for number in (8, 3, 4)] == ["ship", "other", None]
+
+
+def test_names_alone_are_lines_too():
+    assert LabelMap({"b": 1, "a\n": 2}).as_text("name") == "b\na\\n\n"
+
+
+def test_the_object_detection_apis_form_escapes_what_is_not_plain():
+    text = LabelMap({'sa"y\\': 2, "tülip": 1}).as_pbtxt()
+    assert text == ('item {\n  id: 1\n  name: "t\\303\\274lip"\n}\nitem {\n  id: 2\n  name: "sa\\"y\\\\"\n}\n')

@@ -41,7 +41,9 @@ def test_the_fields_of_a_record_are_exact():
         "label": 3,
         "label_text": "cät".encode(),
         "filename": "ü 1.jpg".encode(),
+        "source_id": "ü 1.jpg".encode(),
         "key": "in/cät/ü 1.jpg".encode(),
+        "split": b"",
         "image/patient": "pä".encode(),
     }
 

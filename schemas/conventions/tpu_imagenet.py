@@ -1,0 +1,26 @@
+"""tpu-imagenet: what the TPU models' `imagenet_to_gcs.py` writes: Inception's features, but a synset.
+
+The synset is the class's name: ImageNet's folders are called by it. Class ids count from 1.
+"""
+
+from schemas.conventions.convention import Convention
+from schemas.features import Feature
+
+CONVENTION = Convention(
+    title="the TPU models' imagenet_to_gcs.py",
+    features=(
+        Feature("image/height", "int64", "height", "rows of pixels", default=0),
+        Feature("image/width", "int64", "width", "columns of pixels", default=0),
+        Feature("image/colorspace", "bytes", "", "always RGB", default=b"", constant=b"RGB"),
+        Feature("image/channels", "int64", "", "always 3", default=3, constant=3),
+        Feature("image/class/label", "int64", "label", "class id, from 1; 0 is background", default=-1),
+        Feature("image/class/synset", "bytes", "label_text", "class name, which is the synset there", default=b""),
+        Feature("image/format", "bytes", "format", "its format: JPEG", default=b""),
+        Feature("image/filename", "bytes", "filename", "base name of the source file, UTF-8", default=b""),
+        Feature("image/encoded", "bytes", "encoded", "the encoded image"),
+    ),
+    shard_name="{split}-{index:05d}-of-{count:05d}",
+    label_offset=1,
+    format_names={"JPEG": "JPEG", "PNG": "PNG"},
+    label_lines="name",
+)

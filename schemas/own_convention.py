@@ -1,0 +1,94 @@
+"""A convention of the user's own, as YAML states it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from schemas.coercion import COERCE, FeatureValueError
+from schemas.conventions.convention import SHARD_NAME, Convention
+from schemas.features import Feature, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFeature:
+    """One feature: the YAML keys below its name.
+
+    Attributes:
+        field: the field of the record that fills it, e.g. `encoded`.
+        type: `bytes`, `float` or `int64`.
+        shape: `[]` for one value, `[null]` for any number of them.
+        default: what a reader takes where the feature is absent; without one it must be present.
+        value: the value that every Example has, in place of a field.
+        meaning: one line for people.
+    """
+
+    type: Kind
+    field: str = ""
+    shape: tuple[None, ...] = ()
+    default: str | float | int | None = None
+    value: str | float | int | None = None
+    meaning: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the feature cannot be."""
+        if len(self.shape) > 1:
+            raise ValueError("shape is [] for one value or [null] for any number of them")
+        if bool(self.field) == (self.value is not None):
+            raise ValueError("field or value: give one of the two")
+        if self.shape and (self.default is not None or self.value is not None):
+            raise ValueError("shape [null] goes without default and value: where there are none the list is empty")
+        for key in ("default", "value"):
+            try:
+                self._coerced(key)
+            except FeatureValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+
+    def _coerced(self, key: str) -> Any:
+        value = getattr(self, key)
+        if isinstance(value, str):
+            value = value.encode()
+        elif self.type == "float" and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)  # YAML's 1
+        return None if value is None else COERCE[self.type](value)
+
+    def as_feature(self, key: str) -> Feature:
+        """The feature under its name."""
+        meaning = self.meaning or (f"the field `{self.field}`" if self.field else f"always {self.value}")
+        many = bool(self.shape)
+        default, constant = self._coerced("default"), self._coerced("value")
+        return Feature(key, self.type, self.field, meaning, many=many, default=default, constant=constant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnConvention:
+    """A convention: the YAML keys under `convention:` where that is no name.
+
+    Attributes:
+        features: by their names in the Example, in the order in which they are documented.
+        shard_name: pattern of a file's name, as in `shards.name`.
+        label_offset: the id of the first class unless `labels.offset` says otherwise.
+        label_lines: how a line of `labels.txt` reads: `id:name`, or the `name` alone, in the order of the ids.
+        format_names: what the field `format` says for a format, e.g. `{JPEG: jpg}`; the rest are lower-cased.
+    """
+
+    features: Mapping[str, OwnFeature]
+    shard_name: str = SHARD_NAME
+    label_offset: int = 0
+    label_lines: Literal["id:name", "name"] = "id:name"
+    format_names: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where it has no features."""
+        if not self.features:
+            raise ValueError("convention.features names none: give at least one")
+
+    def as_convention(self) -> Convention:
+        """The convention that it states."""
+        return Convention(
+            title="the user's own",
+            features=tuple(feature.as_feature(key) for key, feature in self.features.items()),
+            shard_name=self.shard_name,
+            label_offset=self.label_offset,
+            label_lines=self.label_lines,
+            format_names=self.format_names,
+        )

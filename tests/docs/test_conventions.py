@@ -1,0 +1,47 @@
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from schemas.conventions import convention_names
+from schemas.features import Feature, parse_example
+from transforms.tfrecord_file import read_records
+
+PAGE = Path(__file__).parents[2] / "docs" / "conventions.md"
+
+
+@pytest.fixture
+def photos(tmp_path):
+    for number in range(6):
+        for animal in ("cat", "dog"):
+            (tmp_path / "photos" / animal).mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (16, 12), (40 * number, 90, 90)).save(tmp_path / "photos" / animal / f"{number}.jpg")
+    return tmp_path
+
+
+def test_the_page_does_what_it_says(photos, run_page):
+    run_page("docs/conventions.md", photos)
+    slim = sorted(path.name for path in (photos / "flowers").glob("flowers_*"))
+    assert slim == ["flowers_test_00000-of-00001.tfrecord", "flowers_train_00000-of-00001.tfrecord"]
+    features = (
+        Feature("pixels", "bytes", "", ""),
+        Feature("target", "int64", "", ""),
+        Feature("version", "int64", "", ""),
+    )
+    marker = json.loads((photos / "own" / "recordmill.json").read_text(encoding="utf-8"))
+    assert (marker["convention"], marker["labels"]) == ("own", {"cat": 1, "dog": 2})
+    found = []
+    for split in ("train", "test"):
+        with open(photos / "own" / f"own.{split}.000.tfrecord", "rb") as file:
+            found += [parse_example(features, record) for record in read_records(file)]
+    assert sorted((each["target"], each["version"], each["pixels"][:2]) for each in found) == [
+        *[(1, 3, b"\xff\xd8")] * 6,
+        *[(2, 3, b"\xff\xd8")] * 6,
+    ]
+
+
+def test_every_convention_has_its_place_there():
+    with open(PAGE, encoding="utf-8") as page:
+        text = page.read()
+    assert all(f"<!-- features of {name} -->" in text for name in convention_names())

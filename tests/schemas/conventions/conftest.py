@@ -1,0 +1,48 @@
+import hashlib
+import io
+
+import pytest
+from PIL import Image
+
+from schemas.conventions import load_convention
+from schemas.features import encode_example
+from schemas.image_ref import ImageRef
+from transforms.build_examples import image_record
+from transforms.imaging import ImageSettings, prepare_image
+
+
+@pytest.fixture(scope="session")
+def jpeg():
+    file = io.BytesIO()
+    Image.linear_gradient("L").resize((40, 30)).convert("RGB").save(file, "JPEG")
+    return file.getvalue()
+
+
+@pytest.fixture(scope="session")
+def sha256(jpeg):
+    return hashlib.sha256(jpeg).hexdigest().encode()
+
+
+@pytest.fixture
+def read_as_peer(jpeg):
+    """Writes one image by a convention and reads it as a peer does that has published its feature description."""
+    tf = pytest.importorskip("tensorflow")
+
+    def read(name, description, class_id, **more):
+        convention = load_convention(name)
+        ref = ImageRef("flowers/tülip 1.jpg", "anywhere")
+        image = prepare_image(jpeg, ImageSettings())
+        record = encode_example(
+            convention.features, {**image_record(ref, image, "tülip", class_id, convention, "train"), **more}
+        )
+        parsed = tf.io.parse_single_example(record, description)
+        stored = {key for key in tf.train.Example.FromString(record).features.feature}
+        assert stored == set(description), "every key that we write is one that the peer reads, and the reverse"
+        values = {}
+        for key, value in parsed.items():
+            value = tf.sparse.to_dense(value) if isinstance(value, tf.sparse.SparseTensor) else value
+            found = value.numpy()
+            values[key] = found if isinstance(found, bytes) else found.tolist()
+        return values
+
+    return read

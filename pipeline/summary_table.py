@@ -42,6 +42,8 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "listed", f"{ledger['listed']:,}" + (f" = {' + '.join(parts)}" if parts else "")
         for kind in kinds:
             yield kind.replace("_", " "), _counted(ledger[kind])
+    if numbers.get("boxes"):
+        yield "boxes", _boxes(numbers["boxes"])
     if numbers.get("changes"):
         yield "changed", _counted(numbers["changes"])
     if numbers.get("output_bytes"):
@@ -51,6 +53,13 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
+
+
+def _boxes(counts: Mapping[str, int]) -> str:
+    dropped = {name: count for name, count in counts.items() if name not in ("listed", "written", "clipped")}
+    parts = [f"{counts.get('written', 0):,} written", *([_counted(dropped)] if dropped else [])]
+    cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
+    return f"{counts['listed']:,} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -1,7 +1,7 @@
 """What a shard's writer says of the finished shard."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apache_beam import coders
 
@@ -23,6 +23,8 @@ class ShardReport:
         classes: Examples by class name.
         rejected: rejected references by reason code.
         changes: Examples by what was changed on the way (`rotated`, `reencoded`, ...).
+        boxes: boxes of the references by what became of them, see `transforms.boxes.PlacedBoxes`; empty where there
+            are none.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
     """
@@ -39,6 +41,7 @@ class ShardReport:
     classes: Mapping[str, int]
     rejected: Mapping[str, int]
     changes: Mapping[str, int]
+    boxes: Mapping[str, int] = field(default_factory=dict)
     reused: bool = False
     problem: str = ""
 

@@ -10,6 +10,7 @@ from typing import Any
 from schemas.conventions import convention_names, load_convention
 from schemas.features import describe_features
 from schemas.label_map import LabelSettings
+from transforms.boxes import BoxSettings
 from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
 from transforms.imaging.prepared_image import CHANGES
 from transforms.imaging.settings import ImageSettings, Resize
@@ -24,6 +25,7 @@ SECTIONS = {
     "source": None,
     "images": ImageSettings,
     "images.resize": Resize,
+    "boxes": BoxSettings,
     "labels": LabelSettings,
     "splits": SplitSettings,
     "shards": ShardSettings,

@@ -101,6 +101,8 @@ def _as_bytes(value: Any) -> Any:
     """Texts as UTF-8, which is what Examples hold; all other values as they are."""
     if isinstance(value, str):
         return value.encode()
+    if isinstance(value, dict):
+        return {key: _as_bytes(each) for key, each in value.items()}
     return [_as_bytes(each) for each in value] if isinstance(value, list) else value
 
 

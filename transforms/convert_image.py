@@ -8,6 +8,8 @@ from typing import Any
 from schemas.features import encode_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
+from transforms.annotations import resolve_annotations
+from transforms.boxes import count_boxes
 from transforms.build_examples import find_class, image_record, reference_record
 from transforms.dataset_settings import DatasetSettings
 from transforms.reencode_images import reencode_image
@@ -50,42 +52,54 @@ def convert_image(
         split: the split that it goes to, for conventions that store it.
     """
     try:
-        if ref.status == "rejected":
-            raise RejectedImage("list", ref.reason, ref.detail)
-        class_name, class_id = find_class(ref.label, label_map)
-        content = settings.source.read(ref, settings.images.max_bytes)
-        data = content.data
-        if ref.sha256 and (found := hashlib.sha256(data).hexdigest()) != ref.sha256.lower():
-            raise RejectedImage("read", "wrong_sha256", f"sha256 is {found}, not {ref.sha256}", found)
-        if content.label is not None:
-            class_name, class_id = find_class(content.label, label_map)
-        with decoding:
-            stored = content.image if settings.decode == "images" else None
-            image = None if stored is None else reencode_image(stored, settings.images)
+        return _convert(ref, settings, label_map, decoding, split)
     except RejectedImage as rejected:
         return ConvertedImage(None, _rejected_row(ref, rejected))
+
+
+def _convert(
+    ref: ImageRef,
+    settings: DatasetSettings,
+    label_map: LabelMap,
+    decoding: AbstractContextManager[Any],
+    split: str,
+) -> ConvertedImage:
+    if ref.status == "rejected":
+        raise RejectedImage("list", ref.reason, ref.detail)
+    class_name, class_id = find_class(ref.label, label_map)
+    content = settings.source.read(ref, settings.images.max_bytes)
+    data = content.data
+    if ref.sha256 and (found := hashlib.sha256(data).hexdigest()) != ref.sha256.lower():
+        raise RejectedImage("read", "wrong_sha256", f"sha256 is {found}, not {ref.sha256}", found)
+    if content.label is not None:
+        class_name, class_id = find_class(content.label, label_map)
+    with decoding:
+        stored = content.image if settings.decode == "images" else None
+        image = None if stored is None else reencode_image(stored, settings.images)
     row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
     if image is None:
         digest = hashlib.sha256(data).hexdigest()
-        fields = {**reference_record(ref, class_name, class_id, split), "sha256": digest.encode()}
+        fields = {**reference_record(ref, class_name, class_id, split), "sha256": digest.encode(), **content.fields}
         row |= {"sha256": digest, "changes": ()}
-    else:
-        fields = image_record(ref, image, class_name, class_id, settings.layout, split)
-        untouched = image.encoded is data or image.encoded == data
-        row |= {
-            "sha256": fields["sha256"].decode() if untouched else hashlib.sha256(data).hexdigest(),
-            "height": image.height,
-            "width": image.width,
-            "channels": image.channels,
-            "moments": image.moments,
-            "changes": image.changes,
-        }
-    fields.update(content.fields)
+        return ConvertedImage(encode_example(settings.example_features, fields), row)
+    fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields}
+    untouched = image.encoded is data or image.encoded == data
+    row |= {
+        "sha256": fields["sha256"].decode() if untouched else hashlib.sha256(data).hexdigest(),
+        "height": image.height,
+        "width": image.width,
+        "channels": image.channels,
+        "moments": image.moments,
+        "changes": image.changes,
+    }
+    boxes = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
+    if boxes is not None:
+        row["boxes"] = boxes
     return ConvertedImage(encode_example(settings.example_features, fields), row)
 
 
 def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:
-    return {
+    row: dict[str, Any] = {
         "key": ref.key,
         "spelling": ref.spelling or None,
         "bytes": ref.image_bytes if ref.image_bytes >= 0 else None,
@@ -95,3 +109,6 @@ def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:
         "rejected": rejected.reason,
         "detail": rejected.detail,
     }
+    if listed := count_boxes(ref):
+        row["boxes"] = {"listed": listed, "with_rejected_images": listed}
+    return row

@@ -8,6 +8,7 @@ from schemas.conventions import Convention, load_convention
 from schemas.features import Feature
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
+from transforms.boxes import BoxSettings
 from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
@@ -85,6 +86,7 @@ class DatasetSettings:
         ignore: patterns of files and folders to leave alone, beside hidden ones and those that systems leave behind.
         decode: `images`, or `none` for files of any kind, of which only features that need no pixels are made.
         images: how images are checked, decoded and re-encoded.
+        boxes: how boxes are taken, from sources that have them.
         labels: how classes get their ids.
         splits: how images are split.
         shards: how many files.
@@ -104,6 +106,7 @@ class DatasetSettings:
     ignore: tuple[str, ...] = ()
     decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
+    boxes: BoxSettings = field(default_factory=BoxSettings)
     labels: LabelSettings = field(default_factory=LabelSettings)
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)

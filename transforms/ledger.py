@@ -74,6 +74,23 @@ def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
     return ledger
 
 
+def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str, int]:
+    """Boxes by what became of them, sorted: listed = written + dropped, by reason; `clipped` are among those written.
+
+    Raises:
+        LedgerError: they do not add up.
+    """
+    boxes: Counter[str] = Counter()
+    for report in reports:
+        boxes.update(report.boxes)
+    dropped = sum(count for what, count in boxes.items() if what not in ("listed", "written", "clipped"))
+    if not summary.boxes == boxes["listed"] == boxes["written"] + dropped:
+        raise LedgerError(
+            f"{summary.boxes} boxes were listed, and what became of them is {dict(sorted(boxes.items()))}"
+        )
+    return dict(sorted(boxes.items()))
+
+
 def lost_classes(summary: Summary, reports: Iterable[ShardReport], label_map: LabelMap) -> list[str]:
     """The classes that had images listed and have none written, sorted."""
     labels = (label for label in summary.classes if label)  # an image without one has no class to lose

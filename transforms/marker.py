@@ -8,7 +8,7 @@ from typing import Any
 from schemas.features import feature_schema
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
-from transforms.ledger import Ledger
+from transforms.ledger import Ledger, balance_boxes
 from transforms.plan import Plan
 from transforms.summary import SplitSummary
 
@@ -67,6 +67,7 @@ def build_marker(
     changes: Counter[str] = Counter()
     for report in reports:
         changes.update(report.changes)
+    boxes = balance_boxes(plan.summary, reports)
     return {
         "recordmill": MARKER_FORMAT,
         "name": settings.name,
@@ -76,6 +77,7 @@ def build_marker(
         "labels": plan.label_map.ids,
         "splits": {name: _describe_split(name, shards) for name in settings.splits.names},
         "ledger": ledger.as_dict(),
+        **({"boxes": boxes} if boxes else {}),
         "changes": dict(sorted(changes.items())),
         "input_bytes": sum(report.input_bytes for report in reports),
         "output_bytes": sum(shard.report.bytes for shard in shards),
@@ -113,8 +115,8 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
         name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
         for name, split in marker["splits"].items()
     }
-    keys = ("ledger", "changes", "input_bytes", "output_bytes")
-    return {"splits": splits, **{key: marker[key] for key in keys}}
+    keys = ("ledger", "boxes", "changes", "input_bytes", "output_bytes")
+    return {"splits": splits, **{key: marker[key] for key in keys if key in marker}}
 
 
 def preview_numbers(plan: Plan) -> dict[str, Any]:

@@ -73,7 +73,8 @@ def make_plan(
         A plan to `convert`, or one to `fail` with a sentence where the listing makes no dataset.
     """
     notes = list(summary.warnings)
-    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, summary.numbers)
+    numbers = {**settings.source.classes(), **summary.numbers}
+    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers)
     problem = _find_problem(summary)
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)

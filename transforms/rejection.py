@@ -16,6 +16,8 @@ REASONS: dict[Stage, dict[str, str]] = {
         "not in `splits.from_source`",
         "no_class": "it lies in no class folder",
         "name_mismatch": "its name does not match `source.pattern`",
+        "bad_annotations": "the file with its annotations cannot be understood",
+        "outside_root": "the source names a file that does not lie below the input",
         "no_group": "its key does not match `splits.group`",
     },
     "read": {
@@ -30,6 +32,8 @@ REASONS: dict[Stage, dict[str, str]] = {
     "encode": {
         "unknown_label": "its label is none of `labels.classes` and there is no `labels.catch_all`, or `labels.ids` is "
         "`integers` and it is none",
+        "bad_boxes": "one of its boxes is invalid, and `boxes.invalid` is `reject`",
+        "size_mismatch": "its boxes were drawn on an image of another size",
     },
 }
 """Every reason for which an image is rejected, by the stage that finds it."""

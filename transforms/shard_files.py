@@ -163,6 +163,7 @@ class Tally:
         self._classes: Counter[str] = Counter()
         self._rejected: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()
+        self._boxes: Counter[str] = Counter()
         self._input_bytes = 0
         self._sidecar = hashlib.sha256()
         self.records = 0
@@ -177,6 +178,8 @@ class Tally:
             self._input_bytes += row["bytes"]
             self._classes[row["class"] or ""] += 1
             self._changes.update(row["changes"])
+        if "boxes" in row:
+            self._boxes.update(row["boxes"])
         line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
         self._sidecar.update(line)
         return line
@@ -196,6 +199,7 @@ class Tally:
             classes=dict(self._classes),
             rejected=dict(self._rejected),
             changes=dict(self._changes),
+            boxes=dict(self._boxes),
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from schemas.image_ref import ImageRef
+from transforms.boxes import count_boxes
 from transforms.hash_histogram import HashHistogram
 from transforms.reference_digest import add_digests, digest_of, version_digest_of
 from transforms.splitting import ImageSplitter
@@ -46,6 +47,7 @@ class Summary:
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
         labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
         numbers: classes that sources announced by the numbers that they give them.
+        boxes: boxes of the images to convert, and of nothing else.
         digest: `transforms.reference_digest.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
         versions: `version_digest_of` the same as in `digest`, added up.
@@ -63,6 +65,7 @@ class Summary:
     nearest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     labels: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
+    boxes: int = 0
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -128,6 +131,7 @@ class Summary:
             if within is None:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
+            self.boxes += count_boxes(ref)
             within.bytes += ref.expected_bytes
             within.histogram.add(hashes.order, ref.expected_bytes)
             # The URI keeps two references of one key, which is an error told later, from being compared themselves.
@@ -143,6 +147,7 @@ class Summary:
         self.digest = add_digests((self.digest, other.digest))
         self.planned_digest = add_digests((self.planned_digest, other.planned_digest))
         self.versions = add_digests((self.versions, other.versions))
+        self.boxes += other.boxes
         self.labels |= other.labels
         self._announce(other.numbers)
         self.problems_found += other.problems_found

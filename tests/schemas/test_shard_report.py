@@ -16,6 +16,7 @@ REPORT = ShardReport(
     classes={"ü": 4},
     rejected={"truncated": 1},
     changes={"rotated": 2},
+    boxes={"listed": 3},
     reused=True,
     problem="the disk is full",
 )

@@ -7,7 +7,7 @@ from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import RejectionLimits
-from transforms.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
+from transforms.ledger import Ledger, LedgerError, balance_boxes, balance_ledger, check_limits, lost_classes
 from transforms.reference_digest import digest_of
 from transforms.shard_files import fingerprint
 from transforms.summary import SplitSummary, Summary
@@ -156,3 +156,25 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
 )
 def test_the_limits_and_their_sentences(ledger, lost, expected):
     assert check_limits(ledger, lost, TOLERANT) == expected
+
+
+BOXES = [{"listed": 5, "written": 3, "clipped": 2, "empty": 2}, {"listed": 4, "written": 1, "with_rejected_images": 3}]
+
+
+def test_boxes_have_a_ledger_of_their_own():
+    reports = [replace(each, boxes=boxes) for each, boxes in zip(reports_of(), BOXES, strict=True)]
+    assert balance_boxes(Summary(boxes=9), reports) == {
+        "clipped": 2,
+        "empty": 2,
+        "listed": 9,
+        "with_rejected_images": 3,
+        "written": 4,
+    }
+    assert balance_boxes(Summary(), reports_of()) == {}
+
+
+@pytest.mark.parametrize(("listed", "more"), [(8, {}), (9, {"empty": 3}), (9, {"written": 0}), (9, {"listed": 6})])
+def test_boxes_that_do_not_add_up_raise(listed, more):
+    reports = [replace(report(), boxes=BOXES[0] | more), replace(report(), boxes=BOXES[1])]
+    with pytest.raises(LedgerError, match=f"{listed} boxes were listed"):
+        balance_boxes(Summary(boxes=listed), reports)

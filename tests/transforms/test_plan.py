@@ -11,6 +11,7 @@ from schemas.features import feature_schema
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap, LabelSettings
 from transforms import plan as plan_module
+from transforms.boxes import BoxSettings
 from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
 from transforms.hash_histogram import range_of
 from transforms.imaging import ImageSettings
@@ -174,6 +175,7 @@ CHANGED = {
     "include": ("*.jpg",),
     "ignore": ("*.png",),
     "images": ImageSettings(quality=90),
+    "boxes": BoxSettings(invalid="drop"),
     "labels": LabelSettings(offset=1),
     "splits": SplitSettings(fractions={"train": 0.8, "test": 0.2}),
     "shards": ShardSettings(count=2),

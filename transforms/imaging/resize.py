@@ -41,7 +41,7 @@ def resize_image(image: Image.Image, target: Size, resize: Resize, background: C
     if resize.exact is None:
         return _resample(image, target)
     if resize.fit == "crop":
-        return _resample(image, target, _centred_box(image.size, target))
+        return _resample(image, target, centred_box(image.size, target))
     return _pad(image, target, background)
 
 
@@ -49,7 +49,7 @@ def _resample(image: Image.Image, target: Size, box: tuple[float, float, float, 
     return image.resize(target, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
 
 
-def _centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
+def centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
     """The largest part of the image that has the target's shape: left, top, right, bottom in pixels."""
     width, height = size
     scale = min(width / target[0], height / target[1])
@@ -58,10 +58,17 @@ def _centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
     return left, top, min(width, left + box_width), min(height, top + box_height)
 
 
+def padded_box(size: Size, target: Size) -> tuple[int, int, int, int]:
+    """The part of the target that shows an image of `size`, whole and centred: left, top, right, bottom in pixels."""
+    scale = min(target[0] / size[0], target[1] / size[1])
+    width, height = (max(1, min(limit, round(side * scale))) for side, limit in zip(size, target, strict=True))
+    left, top = (target[0] - width) // 2, (target[1] - height) // 2
+    return left, top, left + width, top + height
+
+
 def _pad(image: Image.Image, target: Size, background: Colour) -> Image.Image:
-    scale = min(target[0] / image.width, target[1] / image.height)
-    width, height = (max(1, min(limit, round(side * scale))) for side, limit in zip(image.size, target, strict=True))
-    shown, colour = on_background(_resample(image, (width, height)), background)
+    left, top, right, bottom = padded_box(image.size, target)
+    shown, colour = on_background(_resample(image, (right - left, bottom - top)), background)
     padded = Image.new(shown.mode, target, colour)
-    padded.paste(shown, ((target[0] - width) // 2, (target[1] - height) // 2))
+    padded.paste(shown, (left, top))
     return padded

@@ -50,6 +50,10 @@ class Source(Protocol):
         """Features that this source adds to a convention's own; their `field` is a name in `ImageRef.features`."""
         return ()
 
+    def classes(self) -> Mapping[str, int]:
+        """The classes that its settings alone tell, by their numbers; see `announce_classes`."""
+        return {}
+
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds. A source overrides it where that is no plain image file.
 

@@ -1,0 +1,58 @@
+import io
+import json
+import random
+import struct
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from pipeline.launch import launch
+from pipeline.run import build
+from schemas.example_proto import Example
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+@pytest.fixture
+def picture():
+    """A JPEG of its own for each seed."""
+
+    def draw(seed, size=(20, 10), orientation=1):
+        image = Image.frombytes("RGB", (6, 4), random.Random(f"{seed}").randbytes(72)).resize(size)
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        stream = io.BytesIO()
+        image.save(stream, "JPEG", quality=90, **({"exif": exif} if orientation != 1 else {}))
+        return stream.getvalue()
+
+    return draw
+
+
+@pytest.fixture
+def convert(tmp_path, capsys):
+    """Runs a shipped configuration on a folder or file; gives the marker and every Example as a dict, by split."""
+
+    def run(config, source, *more):
+        output = tmp_path / f"dataset-of-{config}"
+        arguments = [f"--config={CONFIGS / config}", f"--input={source}", f"--output={output}", *more]
+        assert launch(arguments, build) == 0, capsys.readouterr().err
+        marker = json.loads((output / "recordmill.json").read_text(encoding="utf-8"))
+        return marker, {
+            split: [
+                values for shard in said["shards"] for values in read_examples((output / shard["name"]).read_bytes())
+            ]
+            for split, said in marker["splits"].items()
+        }
+
+    return run
+
+
+def read_examples(content):
+    """Each Example of a TFRecord file as a dict of lists."""
+    offset = 0
+    while offset < len(content):
+        (length,) = struct.unpack_from("<Q", content, offset)
+        features = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
+        yield {key: list(getattr(value, value.WhichOneof("kind")).value) for key, value in features.items()}
+        offset += length + 16

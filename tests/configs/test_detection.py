@@ -1,0 +1,121 @@
+"""One collection of images and boxes in three forms gives the same Examples."""
+
+import json
+
+import pytest
+
+SIZES = {"a.jpg": (40, 20, 1), "b.jpg": (30, 60, 1), "c.jpg": (40, 20, 6), "d.jpg": (20, 20, 1)}
+"""Width, height and orientation; c is 20 x 40 as people see it."""
+
+BOXES = {
+    "a.jpg": [("cat", (0, 0, 10, 10)), ("dog", (10, 5, 40, 20))],
+    "b.jpg": [("dog", (3, 6, 27, 54))],
+    "c.jpg": [("cat", (5, 10, 15, 40))],
+    "d.jpg": [],
+}
+EXPECTED = {  # ymin, xmin, ymax, xmax of each, in fractions of the upright image
+    "a.jpg": [(0, 0, 0.5, 0.25), (0.25, 0.25, 1, 1)],
+    "b.jpg": [(0.1, 0.1, 0.9, 0.9)],
+    "c.jpg": [(0.25, 0.25, 1, 0.75)],
+    "d.jpg": [],
+}
+
+
+def shown(name):
+    width, height, orientation = SIZES[name]
+    return (height, width) if orientation > 4 else (width, height)
+
+
+def write(folder, path, data):
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def write_coco(folder, picture):
+    for split, names in (("train", ["a.jpg", "b.jpg", "c.jpg"]), ("val", ["d.jpg"])):
+        images, annotations = [], []
+        for name in names:
+            write(folder, f"{split}/{name}", picture(name, SIZES[name][:2], SIZES[name][2]))
+            width, height = shown(name)
+            images.append({"id": name, "file_name": name, "width": width, "height": height})
+            for label, (left, top, right, bottom) in BOXES[name]:
+                box = [left, top, right - left, bottom - top]
+                category = {"cat": 1, "dog": 2}[label]
+                annotations.append(
+                    {"id": len(annotations), "image_id": name, "category_id": category, "bbox": box, "iscrowd": 0}
+                )
+        categories = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
+        text = json.dumps({"images": images, "annotations": annotations, "categories": categories})
+        write(folder, f"annotations/instances_{split}2017.json", text)
+    return folder
+
+
+def write_voc(folder, picture):
+    for name, (width, height, orientation) in SIZES.items():
+        write(folder, f"JPEGImages/{name}", picture(name, (width, height), orientation))
+        objects = "".join(
+            f"<object><name>{label}</name><bndbox><xmin>{left}</xmin><ymin>{top}</ymin>"
+            f"<xmax>{right}</xmax><ymax>{bottom}</ymax></bndbox></object>"
+            for label, (left, top, right, bottom) in BOXES[name]
+        )
+        size = "<size><width>{}</width><height>{}</height></size>".format(*shown(name))
+        text = f"<annotation><filename>{name}</filename>{size}{objects}</annotation>"
+        write(folder, f"Annotations/{name[0]}.xml", text)
+    return folder
+
+
+def write_yolo(folder, picture):
+    write(folder, "data.yaml", "names: [cat, dog]")
+    for name, (width, height, orientation) in SIZES.items():
+        split = "val" if name == "d.jpg" else "train"
+        write(folder, f"images/{split}/{name}", picture(name, (width, height), orientation))
+        width, height = shown(name)
+        lines = (
+            f"{['cat', 'dog'].index(label)} {(left + right) / 2 / width} {(top + bottom) / 2 / height}"
+            f" {(right - left) / width} {(bottom - top) / height}\n"
+            for label, (left, top, right, bottom) in BOXES[name]
+        )
+        write(folder, f"labels/{split}/{name[0]}.txt", "".join(lines))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("config", "write_collection", "splits"),
+    [
+        ("coco.yaml", write_coco, {"train": 3, "validation": 1}),
+        ("voc.yaml", write_voc, None),
+        ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}),
+    ],
+)
+def test_three_forms_give_the_same_boxes(config, write_collection, splits, tmp_path, picture, convert):
+    marker, examples = convert(config, write_collection(tmp_path / "collection", picture))
+    if splits:
+        assert {split: len(found) for split, found in examples.items()} == splits
+    assert marker["labels"] == {"cat": 1, "dog": 2}
+    assert marker["boxes"] == {"listed": 4, "written": 4}
+    assert marker["ledger"]["written"] == 4
+    found = {each["image/filename"][0].decode(): each for part in examples.values() for each in part}
+    assert set(found) == set(SIZES)
+    for name, example in found.items():
+        width, height = shown(name)
+        assert (example["image/width"], example["image/height"]) == ([width], [height])
+        bbox = [example[f"image/object/bbox/{side}"] for side in ("ymin", "xmin", "ymax", "xmax")]
+        assert list(zip(*bbox, strict=True)) == [pytest.approx(box, abs=1e-6) for box in EXPECTED[name]]
+        texts = [label.encode() for label, _ in BOXES[name]]
+        assert example["image/object/class/text"] == texts
+        assert example["image/object/class/label"] == [{b"cat": 1, b"dog": 2}[text] for text in texts]
+        if SIZES[name][2] == 1:
+            assert example["image/encoded"] == [picture(name, SIZES[name][:2])]
+
+
+def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, convert):
+    folder = write_yolo(tmp_path / "collection", picture)
+    write(folder, "labels/train/a.txt", "0 0.9 0.5 0.4 0.4\n7 0.5 0.5 0.1 0.1\n1 0.5 0.5 0 0.1\n0 0.5 0.5 0.5 0.5\n")
+    write(folder, "labels/val/d.txt", "0 0.5 0.5\n")
+    marker, examples = convert(
+        "yolo.yaml", folder, "--set", "splits.from_source={train: train}", "--set", "max_rejected.count=9"
+    )
+    assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "unknown_class": 1, "written": 4}
+    assert marker["ledger"]["rejected"] == {"bad_annotations": 1}
+    (a,) = (each for each in examples["train"] if each["image/filename"] == [b"a.jpg"])
+    assert a["image/object/bbox/xmax"] == pytest.approx([1.0, 0.75])

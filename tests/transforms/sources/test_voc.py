@@ -1,0 +1,87 @@
+from pathlib import Path
+
+import orjson
+import pytest
+
+from schemas.image_ref import ImageRef
+from transforms.boxes import boxes_of
+from transforms.sources import announce_classes
+from transforms.sources.voc import Voc
+
+PATH = "old/Annotations/1.xml"
+OBJECT = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>
+<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30.5</xmax><ymax>20</ymax></bndbox></object>"""
+BARE = "<object><name> cat </name><bndbox><xmax>4</xmax><xmin>3</xmin><ymin>5</ymin><ymax>6</ymax></bndbox></object>"
+SIZE = "<size><width>40</width><height>30</height><depth>3</depth></size>"
+
+
+def annotation(body, name="1.jpg"):
+    return f"<annotation><folder>x</folder><filename>{name}</filename>{body}</annotation>"
+
+
+def refer(folder, text, **settings):
+    for path, data in ((PATH, text.encode()), ("old/JPEGImages/1.jpg", b"jpeg")):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return list(Voc(**settings).refer(PATH, ImageRef(PATH, str(folder / PATH), 7, "1")))
+
+
+def test_the_image_of_a_file_has_its_boxes(tmp_path):
+    announced, ref = refer(tmp_path, annotation(SIZE + OBJECT + BARE))
+    assert announced == announce_classes(ImageRef(PATH, str(tmp_path / PATH)), ["dog", "cat"])
+    image = tmp_path / "old/JPEGImages/1.jpg"
+    assert (ref.key, ref.uri, ref.size) == ("old/JPEGImages/1.jpg", str(image), 4)
+    assert ref.version == str(image.stat().st_mtime_ns)
+    assert orjson.loads(ref.features) == boxes_of(
+        [(1, 2, 30.5, 20), (3, 5, 4, 6)],
+        ["dog", "cat"],
+        values={"difficult": [0, 0], "truncated": [1, 0], "view": ["Left", ""]},
+        drawn_on_size=(40, 30),
+    )
+
+
+def test_an_image_without_objects_has_no_boxes(tmp_path):
+    (ref,) = refer(tmp_path, annotation(""))
+    assert (ref.status, orjson.loads(ref.features)["boxes"]) == ("", [])
+
+
+def test_a_bomb_of_entities_is_not_lit(tmp_path):
+    bomb = '<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;&b;&b;">]>' + annotation("", "&c;.jpg")
+    (ref,) = refer(tmp_path, bomb)
+    assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
+    assert "EntitiesForbidden" in ref.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("<annotation>", "no element found"),
+        ("", "no element found"),
+        ("<annotation/>", "<annotation> has no <filename>"),
+        (annotation("<object><name>a</name></object>"), "an <object> has no <bndbox>"),
+        (annotation(OBJECT.replace("dog", "")), "<object> has no <name>"),
+        (annotation(OBJECT.replace("30.5", "wide")), "<xmax> in <bndbox> is no number"),
+        (annotation(OBJECT.replace("<xmin>1</xmin>", "")), "<xmin> in <bndbox> is no number"),
+        (annotation("<size><width>4</width></size>"), "<height> in <size> is no number"),
+    ],
+)
+def test_a_file_that_is_no_annotation_is_rejected_with_its_reason(tmp_path, text, why):
+    (ref,) = refer(tmp_path, text)
+    assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "bad_annotations")
+    assert ref.detail.startswith("no VOC annotation: ")
+    assert why in ref.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("2.jpg", "vanished"), ("../../../etc/passwd", "outside_root"), ("http://example.com/1.jpg", "outside_root")],
+)
+def test_an_image_that_is_not_there_or_elsewhere_is_rejected(tmp_path, name, reason):
+    (ref,) = refer(tmp_path, annotation(OBJECT, name))
+    assert (ref.status, ref.reason) == ("rejected", reason)
+
+
+def test_images_may_lie_beside_their_files(tmp_path):
+    (tmp_path / "old/Annotations").mkdir(parents=True)
+    Path(tmp_path / "old/Annotations/1.jpg").write_bytes(b"x")
+    assert refer(tmp_path, annotation(OBJECT), images="Annotations")[1].key == "old/Annotations/1.jpg"

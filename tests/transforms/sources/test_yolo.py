@@ -1,0 +1,84 @@
+import orjson
+import pytest
+
+from schemas.image_ref import ImageRef
+from transforms.boxes import boxes_of
+from transforms.list_images import ListingSettings
+from transforms.sources import announce_classes
+from transforms.sources.yolo import Yolo, read_names
+
+
+def refer(folder, path, text=None, **settings):
+    beside = path.replace("images", "labels").replace(".jpg", ".txt")
+    for name, data in ((path, "image"), (beside, text)):
+        if data is not None:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(data, encoding="utf-8")
+    return list(Yolo(**settings).refer(path, ImageRef(path, str(folder / path), 5, "1")))
+
+
+@pytest.mark.parametrize(
+    ("path", "word"), [("images/train/1.jpg", "train"), ("val/images/1.jpg", "val"), ("images/1.jpg", "")]
+)
+def test_boxes_come_from_the_file_below_labels(tmp_path, path, word):
+    (ref,) = refer(tmp_path, path, "1 0.5 0.25 0.5 0.5\n\n0 0.125 0.5 0.25 1\n")
+    assert (ref.key, ref.split, ref.status) == (path, word, "")
+    boxes = [(0.25, 0.0, 0.75, 0.5), (0.0, 0.0, 0.25, 1.0)]
+    assert orjson.loads(ref.features) == boxes_of(boxes, [1, 0], fractions=True)
+
+
+def test_an_image_without_a_file_has_no_boxes(tmp_path):
+    (ref,) = refer(tmp_path, "images/1.jpg")
+    assert orjson.loads(ref.features) == boxes_of([], [], fractions=True)
+
+
+@pytest.mark.parametrize(
+    "line", ["1 0.5 0.5 0.5", "1 0.5 0.5 0.5 0.5 0.9", "cat 0.5 0.5 0.5 0.5", "1 a b c d", "-1 0 0 1 1"]
+)
+def test_a_line_that_is_no_box_rejects_the_image_and_is_named(tmp_path, line):
+    (ref,) = refer(tmp_path, "images/1.jpg", f"0 0.5 0.5 1 1\n{line}\n")
+    assert (ref.key, ref.status, ref.reason) == ("images/1.jpg", "rejected", "bad_annotations")
+    assert ref.detail == "labels/1.txt: line 2 is not a class number and four numbers"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names"),
+    [
+        ("data.yaml", "names: [cat, dog]", {"cat": 0, "dog": 1}),
+        ("data.yaml", "nc: 2\nnames: {0: cat, 3: dog}", {"cat": 0, "dog": 3}),
+        ("classes.txt", "cat\ndog\n", {"cat": 0, "dog": 1}),
+    ],
+)
+def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, names):
+    (tmp_path / path).write_text(text, encoding="utf-8")
+    file = ImageRef(path, str(tmp_path / path), 5, "1")
+    announced, ignored = Yolo().refer(path, file)
+    assert announced == announce_classes(ImageRef(path, str(tmp_path / path)), names)
+    assert (ignored.status, ignored.reason) == ("ignored", "class_names")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("data.yaml", "[]"), ("data.yaml", "a: ["), ("classes.txt", "\n"), ("classes.txt", "a\na")]
+)
+def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
+    with pytest.raises(ValueError, match=r"name|while parsing"):
+        read_names(path, text)
+    (tmp_path / path).write_text(text, encoding="utf-8")
+    (ref,) = Yolo().refer(path, ImageRef(path, str(tmp_path / path)))
+    assert (ref.status, ref.detail.startswith("it names no classes: ")) == ("fatal", True)
+
+
+def test_names_of_the_settings_outweigh_those_of_files(tmp_path):
+    source = Yolo(names=("a", "b"))
+    assert source.classes() == {"a": 0, "b": 1}
+    (tmp_path / "data.yaml").write_text("names: [c]", encoding="utf-8")
+    (ref,) = source.refer("data.yaml", ImageRef("data.yaml", str(tmp_path / "data.yaml")))
+    assert ref.status == "ignored"
+
+
+def test_only_what_lies_below_images_is_listed():
+    listing = ListingSettings(include=Yolo.files)
+    assert [listing.ignores(path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
+    assert [listing.ignores(path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [
+        "not_included"
+    ] * 3

@@ -1,0 +1,111 @@
+"""Pascal VOC: one XML file an image."""
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+from xml.etree.ElementTree import Element, ParseError
+
+import orjson
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from schemas.features import Feature
+from schemas.image_ref import ImageRef
+from transforms import storage
+from transforms.boxes import boxes_of
+from transforms.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
+from transforms.sources.source import Source, announce_classes
+
+MAX_XML_BYTES = 16 * 2**20
+
+FLAGS = ("difficult", "truncated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voc(Source):
+    """The source `voc`.
+
+    Attributes:
+        images: the folder of the images, relative to the folder that the XML files' folder lies in.
+    """
+
+    images: str = "JPEGImages"
+
+    files: ClassVar[tuple[str, ...]] = ("*.xml",)
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """The image that one file is about, with its boxes."""
+        try:
+            data = storage.read_range(file.uri, 0, MAX_XML_BYTES)
+            name, labels, fields = read_annotation(fromstring(data))
+        except (ParseError, DefusedXmlException, ValueError) as error:
+            yield replace(file, status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
+            return
+        above = posixpath.dirname(posixpath.dirname(path))
+        below = posixpath.join(above, self.images, name)
+        root = root_of(file.uri, path)
+        ref = replace(file, key=key_of(file.key, path, below), spelling="")
+        try:
+            uri = resolve_inside(root, below)
+            size, version = size_and_version(uri)
+        except OutsideRootError as error:
+            yield replace(file, status="rejected", reason="outside_root", detail=str(error))
+            return
+        except OSError as error:
+            detail = f"named by {posixpath.basename(path)}: {(error.strerror or type(error).__name__).lower()}"
+            yield replace(ref, status="rejected", reason="vanished", detail=detail)
+            return
+        if labels:
+            yield announce_classes(file, labels)
+        yield replace(ref, uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
+
+    def features(self) -> tuple[Feature, ...]:
+        """What VOC says of each box beside its class."""
+        return (
+            Feature("image/object/difficult", "int64", "difficult", "1 for a box marked as difficult", many=True),
+            Feature("image/object/truncated", "int64", "truncated", "1 for an object that is cut off", many=True),
+            Feature("image/object/view", "bytes", "view", "the pose: Left, Frontal, ...", many=True),
+        )
+
+
+def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:
+    """The image's file name, the classes of its boxes, and its boxes as `transforms.boxes.boxes_of` gives them.
+
+    Coordinates are taken as they stand, as TensorFlow's own converter takes them, though VOC counts pixels from 1.
+
+    Raises:
+        ValueError: something is missing or no number.
+    """
+    name = _text(root, "filename")
+    boxes, labels = [], []
+    values: dict[str, list[Any]] = {**{flag: [] for flag in FLAGS}, "view": []}
+    for found in root.iterfind("object"):
+        box = found.find("bndbox")
+        if box is None:
+            raise ValueError("an <object> has no <bndbox>")
+        boxes.append([_number(box, side) for side in ("xmin", "ymin", "xmax", "ymax")])
+        labels.append(_text(found, "name"))
+        for flag in FLAGS:
+            values[flag].append(int(found.findtext(flag, "0") or 0))
+        values["view"].append(found.findtext("pose", "") or "")
+    size = root.find("size")
+    drawn_on = (0, 0) if size is None else (int(_number(size, "width")), int(_number(size, "height")))
+    return name, labels, boxes_of(boxes, labels, values=values, drawn_on_size=drawn_on)
+
+
+def _text(element: Element, tag: str) -> str:
+    text = (element.findtext(tag) or "").strip()
+    if not text:
+        raise ValueError(f"<{element.tag}> has no <{tag}>")
+    return text
+
+
+def _number(element: Element, tag: str) -> float:
+    try:
+        return float(_text(element, tag))
+    except ValueError:
+        raise ValueError(f"<{tag}> in <{element.tag}> is no number") from None
+
+
+SOURCE = Voc

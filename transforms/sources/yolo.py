@@ -1,0 +1,115 @@
+"""YOLO: beside each image a text file, one box a line: class number, middle, width and height in parts of the image."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import orjson
+import yaml
+
+from schemas.image_ref import ImageRef
+from transforms import storage
+from transforms.boxes import boxes_of
+from transforms.inside_root import root_of
+from transforms.sources.source import Source, announce_classes
+
+MAX_TEXT_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yolo(Source):
+    """The source `yolo`.
+
+    Images lie below a folder `images`, their text files at the same place below `labels` (`train/images/1.jpg` and
+    `train/labels/1.txt`, or `images/train/1.jpg` and `labels/train/1.txt`). An image without a text file has no boxes.
+    The folder beside or below `images` is the word that `splits.from_source` may use.
+
+    Attributes:
+        names: the classes in the order of their numbers; empty: those of `data.yaml` or `classes.txt` in the input.
+    """
+
+    names: tuple[str, ...] = ()
+
+    files: ClassVar[tuple[str, ...]] = ("images/", "/data.yaml", "/classes.txt")
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image a file, with its boxes; or the classes."""
+        if path in ("data.yaml", "classes.txt"):
+            yield from self._announce(path, file)
+            return
+        folders = path.split("/")
+        at = len(folders) - 1 - folders[::-1].index("images")
+        below = "/".join((*folders[:at], "labels", *folders[at + 1 :]))
+        uri = f"{root_of(file.uri, file.spelling or path)}/{posixpath.splitext(below)[0]}.txt"
+        word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
+        try:
+            fields = read_boxes(storage.read_range(uri, 0, MAX_TEXT_BYTES).decode())
+        except FileNotFoundError:
+            fields = read_boxes("")
+        except ValueError as error:
+            detail = f"{posixpath.splitext(below)[0]}.txt: {error}"
+            yield replace(file, status="rejected", reason="bad_annotations", detail=detail)
+            return
+        yield replace(file, split=word, features=orjson.dumps(fields).decode())
+
+    def classes(self) -> Mapping[str, int]:
+        """Those of `names`."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    def _announce(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        try:
+            names = read_names(path, storage.read_range(file.uri, 0, MAX_TEXT_BYTES).decode())
+        except ValueError as error:
+            yield replace(file, status="fatal", reason="bad_annotations", detail=f"it names no classes: {error}")
+            return
+        if not self.names:
+            yield announce_classes(file, names)
+        yield replace(file, status="ignored", reason="class_names")
+
+
+def read_names(path: str, text: str) -> dict[str, int]:
+    """The classes by name, from `data.yaml` (`names:` as a list, or by number) or from lines.
+
+    Raises:
+        ValueError: there are none, or two have one name.
+    """
+    if not path.endswith(".yaml"):
+        names: Any = [line.strip() for line in text.splitlines() if line.strip()]
+    else:
+        try:
+            data = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(" ".join(str(error).split())) from None
+        names = data.get("names") if isinstance(data, dict) else None
+    numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
+    classes = {str(name): int(number) for number, name in numbered.items()}
+    if not classes or len(classes) < len(numbered):
+        raise ValueError("two classes have one name" if classes else "`names` is missing or empty")
+    return classes
+
+
+def read_boxes(text: str) -> dict[str, Any]:
+    """The boxes of one text file, as `transforms.boxes.boxes_of` gives them.
+
+    Raises:
+        ValueError: a line has not five numbers; the message names it.
+    """
+    boxes, labels = [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 5 or not re.fullmatch("[0-9]+", words[0]):
+            raise ValueError(f"line {number} is not a class number and four numbers")
+        try:
+            x, y, width, height = map(float, words[1:])
+        except ValueError:
+            raise ValueError(f"line {number} is not a class number and four numbers") from None
+        boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+        labels.append(int(words[0]))
+    return boxes_of(boxes, labels, fractions=True)
+
+
+SOURCE = Yolo

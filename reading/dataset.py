@@ -9,6 +9,7 @@ import orjson
 from reading.found_shards import find_shards, read_label_lines
 from reading.shard import Shard
 from reading.tfds_folder import DATASET_INFO, DamagedInfoError, read_tfds_folder
+from schemas.conventions import convention_names, load_convention
 from schemas.features import Feature
 from transforms import storage
 from transforms.marker import LABELS, MARKER_FORMAT
@@ -149,7 +150,13 @@ def _our_shards(folder: str, marker: Mapping[str, Any]) -> tuple[Shard, ...]:
 
 
 def _features(marker: Mapping[str, Any]) -> tuple[Feature, ...]:
-    return tuple(
-        Feature(key, stated["kind"], field="", meaning=stated["meaning"], many=stated["shape"] != [])
-        for key, stated in marker["features"].items()
-    )
+    """As stated; a feature of the convention also knows its field and its default."""
+    name = marker["convention"]
+    known = load_convention(name).features if name in convention_names() else ()
+    by_key = {feature.key: feature for feature in known}
+    features = []
+    for key, stated in marker["features"].items():
+        feature = Feature(key, stated["kind"], field="", meaning=stated["meaning"], many=stated["shape"] != [])
+        own = by_key.get(key, feature)
+        features.append(own if (own.kind, own.many) == (feature.kind, feature.many) else feature)
+    return tuple(features)

@@ -58,9 +58,7 @@ def _holds_records(path: str, name: str) -> bool:
 
 
 def read_label_lines(path: str) -> dict[str, int]:
-    """Class ids by name from slim's `0:daisy` lines, or else from lines that are names in the order of their ids."""
+    """Class ids by name from `0:daisy` lines, as slim and we write them; none where the lines have no numbers."""
     lines = storage.read_range(path).decode("utf-8", "replace").splitlines()
-    numbered = [re.fullmatch(r"(-?\d+):(.*)", line) for line in lines]
-    if lines and all(numbered):
-        return {match[2]: int(match[1]) for match in numbered if match}
-    return {line: number for number, line in enumerate(lines)}
+    numbered = [re.fullmatch(r"(-?\d{1,18}):(.*)", line) for line in lines]
+    return {match[2]: int(match[1]) for match in numbered if match} if all(numbered) else {}

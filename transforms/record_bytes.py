@@ -72,7 +72,9 @@ class StoredFile:
     def __enter__(self) -> "StoredFile":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._stream is None:
             os.close(self._file)
         else:

@@ -38,10 +38,11 @@ Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may 
 """
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Says what is wrong as every other error is said, instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
+        """Raises UsageError."""
         raise UsageError(f"{message}: see --help")
 
 
@@ -96,7 +97,7 @@ def _known_runner(text: str) -> str:
 
 def build_parser(version: str) -> argparse.ArgumentParser:
     """The parser of `python -m pipeline.run`."""
-    parser = _Parser(
+    parser = Parser(
         prog="python -m pipeline.run",
         description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
         epilog=EXAMPLES,
@@ -116,7 +117,7 @@ def build_parser(version: str) -> argparse.ArgumentParser:
 
 def find_unknown_flag(arguments: Sequence[str]) -> str:
     """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none."""
-    beams = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    beams = Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
     try:

@@ -1,7 +1,7 @@
 """Decoding other people's images without risk to this process: in a child that may die of one.
 
-Image libraries have crashed on crafted files before. The child imports neither Beam nor TensorFlow, starts in a fraction
-of a second, and is replaced where an image kills it.
+Image libraries have crashed on crafted files before. The child imports neither Beam nor TensorFlow, starts in a
+fraction of a second, and is replaced where an image kills it.
 """
 
 import struct

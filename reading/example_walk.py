@@ -157,32 +157,19 @@ def _count(data: memoryview, at: int, end: int, kind: Kind) -> int:
     """How many values a list's bytes hold."""
     if at == end:
         return 0
-    if data[at] != _LENGTH_OF_1:
-        raise _Unusual
-    length = data[at + 1]
-    if length < 128:
-        at += 2
-    else:
-        at, length = _long(data, at + 1)
     if kind == "bytes":
-        count = 1
-        while (at := at + length) < end:
-            if data[at] != _LENGTH_OF_1:
-                raise _Unusual
-            at, length = _long(data, at + 1)
+        count = 0
+        while at < end:
+            _, at = _enter(data, at, end, _LENGTH_OF_1)
             count += 1
         if at != end:
             raise _Unusual
         return count
-    if at + length != end or length > _SHORT:
+    at, numbers_end = _enter(data, at, end, _LENGTH_OF_1)
+    length = numbers_end - at
+    if numbers_end != end or length > _SHORT or (kind == "float" and length % 4):
         raise _Unusual
-    if kind == "float":
-        if length % 4:
-            raise _Unusual
-        return length // 4
-    if length == 1 and data[at] < 128:
-        return 1
-    return _count_varints(data, at, end)
+    return length // 4 if kind == "float" else _count_varints(data, at, end)
 
 
 def _count_varints(data: memoryview, at: int, end: int) -> int:

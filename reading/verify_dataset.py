@@ -4,7 +4,9 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
 from reading.dataset import Dataset
@@ -73,9 +75,9 @@ def verify_dataset(
 
     Args:
         dataset: of whatever kind.
-        level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`: also
-            sizes, digests, sidecars, missing and stale files, labels, images that are in several splits. `pixels`: also
-            decodes every image.
+        level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
+            also sizes, digests, sidecars, missing and stale files, labels, images that are in several splits. `pixels`:
+            also decodes every image.
         threads: files at once; 0 for one a processor.
         progress: called from any thread with the number of records since the last call.
 
@@ -84,14 +86,22 @@ def verify_dataset(
     """
     expected = expect(dataset)
 
+    count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
+    decoders: SimpleQueue[ImageDecoder] = SimpleQueue()
+
     def check(shard: Shard) -> ShardCheck:
         if level != "pixels":
             return verify_shard(shard, expected, level, None, progress)
-        with ImageDecoder(expected.max_pixels) as decoder:
+        decoder = decoders.get()
+        try:
             return verify_shard(shard, expected, level, PixelCheck(expected, decoder), progress)
+        finally:
+            decoders.put(decoder)
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        checks = tuple(pool.map(check, dataset.shards))
+    with ExitStack() as stack:
+        for _ in range(count):
+            decoders.put(stack.enter_context(ImageDecoder(expected.max_pixels)))
+        checks = tuple(stack.enter_context(ThreadPoolExecutor(count)).map(check, dataset.shards))
     findings = [finding for each in checks for finding in each.findings]
     if not dataset.features:
         findings += _compare_kinds(checks)

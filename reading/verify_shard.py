@@ -108,9 +108,9 @@ def _read_records(
     progress: Callable[[int], None],
 ) -> list[int]:
     """Looks at every record; returns where each one begins."""
-    walk, judged = ExampleWalk(), {}
-    labels = LabelRange(expected)
-    offsets = []
+    walk, labels = ExampleWalk(), LabelRange(expected)
+    judged: dict[Profile, str] = {}
+    offsets: list[int] = []
     for number, (offset, data) in enumerate(records):
         if isinstance(data, Damage):
             check.damages += 1

@@ -72,10 +72,10 @@ class RecordFile:
                 if len(block) < _HEADER.size:
                     break
             length, checksum = _HEADER.unpack_from(block, at)
+            damage: Damage | None = None
             if masked(crc32c(block[at : at + 8])) != checksum:
                 damage = self._bad_length(offset)
             else:
-                damage = None
                 if len(block) - at < length + FRAMING_BYTES:
                     damage = self._look_at_large(offset, length)
                     block, at = source.read(offset, 0 if damage else length + FRAMING_BYTES), 0

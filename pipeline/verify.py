@@ -4,19 +4,18 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from pipeline.options import Parser
 from pipeline.preflight import UsageError
 from pipeline.printable import printable
+from pipeline.record_progress import record_progress
 from pipeline.summary_table import show_bytes
-from reading.dataset import Dataset, OpenError, open_dataset
+from reading.dataset import OpenError, open_dataset
 from reading.verify_dataset import Verification, verify_dataset
 from reading.verify_shard import LEVELS
 from schemas.outcome import DONE, FAILED, WRONG_USAGE
@@ -41,12 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    console = Console(file=sys.stderr, highlight=False, emoji=False, soft_wrap=True)
+    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
     try:
         flags = _parse(argv)
         started = time.monotonic()
         dataset = open_dataset(flags.path)
-        with _progress(console, dataset) as progress:
+        with record_progress(console, "verifying", dataset) as progress:
             verification = verify_dataset(dataset, flags.level, flags.threads, progress)
     except UsageError as error:
         return _fail(console, str(error), WRONG_USAGE)
@@ -82,26 +81,6 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if flags.threads < 0:
         raise UsageError(f"--threads is {flags.threads}: give 1 or more")
     return flags
-
-
-@contextmanager
-def _progress(console: Console, dataset: Dataset) -> Iterator[Callable[[int], None]]:
-    """A live bar on a terminal, nothing elsewhere; gives what is to be called with numbers of records."""
-    if not console.is_terminal:
-        yield lambda records: None
-        return
-    counts = [shard.records for shard in dataset.shards]
-    total = None if None in counts else sum(count or 0 for count in counts)
-    with Progress(
-        TextColumn("verifying"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("records"),
-        console=console,
-        transient=True,
-    ) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda records: bar.advance(task, records)
 
 
 def _tell(console: Console, verification: Verification, seconds: float) -> None:

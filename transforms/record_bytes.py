@@ -216,16 +216,13 @@ def _reason(error: zlib.error) -> str:
 
 def _unpack_what_can_be(inflate: Any, tail: bytes) -> bytes:
     """All that comes out before the place where unpacking fails, found by halves: a failing call gives nothing."""
-    pieces, count = [], BLOCK_BYTES
-    while count:
+    pieces, count = [], len(tail)
+    while count and not inflate.eof:
         attempt = inflate.copy()
         try:
-            piece = attempt.decompress(tail, count)
+            pieces.append(attempt.decompress(tail[:count], BLOCK_BYTES))
         except zlib.error:
             count //= 2
             continue
-        inflate, tail = attempt, attempt.unconsumed_tail
-        if not piece:
-            break
-        pieces.append(piece)
+        inflate, tail = attempt, attempt.unconsumed_tail + tail[count:]
     return b"".join(pieces)

@@ -71,7 +71,7 @@ def convert(folder: Path, *more: str) -> Path:
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory):
-    """`published[compression]`: a dataset of ours with 24 images in 2 shards of train and of test; not to be changed."""
+    """`published[compression]`: a dataset of ours, 24 images in 2 shards of train and of test; not to be changed."""
     return {
         kind: convert(
             tmp_path_factory.mktemp(kind),

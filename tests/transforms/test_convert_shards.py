@@ -29,9 +29,10 @@ from transforms.convert_shards import (
 from transforms.dataset_settings import DatasetSettings
 from transforms.key_hashes import hash_key
 from transforms.plan import Plan
+from transforms.record_bytes import StoredFile
+from transforms.record_reader import RecordFile
 from transforms.splitting import Selection
 from transforms.summary import Summary
-from transforms.tfrecord_file import read_records
 
 SETTINGS = DatasetSettings(seed=3)
 PLAN = Plan("id", "convert", "", Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
@@ -83,8 +84,8 @@ def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
         ("train", 1, 10, 10, {}),
     ]
     for (split, index), refs in shards:
-        with open(f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord", "rb") as file:
-            stored = [parse_example(SETTINGS.example_features, record) for record in read_records(file)]
+        with StoredFile(f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord") as file:
+            stored = [parse_example(SETTINGS.example_features, bytes(record)) for _, record in RecordFile(file)]
         kept = [ref for ref in order_references(refs, 3) if ref.uri != "/nowhere"]
         assert [each["image/filename"].decode() for each in stored] == [ref.key.rpartition("/")[2] for ref in kept]
         assert [each["image/encoded"] for each in stored] == [Path(ref.uri).read_bytes() for ref in kept]

@@ -7,6 +7,7 @@ fraction of a second, and is replaced where an image kills it.
 import struct
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -74,8 +75,12 @@ class ImageDecoder:
         """Ends the child."""
         child, self._child = self._child, None
         if child is not None:
-            with child:  # closes its input, which ends it, and waits
-                pass
+            assert child.stdin is not None
+            assert child.stdout is not None
+            with suppress(BrokenPipeError):  # it may be gone
+                child.stdin.close()  # which ends it
+            child.stdout.close()
+            child.wait()
 
     def __enter__(self) -> "ImageDecoder":
         return self

@@ -111,7 +111,7 @@ class ExampleWalk:
         except UnicodeDecodeError:
             raise _Unusual from None
         at, feature_end = _enter(data, key_end, end, _LENGTH_OF_2)
-        kind = _KINDS.get(data[at])
+        kind = _KINDS.get(data[at]) if at < end else None
         if kind is None or end > size or feature_end != end:
             raise _Unusual
         at, list_end = _enter(data, at, end, data[at])

@@ -20,7 +20,7 @@ class Expectations:
     Attributes:
         features: by key; empty where nothing is stated.
         label_ids: the ids that a label may be; empty where they are not known.
-        label_key: the feature that holds them.
+        label_keys: the features that hold them; the first that a record has counts.
         image_keys: the features that hold encoded images; the first that a record has counts.
         images_are_stated: whether the image feature is known from the convention, not from its usual name.
         max_pixels: images of ours have no more.
@@ -28,7 +28,7 @@ class Expectations:
 
     features: Mapping[str, Feature]
     label_ids: frozenset[int]
-    label_key: str
+    label_keys: tuple[str, ...]
     image_keys: tuple[str, ...]
     images_are_stated: bool
     max_pixels: int
@@ -58,12 +58,12 @@ def expect(dataset: Dataset) -> Expectations:
     features = {feature.key: feature for feature in dataset.features}
     labels = [key for key, feature in features.items() if feature.field == "label"]
     images = [key for key, feature in features.items() if feature.field == "encoded"]
-    label_key = next(iter(labels or (key for key in _LABELS if not features or key in features)), "")
+    usual = tuple(key for key in _LABELS if not features or key in features)
     recipe = dataset.marker["plan"].get("recipe", {}) if dataset.marker else {}
     return Expectations(
         features=features,
         label_ids=frozenset(dataset.labels.values()),
-        label_key=label_key,
+        label_keys=tuple(labels) or usual,
         image_keys=tuple(images) or _IMAGES,
         images_are_stated=bool(images),
         max_pixels=max(ImageSettings().max_pixels, recipe.get("images", {}).get("max_pixels", 0)),

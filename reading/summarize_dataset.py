@@ -111,13 +111,13 @@ def summarize_dataset(
     """
     if dataset.marker and dataset.whole and not scan:
         return _by_marker(dataset)
-    label_key = expect(dataset).label_key
+    label_keys = expect(dataset).label_keys
     splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
     profiles: Counter[Profile] = Counter()
     unreadable = []
     for shard in dataset.shards:
         try:
-            _scan_shard(shard, splits[shard.split], profiles, label_key, progress)
+            _scan_shard(shard, splits[shard.split], profiles, label_keys, progress)
         except OSError:
             unreadable.append(shard.name)
     names = {str(label_id): name for name, label_id in dataset.labels.items()}
@@ -140,7 +140,11 @@ def _by_marker(dataset: Dataset) -> Summary:
 
 
 def _scan_shard(
-    shard: Shard, split: SplitSummary, profiles: Counter[Profile], label_key: str, progress: Callable[[int], None]
+    shard: Shard,
+    split: SplitSummary,
+    profiles: Counter[Profile],
+    label_keys: tuple[str, ...],
+    progress: Callable[[int], None],
 ) -> None:
     walk = ExampleWalk()
     with StoredFile(shard.path) as stored:
@@ -160,7 +164,8 @@ def _scan_shard(
             split.smallest = min(split.smallest or len(data), len(data))
             split.largest = max(split.largest or 0, len(data))
             profiles[content.profile] += 1
-            for label in feature_values(data, content, label_key):
+            labels = next(filter(len, (feature_values(data, content, key) for key in label_keys)), ())
+            for label in labels:
                 text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
                 if text in split.labels or len(split.labels) < _MOST_LABELS:
                     split.labels[text] += 1

@@ -58,11 +58,13 @@ def example():
     return encode
 
 
-def convert(folder: Path, *more: str) -> Path:
-    for number in range(24):
-        path = folder / "photos" / ("cat", "dog", "owl")[number % 3] / f"{number:02}.jpg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(draw_picture(number))
+def convert_pictures(folder: Path, *more: str) -> Path:
+    """Converts `folder/photos`, with 24 pictures of three classes where there are none."""
+    if not (folder / "photos").exists():
+        for number in range(24):
+            path = folder / "photos" / ("cat", "dog", "owl")[number % 3] / f"{number:02}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(draw_picture(number))
     output = folder / "dataset"
     arguments = ["--input", str(folder / "photos"), "--output", str(output), "--set", "shards.count=2"]
     assert launch([*arguments, *more], build) == 0
@@ -70,10 +72,16 @@ def convert(folder: Path, *more: str) -> Path:
 
 
 @pytest.fixture(scope="session")
+def convert():
+    """`convert(folder, flags)`: the dataset made of `folder/photos`, drawn where there are none."""
+    return convert_pictures
+
+
+@pytest.fixture(scope="session")
 def published(tmp_path_factory):
     """`published[compression]`: a dataset of ours, 24 images in 2 shards of train and of test; not to be changed."""
     return {
-        kind: convert(
+        kind: convert_pictures(
             tmp_path_factory.mktemp(kind),
             "--set",
             f"compression={kind}",

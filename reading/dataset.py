@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import orjson
 
-from reading.found_shards import find_shards, read_label_lines
+from reading.found_shards import find_shards, read_label_lines, split_of
 from reading.shard import Shard
 from reading.tfds_folder import DATASET_INFO, DamagedInfoError, read_tfds_folder
 from schemas.conventions import convention_names, load_convention
@@ -116,7 +116,7 @@ def _open_file(path: str) -> Dataset:
     mine = [shard for shard in listed.shards if shard.name == name] if listed else []
     if listed and mine:
         return replace(listed, shards=tuple(mine), whole=False)
-    return Dataset(folder, "files", (Shard(name, name, path),), whole=False)
+    return Dataset(folder, "files", (Shard(split_of(name), name, path),), whole=False)
 
 
 def _open_ours(folder: str) -> Dataset:

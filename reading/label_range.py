@@ -25,7 +25,8 @@ class LabelRange:
         return ""
 
     def _judge(self, key: str, entry: bytes) -> str:
-        wrong = [value for value in entry_values(entry, key) if value not in self._ids]
+        values = entry_values(entry, key)  # where they are text, they are names and no ids
+        wrong = [value for value in values if isinstance(value, int) and value not in self._ids]
         if not wrong:
             return ""
         span = f"{min(self._ids):,} to {max(self._ids):,}"

@@ -22,7 +22,7 @@ def test_some_only(published, tmp_path):
 
 
 def test_names_never_leave_the_folder(tmp_path, frame, example, draw):
-    (tmp_path / "..%2f.tfrecord").write_bytes(frame(example(image=draw(1, kind="PNG"))))
+    (tmp_path / "x%2f..%2f.tfrecord").write_bytes(frame(example(image=draw(1, kind="PNG"))))
     assert extract_images(open_dataset(str(tmp_path)), str(tmp_path / "images")) == 1
     (path,) = (path for path in (tmp_path / "images").rglob("*") if path.is_file())
     assert path.name == "000000.png"
@@ -34,5 +34,5 @@ def test_what_cannot_be_done_is_one_sentence(published, tmp_path, frame, example
     with pytest.raises(ExtractError, match="holds something already"):
         extract_images(open_dataset(str(published["none"])), str(tmp_path / "full"))
     (tmp_path / "a.tfrecord").write_bytes(frame(example(a=1)))
-    with pytest.raises(ExtractError, match="no record of .* holds an encoded image"):
+    with pytest.raises(ExtractError, match="that was looked at holds an encoded image"):
         extract_images(open_dataset(str(tmp_path / "a.tfrecord")), str(tmp_path / "images"))

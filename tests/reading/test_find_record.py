@@ -55,7 +55,7 @@ def test_what_is_not_there_is_one_sentence(dataset, split, number, sentence):
 def test_a_damaged_record_says_so(tmp_path, frame, example):
     content = frame(example(a=1))
     (tmp_path / "a.tfrecord").write_bytes(content + content[:-1] + b"\xff")
-    with pytest.raises(NoRecordError, match="record 1 of a.tfrecord at byte .* is damaged: the data do not fit"):
+    with pytest.raises(NoRecordError, match=r"record 1 of a\.tfrecord at byte .* is damaged: the data do not fit"):
         read_record(open_dataset(str(tmp_path / "a.tfrecord")), "a", 1)
 
 
@@ -65,5 +65,5 @@ def test_a_rejected_file_says_why(published, tmp_path):
     (folder / "rejected.jsonl").write_text(row)
     with pytest.raises(NoRecordError, match=r"cat/bad\.jpg was rejected: empty \(no bytes\)"):
         find_source(open_dataset(str(folder)), "photos/cat/bad.jpg")
-    with pytest.raises(NoRecordError, match="no record of .* comes from nothing.jpg"):
+    with pytest.raises(NoRecordError, match=r"no record of .* comes from nothing\.jpg"):
         find_source(open_dataset(str(folder)), "nothing.jpg")

@@ -40,7 +40,8 @@ class Expectations:
         there = {key: (kind, count) for key, kind, count in profile}
         for key, feature in self.features.items():
             if key not in there:
-                if feature.field and feature.default is None and feature.field not in _OPTIONAL:
+                required = feature.field and feature.default is None and not feature.many
+                if required and feature.field not in _OPTIONAL:
                     return f"feature {key} is missing"
                 continue
             kind, count = there[key]

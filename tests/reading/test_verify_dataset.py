@@ -5,6 +5,7 @@ import pytest
 
 from reading.dataset import open_dataset
 from reading.verify_dataset import verify_dataset
+from schemas.conventions import convention_names
 
 LEVELS = ("frames", "files", "pixels")
 
@@ -72,7 +73,7 @@ def test_missing_and_stale_shards_of_a_stranger(tmp_path, frame, example):
     assert lines(tmp_path, "frames") == []
 
 
-@pytest.mark.parametrize("convention", ["tutorial", "image_tfrecord_builder"])
+@pytest.mark.parametrize("convention", convention_names())
 def test_every_convention_verifies(tmp_path, convert, convention):
     output = convert(tmp_path, "--set", f"convention={convention}")
     assert lines(output, "pixels") == []

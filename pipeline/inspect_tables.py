@@ -82,7 +82,7 @@ def _labels(summary: Summary, most: int) -> RenderableType:
     longest = max(totals.values())
     table = _table(*(["id"] if ids else []), "label", *map(printable, names), "", right=("id", *map(printable, names)))
     for label in order[:most]:
-        bar = "\u2588" * max(1, round(totals[label] / longest * _BAR))
+        bar = "\u2501" * max(1, round(totals[label] / longest * _BAR))
         counts = [f"{summary.splits[name].labels[label]:,}" for name in names]
         number = [str(ids.get(label, "?"))] if ids else []
         table.add_row(*number, Text(printable(label)), *counts, Text(bar, style="blue"))

@@ -24,8 +24,8 @@ def test_labels_have_bars_in_the_order_of_their_ids(tmp_path, convert_folders):
     cat, dog = lines[start + 1 : start + 3]
     assert cat.split()[:2] == ["0", "cat"]
     assert dog.split()[:2] == ["1", "dog"]
-    assert cat.count("\u2588") == 24
-    assert dog.count("\u2588") == 12
+    assert cat.count("\u2501") == 24
+    assert dog.count("\u2501") == 12
     assert any("and 1 further labels" in line for line in render(*summary_view(summarize_dataset(dataset), 1)))
 
 

@@ -88,6 +88,9 @@ class DatasetSettings:
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are taken, from sources that have them.
         labels: how classes get their ids.
+        duplicates: what becomes of images with the same bytes: `report` counts them; `together` keeps them in one
+            split, and groups that share one too; `drop` leaves out all but the first by key. The last two read every
+            image twice.
         splits: how images are split.
         shards: how many files.
         convention: which features an Example has: a name, or a mapping of your own.
@@ -108,6 +111,7 @@ class DatasetSettings:
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
     labels: LabelSettings = field(default_factory=LabelSettings)
+    duplicates: Literal["report", "together", "drop"] = "report"
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)
     convention: str | OwnConvention = "default"
@@ -127,6 +131,8 @@ class DatasetSettings:
                 raise ValueError(
                     f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
                 )
+        if self.duplicates == "together" and self.splits.given:
+            raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
         if self.splits.stratify and self.source.late_labels:
             raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
         if self.limit is not None and self.limit < 1:

@@ -177,6 +177,7 @@ CHANGED = {
     "images": ImageSettings(quality=90),
     "boxes": BoxSettings(invalid="drop"),
     "labels": LabelSettings(offset=1),
+    "duplicates": "drop",
     "splits": SplitSettings(fractions={"train": 0.8, "test": 0.2}),
     "shards": ShardSettings(count=2),
     "convention": "tutorial",

@@ -41,6 +41,7 @@ def launch(argv: Sequence[str], build: Build) -> int:
     """
     # What is imported stays: the collector need not look through it again and again (0.4 s of a run of 100 images).
     gc.freeze()
+    gc.enable()
     started = time.monotonic()
     signal.signal(signal.SIGTERM, _stop)
     terminal = Terminal(sys.stderr)

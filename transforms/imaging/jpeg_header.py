@@ -10,6 +10,7 @@ _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
 _WITHOUT_LENGTH = frozenset({0x00, 0x01, *range(0xD0, 0xD8)})  # a stuffed zero, TEM, RST0 to RST7
 _APP1, _APP2 = 0xE1, 0xE2
+_READ = _FRAME_HEADERS | {_APP1, _APP2}  # what is looked into; tables and comments are only stepped over
 _HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
 
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
@@ -69,7 +70,7 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
 
 
 def _header_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
-    """Markers and payloads up to the first scan, and where in the file its marker stands."""
+    """Markers and payloads of what is read, up to the first scan, and where in the file its marker stands."""
     segments = []
     marker, position = _next_marker(data, 2)
     while marker != _SOS:
@@ -78,10 +79,11 @@ def _header_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
         if marker == _EOI:
             raise BadImage("truncated", "JPEG: ends before its first scan")
         if marker not in _WITHOUT_LENGTH:
-            payload, position = _segment(data, position)
-            segments.append((marker, payload))
+            start, position = position + 2, _segment_end(data, position)
+            if marker in _READ:
+                segments.append((marker, data[start:position]))
         marker, position = _next_marker(data, position)
-    _segment(data, position)  # the scan's own header is there in full
+    _segment_end(data, position)  # the scan's own header is there in full
     return segments, position - 2
 
 
@@ -96,15 +98,15 @@ def _next_marker(data: bytes, position: int) -> tuple[int, int]:
     raise BadImage("truncated", "JPEG: ends before its first scan")
 
 
-def _segment(data: bytes, position: int) -> tuple[bytes, int]:
-    """The payload of the segment whose length stands at `position`, and the position behind it."""
+def _segment_end(data: bytes, position: int) -> int:
+    """The position behind the segment whose length stands at `position`."""
     length = int.from_bytes(data[position : position + 2], "big")
     end = position + length
     if position + 2 > len(data) or end > len(data):
         raise BadImage("truncated", "JPEG: ends inside a header segment")
     if length < 2:
         raise BadImage("bad_header", "JPEG: a segment shorter than its own length field")
-    return data[position + 2 : end], end
+    return end
 
 
 def _read_frame(payload: bytes) -> tuple[int, int, int, int]:

@@ -84,19 +84,22 @@ def read_records(stream: Any) -> Iterator[bytes]:
     """
     blocks = _Blocks(stream)
     index = offset = 0
+
+    def damage(what: str) -> DamagedFileError:
+        return DamagedFileError(f"record {index} at byte {offset}: {what}")
+
     while header := blocks.take(_HEADER.size):
-        where = f"record {index} at byte {offset}"
         if len(header) < _HEADER.size:
-            raise DamagedFileError(f"{where}: the file ends inside the record's length")
+            raise damage("the file ends inside the record's length")
         length, checksum = _HEADER.unpack(header)
         if masked_crc32c(header[:8]) != checksum:
-            raise DamagedFileError(f"{where}: the checksum of the length does not fit")
+            raise damage("the checksum of the length does not fit")
         data = blocks.take(length)
         tail = blocks.take(_CHECKSUM.size)
         if len(data) < length or len(tail) < _CHECKSUM.size:
-            raise DamagedFileError(f"{where}: the file ends inside the record")
+            raise damage("the file ends inside the record")
         if masked_crc32c(data) != _CHECKSUM.unpack(tail)[0]:
-            raise DamagedFileError(f"{where}: the checksum of the data does not fit")
+            raise damage("the checksum of the data does not fit")
         yield data
         index += 1
         offset += length + FRAMING_BYTES

@@ -27,6 +27,7 @@ from transforms.convert_shards import (
     order_references,
 )
 from transforms.dataset_settings import DatasetSettings
+from transforms.imaging import ImageSettings
 from transforms.key_hashes import hash_key
 from transforms.plan import Plan
 from transforms.splitting import Selection
@@ -225,3 +226,24 @@ def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
     step.setup()
     assert list(Readers._shared) == [5]
     step.teardown()
+
+
+def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(shards, run, tree, tmp_path):
+    settings = replace(SETTINGS, images=ImageSettings(check="header"))
+
+    def write(threads):
+        """Writes the shards; gives how many pools of threads were begun."""
+        step = _ConvertShard(settings, str(tmp_path / f"out{threads}"), threads)
+        step.setup()
+        step.start_bundle()
+        for shard in shards:
+            step.process(shard, PLAN)
+        assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
+        begun = len(step._readers._pools)
+        step.teardown()
+        return begun
+
+    assert [write(threads) for threads in (0, 1, 2)] == [0, 1, 1]
+    in_line, one, two = (tree(tmp_path / f"out{threads}") for threads in (0, 1, 2))
+    assert in_line == one == two
+    assert len(in_line) == 9

@@ -155,7 +155,7 @@ def write_at_once(monkeypatch, shards, run, threads):
     """Writes shards with a DoFn and a thread each, as bundles of one process do; gives most decodes at once."""
     now, most, lock, real = 0, 0, threading.Lock(), convert_shards.convert_image
 
-    def count(ref, settings, label_map, decoding):
+    def count(ref, settings, label_map, decoding, split):
         nonlocal now, most
         with decoding:
             with lock:
@@ -164,7 +164,7 @@ def write_at_once(monkeypatch, shards, run, threads):
             time.sleep(0.002)
             with lock:
                 now -= 1
-        return real(ref, settings, label_map, threading.Semaphore())
+        return real(ref, settings, label_map, threading.Semaphore(), split)
 
     def write(shard):
         step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, run.output, threads)))

@@ -1,0 +1,158 @@
+"""`load`: one split of a dataset as a tf.data dataset, ready for `fit`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from reading.elements import ElementLayout, choose_elements, finish_function, parse_function, ragged_keys
+from reading.image_tensors import Fit, ImageLayout
+from reading.shard_records import ReadingOrder, read_shards
+from reading.split_info import LoadError, SplitInfo, describe_split
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+_PARSED_AT_ONCE = 64
+_SHUFFLED_BYTES = 2**28
+
+
+def load(
+    path: str,
+    split: str = "train",
+    *,
+    batch_size: int | None = None,
+    image_size: tuple[int, int] | None = None,
+    fit: Fit = "stretch",
+    channels: int = 3,
+    shuffle: bool | int = False,
+    seed: int | None = None,
+    repeat: bool | int = False,
+    deterministic: bool | None = None,
+    drop_remainder: bool = False,
+    features: Literal["all"] | Sequence[str] | None = None,
+    decode: bool = True,
+    ragged: bool = False,
+    num_replicas: int = 1,
+    index: int = 0,
+    input_context: "tf.distribute.InputContext | None" = None,
+) -> "tf.data.Dataset":
+    """Reads one split of a dataset: shards in parallel, parsed in batches, decoded on all processors, prefetched.
+
+    Args:
+        path: the dataset's folder.
+        split: the split's name.
+        batch_size: records in a batch; None for single elements.
+        image_size: height and width that images are resized to, as float32; None leaves them as stored, uint8. Both
+            are from 0 to 255.
+        fit: how an image of another shape fills `image_size`: `stretch`, `crop` or `pad`.
+        channels: 3, 1 (grayscale) or 0 (as stored).
+        shuffle: True shuffles the shards, and the records in a buffer of 256 MiB or the whole split, anew in each
+            epoch; a number is that buffer's length in records.
+        seed: makes shuffling the same on every run.
+        repeat: how many epochs; True for ever. Batches go on across the ends of epochs.
+        deterministic: whether the order is the same on every run and machine; None: unless shuffled without a seed.
+        drop_remainder: leaves out a last batch that is not full.
+        features: None for pairs of image and label where the dataset has both, else for dicts of all features; `all`
+            for such dicts in any case; keys for tuples of those features in that order.
+        decode: False leaves images as the bytes that are stored.
+        ragged: allows images of different sizes in a batch, as a ragged tensor.
+        num_replicas: among how many readers the shards are divided.
+        index: which of them this one is, from 0.
+        input_context: gives both instead, inside `tf.distribute`; `batch_size` is then that of all replicas together.
+
+    Returns:
+        A dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. Where a pair's label is
+        stored as a class name it is the name's id; where it has many ids it is multi-hot, `info.label_depth` long.
+        Other features of many values are ragged.
+
+    Raises:
+        LoadError: there is no such dataset, split or feature; a shard is missing or has another size; images that are
+            batched differ in size. A shard found damaged while it is read raises
+            `tf.errors.InvalidArgumentError`; the message names it.
+    """
+    if input_context is not None:
+        num_replicas, index = input_context.num_input_pipelines, input_context.input_pipeline_id
+        batch_size = input_context.get_per_replica_batch_size(batch_size) if batch_size else None
+    _check_numbers(batch_size, num_replicas, index)
+    info = describe_split(path, split)
+    layout = choose_elements(info, features, decode)
+    alike = layout.image and batch_size and not (image_size or ragged)
+    images = ImageLayout(image_size, fit, channels, info.image_size if alike else None)
+    if alike and info.num_examples and not images.stored:
+        raise LoadError(
+            f"images of {info.folder} differ in size: give image_size=(height, width), or ragged=True for ragged batches"
+        )
+    order = ReadingOrder(
+        shuffle=bool(shuffle),
+        buffer=_buffer_length(info, shuffle),
+        seed=seed,
+        repeat=-1 if repeat is True else max(int(repeat), 1),
+        deterministic=(not shuffle or seed is not None) if deterministic is None else deterministic,
+    )
+    records, count = read_shards(info, order, num_replicas, index)
+    dataset = _make_elements(records, info, layout, images, batch_size, drop_remainder, ragged, order.deterministic)
+    return _finish(dataset, info, _cardinality(count, order.repeat, batch_size, drop_remainder), num_replicas)
+
+
+def _make_elements(
+    records: "tf.data.Dataset",
+    info: SplitInfo,
+    layout: ElementLayout,
+    images: ImageLayout,
+    batch_size: int | None,
+    drop_remainder: bool,
+    ragged: bool,
+    deterministic: bool,
+) -> "tf.data.Dataset":
+    """Parses in batches; takes them apart only where records are decoded or wanted one by one."""
+    import tensorflow as tf
+
+    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": deterministic}
+    whole = batch_size is not None and not layout.image
+    parsed = records.batch(batch_size if whole else _PARSED_AT_ONCE, drop_remainder=whole and drop_remainder)
+    dataset = parsed.map(parse_function(info, layout), **parallel)
+    finish = finish_function(info, layout, images)
+    if whole:
+        return dataset.map(finish, **parallel)
+    dataset = dataset.unbatch().map(finish, **parallel)
+    if batch_size is None:
+        return dataset
+    if ragged_keys(info, layout) or ragged:
+        return dataset.ragged_batch(batch_size, drop_remainder=drop_remainder)
+    return dataset.batch(batch_size, drop_remainder=drop_remainder)
+
+
+def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int) -> "tf.data.Dataset":
+    import tensorflow as tf
+
+    policy = tf.data.experimental.AutoShardPolicy
+    options = tf.data.Options()
+    # Divided already; otherwise by records, since TensorFlow cannot see which files an element comes from.
+    options.experimental_distribute.auto_shard_policy = policy.OFF if num_replicas > 1 else policy.DATA
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
+    dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+    dataset.info = info
+    return dataset
+
+
+def _buffer_length(info: SplitInfo, shuffle: bool | int) -> int:
+    if shuffle is not True:
+        return int(shuffle)
+    stored = sum(shard.bytes for shard in info.shards)
+    return max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000)
+
+
+def _cardinality(count: int, repeat: int, batch_size: int | None, drop_remainder: bool) -> int:
+    """How many elements or batches there are; -1 (tf.data's own number for it) without end."""
+    if repeat < 0:
+        return -1 if count else 0
+    records = count * repeat
+    if batch_size is None:
+        return records
+    return records // batch_size if drop_remainder else -(-records // batch_size)
+
+
+def _check_numbers(batch_size: int | None, num_replicas: int, index: int) -> None:
+    if batch_size is not None and batch_size < 1:
+        raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
+    if not 0 <= index < num_replicas:
+        raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")

@@ -10,8 +10,8 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
+from reading.loading.split_info import LoadError
 from reading.record_files import find_record_files
-from reading.split_info import LoadError
 from schemas.example_proto import Example
 from transforms import storage
 from transforms.tfrecord_file import DamagedFileError, masked_crc32c, read_records

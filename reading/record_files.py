@@ -6,7 +6,7 @@ import re
 
 from apache_beam.io.filesystems import FileSystems
 
-from reading.split_info import LoadError
+from reading.loading.split_info import LoadError
 from transforms import storage
 from transforms.output_state import MARKER, read_marker
 

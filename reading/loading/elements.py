@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from reading.image_tensors import ImageLayout, image_from
-from reading.split_info import LoadError, SplitInfo
+from reading.loading.image_tensors import ImageLayout, image_from
+from reading.loading.split_info import LoadError, SplitInfo
 from schemas.features import Feature, tensorflow_features
 
 if TYPE_CHECKING:
@@ -57,16 +57,15 @@ def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | 
     keys = (features,) if isinstance(features, str) else tuple(features)
     unknown = [key for key in keys if key not in every]
     if unknown or not keys:
-        raise LoadError(
-            f"{info.folder} has no feature {'' if not keys else unknown[0]!r}: choose of {', '.join(every)}"
-        )
+        raise LoadError(f"{info.folder} has no feature {unknown[0] if unknown else ''!r}: choose of {', '.join(every)}")
     return ElementLayout("tuple", keys, decoded if decoded in keys else None)
 
 
-def parse_function(info: SplitInfo, layout: ElementLayout) -> "Callable[[tf.Tensor], dict[str, Any]]":
+def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Callable[[tf.Tensor], dict[str, Any]]":
     """The function that parses a batch of serialised Examples into tensors by key, and names classes by their ids.
 
-    Features of many values become ragged tensors. What the elements do not need is not parsed.
+    Features of many values become ragged tensors, or are `padded` with zeros to the longest of the batch. What the
+    elements do not need is not parsed.
     """
     import tensorflow as tf
 
@@ -81,10 +80,8 @@ def parse_function(info: SplitInfo, layout: ElementLayout) -> "Callable[[tf.Tens
 
     def parse(records: "tf.Tensor") -> dict[str, Any]:
         parsed = tf.io.parse_example(records, description)
-        values = {
-            key: tf.RaggedTensor.from_sparse(value) if isinstance(value, tf.SparseTensor) else value
-            for key, value in parsed.items()
-        }
+        many = tf.sparse.to_dense if padded else tf.RaggedTensor.from_sparse
+        values = {key: many(value) if isinstance(value, tf.SparseTensor) else value for key, value in parsed.items()}
         if table is not None:
             values[layout.label] = table.lookup(values[layout.label])
         return values

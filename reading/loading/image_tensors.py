@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from reading.split_info import LoadError, SplitInfo
+from reading.loading.split_info import LoadError, SplitInfo
 
 if TYPE_CHECKING:
     import tensorflow as tf

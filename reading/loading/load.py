@@ -1,18 +1,31 @@
 """`load`: one split of a dataset as a tf.data dataset, ready for `fit`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from reading.elements import ElementLayout, choose_elements, finish_function, parse_function, ragged_keys
-from reading.image_tensors import Fit, ImageLayout
-from reading.shard_records import ReadingOrder, read_shards
-from reading.split_info import LoadError, SplitInfo, describe_split
+from reading.loading.elements import ElementLayout, choose_elements, finish_function, parse_function, ragged_keys
+from reading.loading.image_tensors import Fit, ImageLayout
+from reading.loading.shard_records import ReadingOrder, read_shards
+from reading.loading.split_info import LoadError, SplitInfo, describe_split
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
+Uneven = Literal["ragged", "padded"]
+
 _PARSED_AT_ONCE = 64
 _SHUFFLED_BYTES = 2**28
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """How elements are put into batches; of no `size`, not at all."""
+
+    size: int | None
+    drop_remainder: bool
+    uneven: Uneven | None
+    deterministic: bool
 
 
 def load(
@@ -30,7 +43,7 @@ def load(
     drop_remainder: bool = False,
     features: Literal["all"] | Sequence[str] | None = None,
     decode: bool = True,
-    ragged: bool = False,
+    uneven: Uneven | None = None,
     num_replicas: int = 1,
     index: int = 0,
     input_context: "tf.distribute.InputContext | None" = None,
@@ -54,7 +67,8 @@ def load(
         features: None for pairs of image and label where the dataset has both, else for dicts of all features; `all`
             for such dicts in any case; keys for tuples of those features in that order.
         decode: False leaves images as the bytes that are stored.
-        ragged: allows images of different sizes in a batch, as a ragged tensor.
+        uneven: what becomes in batches of values that differ in length: `ragged` tensors, or tensors `padded` with
+            zeros to the longest. None: features of many values are ragged, and images must have one size.
         num_replicas: among how many readers the shards are divided.
         index: which of them this one is, from 0.
         input_context: gives both instead, inside `tf.distribute`; `batch_size` is then that of all replicas together.
@@ -62,7 +76,6 @@ def load(
     Returns:
         A dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. Where a pair's label is
         stored as a class name it is the name's id; where it has many ids it is multi-hot, `info.label_depth` long.
-        Other features of many values are ragged.
 
     Raises:
         LoadError: there is no such dataset, split or feature; a shard is missing or has another size; images that are
@@ -72,14 +85,14 @@ def load(
     if input_context is not None:
         num_replicas, index = input_context.num_input_pipelines, input_context.input_pipeline_id
         batch_size = input_context.get_per_replica_batch_size(batch_size) if batch_size else None
-    _check_numbers(batch_size, num_replicas, index)
+    _check_choices(batch_size, uneven, num_replicas, index)
     info = describe_split(path, split)
     layout = choose_elements(info, features, decode)
-    alike = layout.image and batch_size and not (image_size or ragged)
+    alike = layout.image and batch_size and not (image_size or uneven)
     images = ImageLayout(image_size, fit, channels, info.image_size if alike else None)
     if alike and info.num_examples and not images.stored:
         raise LoadError(
-            f"images of {info.folder} differ in size: give image_size=(height, width), or ragged=True for ragged batches"
+            f"images of {info.folder} differ in size: give image_size=(height, width), or uneven='ragged' or 'padded'"
         )
     order = ReadingOrder(
         shuffle=bool(shuffle),
@@ -89,36 +102,32 @@ def load(
         deterministic=(not shuffle or seed is not None) if deterministic is None else deterministic,
     )
     records, count = read_shards(info, order, num_replicas, index)
-    dataset = _make_elements(records, info, layout, images, batch_size, drop_remainder, ragged, order.deterministic)
-    return _finish(dataset, info, _cardinality(count, order.repeat, batch_size, drop_remainder), num_replicas)
+    batches = _Batches(batch_size, drop_remainder, uneven, order.deterministic)
+    dataset = _make_elements(records, info, layout, images, batches)
+    return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
 
 
 def _make_elements(
-    records: "tf.data.Dataset",
-    info: SplitInfo,
-    layout: ElementLayout,
-    images: ImageLayout,
-    batch_size: int | None,
-    drop_remainder: bool,
-    ragged: bool,
-    deterministic: bool,
+    records: "tf.data.Dataset", info: SplitInfo, layout: ElementLayout, images: ImageLayout, batches: _Batches
 ) -> "tf.data.Dataset":
     """Parses in batches; takes them apart only where records are decoded or wanted one by one."""
     import tensorflow as tf
 
-    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": deterministic}
-    whole = batch_size is not None and not layout.image
-    parsed = records.batch(batch_size if whole else _PARSED_AT_ONCE, drop_remainder=whole and drop_remainder)
-    dataset = parsed.map(parse_function(info, layout), **parallel)
+    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": batches.deterministic}
+    size, whole = batches.size, batches.size is not None and not layout.image
+    parsed = records.batch(size if whole else _PARSED_AT_ONCE, drop_remainder=whole and batches.drop_remainder)
+    dataset = parsed.map(parse_function(info, layout, padded=whole and batches.uneven == "padded"), **parallel)
     finish = finish_function(info, layout, images)
     if whole:
         return dataset.map(finish, **parallel)
     dataset = dataset.unbatch().map(finish, **parallel)
-    if batch_size is None:
+    if size is None:
         return dataset
-    if ragged_keys(info, layout) or ragged:
-        return dataset.ragged_batch(batch_size, drop_remainder=drop_remainder)
-    return dataset.batch(batch_size, drop_remainder=drop_remainder)
+    if batches.uneven == "padded":
+        return dataset.padded_batch(size, drop_remainder=batches.drop_remainder)
+    if batches.uneven == "ragged" or ragged_keys(info, layout):
+        return dataset.ragged_batch(size, drop_remainder=batches.drop_remainder)
+    return dataset.batch(size, drop_remainder=batches.drop_remainder)
 
 
 def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int) -> "tf.data.Dataset":
@@ -141,18 +150,20 @@ def _buffer_length(info: SplitInfo, shuffle: bool | int) -> int:
     return max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000)
 
 
-def _cardinality(count: int, repeat: int, batch_size: int | None, drop_remainder: bool) -> int:
+def _cardinality(count: int, repeat: int, batches: _Batches) -> int:
     """How many elements or batches there are; -1 (tf.data's own number for it) without end."""
     if repeat < 0:
         return -1 if count else 0
     records = count * repeat
-    if batch_size is None:
+    if batches.size is None:
         return records
-    return records // batch_size if drop_remainder else -(-records // batch_size)
+    return records // batches.size if batches.drop_remainder else -(-records // batches.size)
 
 
-def _check_numbers(batch_size: int | None, num_replicas: int, index: int) -> None:
+def _check_choices(batch_size: int | None, uneven: str | None, num_replicas: int, index: int) -> None:
     if batch_size is not None and batch_size < 1:
         raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
+    if uneven not in (None, "ragged", "padded"):
+        raise LoadError(f"uneven is {uneven!r}: choose ragged or padded")
     if not 0 <= index < num_replicas:
         raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")

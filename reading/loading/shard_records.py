@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reading.split_info import LoadError, ShardFile, SplitInfo
+from reading.loading.split_info import LoadError, ShardFile, SplitInfo
 from transforms.tfrecord_file import DamagedFileError, read_back
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compre
     records = tf.data.TFRecordDataset(readable, compression, _READ_BYTES).ignore_errors()
 
     def stop(path: "tf.Tensor", fault: "tf.Tensor") -> "tf.Tensor":
-        reason = tf.numpy_function(_fault_behind, [path, fault, compression], tf.string, stateful=True)
+        reason = tf.numpy_function(_fault_behind, [path, fault, compression, count], tf.string, stateful=True)
         with tf.control_dependencies([tf.debugging.Assert(False, [reason], summarize=1)]):
             return tf.identity(path)
 
@@ -127,7 +127,7 @@ def _fault_before(path: bytes, size: Any) -> bytes:
     return _find_fault(path.decode(), int(size)).encode()
 
 
-def _fault_behind(path: bytes, fault: bytes, compression: bytes) -> bytes:
+def _fault_behind(path: bytes, fault: bytes, compression: bytes, count: Any) -> bytes:
     """Why a file ended early: reads it again, without TensorFlow, up to the damage."""
     if fault:
         return fault
@@ -138,4 +138,6 @@ def _fault_behind(path: bytes, fault: bytes, compression: bytes) -> bytes:
         return f"the shard {name} is damaged, {error}: restore it, or make the dataset anew".encode()
     except OSError as error:
         return f"the shard {name} cannot be read: {error}".encode()
+    if found == count:
+        return f"the shard {name} could not be read to its end, and is sound: try again".encode()
     return f"the shard {name} holds {found:,} records, fewer than were written: restore it".encode()

@@ -38,12 +38,13 @@ def test_a_file_is_itself_whatever_its_name(folder):
 
 
 def test_a_pattern_finds_files_sorted(folder):
-    assert names(find_record_files(str(folder / "*train[_-]*.tfrecord*"))) == [
+    assert names(find_record_files(str(folder / "*train[_.-]*tfrecord*"))) == [
         "cars-train.tfrecord-00000-of-00001",
         "flowers_train_00000-of-00005.tfrecord",
         "train-00000-of-00001.tfrecord.gz",
         "train-00000-of-00001.tfrecord.idx",
     ]
+    assert names(find_record_files(str(folder / "*of0[2]*"))) == ["zoo_training_01of02.tfrecord"]
 
 
 def test_a_folder_with_brackets_in_its_name_is_no_pattern(folder):

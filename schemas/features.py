@@ -138,6 +138,8 @@ def feature_schema(features: Iterable[Feature]) -> dict[str, dict[str, Any]]:
 def features_from_schema(schema: Mapping[str, Mapping[str, Any]]) -> tuple[Feature, ...]:
     """The features that a dataset's description states, in its order: what `feature_schema` was given, sorted by key.
 
+    Readers need no constants; these have the empty field.
+
     Raises:
         KeyError: the description lacks something that `feature_schema` states.
     """

@@ -20,7 +20,7 @@ def reading_snippet(marker: Mapping[str, Any]) -> str:
     """
     features = features_from_schema(marker["features"])
     keys = {feature.field: feature for feature in features}
-    image, label = keys.get("encoded"), keys.get("label") or keys.get("label_text")
+    image, label = keys.get("encoded"), keys.get("label") or keys.get("labels") or keys.get("label_text")
     names = bool(label and label.field == "label" and not label.many and marker["labels"])
     raw = (marker["plan"]["recipe"].get("images") or {}).get("store") == "raw"
     sizes = raw and not {"height", "width"} <= set(keys)

@@ -47,7 +47,7 @@ def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | 
         LoadError: a key is no feature of the dataset.
     """
     image = info.key_of("encoded")
-    label = info.key_of("label") or info.key_of("label_text")
+    label = info.key_of("label") or info.key_of("labels") or info.key_of("label_text")
     decoded = image if decode else None
     every = tuple(feature.key for feature in info.features)
     if features is None and image and label:
@@ -73,7 +73,7 @@ def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Cal
     if layout.image and info.raw:
         needed |= {key for field in ("height", "width") if (key := info.key_of(field))}
     description = tensorflow_features(feature for feature in info.features if feature.key in needed)
-    by_name = layout.shape == "pair" and layout.label != info.key_of("label")
+    by_name = layout.shape == "pair" and layout.label == info.key_of("label_text")
     names = tf.constant(list(info.labels), tf.string)
     ids = tf.constant(list(info.labels.values()), tf.int64)
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(names, ids), -1) if by_name else None

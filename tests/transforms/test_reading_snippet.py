@@ -111,8 +111,8 @@ def test_several_labels_and_none_are_read(tmp_path):
     image = Image.new("RGB", (4, 2), (9, 9, 9))
     image.save(tmp_path / "x.png")
     encoded = (tmp_path / "x.png").read_bytes()
-    many = Feature("label", "int64", "label", "class ids", many=True)
-    folder = publish(tmp_path / "many", (ENCODED, many), [{"encoded": encoded, "label": [3, 4]}], labels={"a": 3})
+    many = Feature("label", "int64", "labels", "class ids", many=True)
+    folder = publish(tmp_path / "many", (ENCODED, many), [{"encoded": encoded, "labels": [3, 4]}], labels={"a": 3})
     assert "(2, 4, 3) [3 4]\n" in read(folder)
     folder = publish(tmp_path / "none", (ENCODED,), [{"encoded": encoded}])
     assert read(folder) == "(2, 4, 3)\n"

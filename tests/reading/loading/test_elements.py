@@ -10,7 +10,7 @@ LABELS = {"cat": 1, "dog": 2}
 AS_STORED = ImageLayout(None, "stretch", 3, None)
 MANY = (
     Feature("image", "bytes", "encoded", ""),
-    Feature("labels", "int64", "label", "", many=True),
+    Feature("labels", "int64", "labels", "", many=True),
     Feature("boxes", "float", "boxes", "", many=True),
 )
 
@@ -28,6 +28,8 @@ def convention(name):
     [
         ("default", ("image/encoded", "image/class/label")),
         ("tutorial", ("image_raw", "label")),
+        ("inception", ("image/encoded", "image/class/label")),
+        ("tfds", ("image", "label")),
         ("image_tfrecord_builder", ("train/image", "train/label")),
     ],
 )

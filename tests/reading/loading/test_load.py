@@ -205,9 +205,9 @@ def test_class_folders_with_class_names_for_labels(animals, convert):
 
 
 def test_several_labels_of_an_image_are_multi_hot(tf, publish):
-    features = (Feature("image", "bytes", "encoded", ""), Feature("label", "int64", "label", "", many=True))
+    features = (Feature("image", "bytes", "encoded", ""), Feature("label", "int64", "labels", "", many=True))
     encoded = tf.io.encode_png(PIXELS[0]).numpy()
-    records = [{"encoded": encoded, "label": ids} for ids in ([2], [], [1, 3])]
+    records = [{"encoded": encoded, "labels": ids} for ids in ([2], [], [1, 3])]
     rows = [{"height": 4, "width": 5}]
     folder = publish(features, records, shards=1, rows=rows, labels={"a": 1, "b": 2, "c": 3})
     ((images, labels),) = load(str(folder), batch_size=3)

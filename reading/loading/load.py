@@ -27,6 +27,10 @@ class _Batches:
     uneven: Uneven | None
     deterministic: bool
 
+    def __post_init__(self) -> None:
+        if self.uneven not in (None, "ragged", "padded"):
+            raise LoadError(f"uneven is {self.uneven!r}: choose ragged or padded")
+
 
 def load(
     path: str,
@@ -54,57 +58,78 @@ def load(
         path: the dataset's folder.
         split: the split's name.
         batch_size: records in a batch; None for single elements.
-        image_size: height and width that images are resized to, as float32; None leaves them as stored, uint8. Both
-            are from 0 to 255.
+        image_size: height and width to resize to, as float32; None: as stored, uint8. Both are from 0 to 255.
         fit: how an image of another shape fills `image_size`: `stretch`, `crop` or `pad`.
         channels: 3, 1 (grayscale) or 0 (as stored).
-        shuffle: True shuffles the shards, and the records in a buffer of 256 MiB or the whole split, anew in each
-            epoch; a number is that buffer's length in records.
+        shuffle: True shuffles shards, and records in a buffer of 256 MiB, anew in each epoch; a number is that
+            buffer's length in records.
         seed: makes shuffling the same on every run.
         repeat: how many epochs; True for ever. Batches go on across the ends of epochs.
-        deterministic: whether the order is the same on every run and machine; None: unless shuffled without a seed.
+        deterministic: whether the order is the same everywhere; None: unless shuffled without a seed.
         drop_remainder: leaves out a last batch that is not full.
         features: None for pairs of image and label where the dataset has both, else for dicts of all features; `all`
-            for such dicts in any case; keys for tuples of those features in that order.
+            for such dicts in any case; keys for tuples of those features.
         decode: False leaves images as the bytes that are stored.
-        uneven: what becomes in batches of values that differ in length: `ragged` tensors, or tensors `padded` with
-            zeros to the longest. None: features of many values are ragged, and images must have one size.
-        num_replicas: among how many readers the shards are divided.
-        index: which of them this one is, from 0.
-        input_context: gives both instead, inside `tf.distribute`; `batch_size` is then that of all replicas together.
+        uneven: batches values that differ in length as `ragged` tensors, or `padded` with zeros.
+        num_replicas, index: among how many readers the shards are divided, and which of them this is, from 0.
+        input_context: gives both, inside `tf.distribute`; `batch_size` is then that of all replicas together.
 
     Returns:
-        A dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. Where a pair's label is
-        stored as a class name it is the name's id; where it has many ids it is multi-hot, `info.label_depth` long.
+        A dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. A pair's label is an id,
+        looked up where names are stored; where an image has many it is multi-hot, `info.label_depth` long.
 
     Raises:
-        LoadError: there is no such dataset, split or feature; a shard is missing or has another size; images that are
-            batched differ in size. A shard found damaged while it is read raises
-            `tf.errors.InvalidArgumentError`; the message names it.
+        LoadError: it cannot be read as asked; one sentence. A shard found damaged later raises
+            `tf.errors.InvalidArgumentError`, which names it.
     """
-    if input_context is not None:
-        num_replicas, index = input_context.num_input_pipelines, input_context.input_pipeline_id
-        batch_size = input_context.get_per_replica_batch_size(batch_size) if batch_size else None
-    _check_choices(batch_size, uneven, num_replicas, index)
+    num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
     info = describe_split(path, split)
     layout = choose_elements(info, features, decode)
-    alike = layout.image and batch_size and not (image_size or uneven)
-    images = ImageLayout(image_size, fit, channels, info.image_size if alike else None)
-    if alike and info.num_examples and not images.stored:
-        raise LoadError(
-            f"images of {info.folder} differ in size: give image_size=(height, width), or uneven='ragged' or 'padded'"
-        )
-    order = ReadingOrder(
+    order = _order(info, shuffle, seed, repeat, deterministic)
+    batches = _Batches(batch_size, drop_remainder, uneven, order.deterministic)
+    images = ImageLayout(image_size, fit, channels, _size_of_all(info, layout, image_size, batches))
+    records, count = read_shards(info, order, num_replicas, index)
+    dataset = _make_elements(records, info, layout, images, batches)
+    return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
+
+
+def _share(
+    num_replicas: int, index: int, batch_size: int | None, context: "tf.distribute.InputContext | None"
+) -> tuple[int, int, int | None]:
+    """How many readers there are, which this one is, and its batch size."""
+    if batch_size is not None and batch_size < 1:
+        raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
+    if context is not None:
+        own = context.get_per_replica_batch_size(batch_size) if batch_size else None
+        return context.num_input_pipelines, context.input_pipeline_id, own
+    if not 0 <= index < num_replicas:
+        raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")
+    return num_replicas, index, batch_size
+
+
+def _order(
+    info: SplitInfo, shuffle: bool | int, seed: int | None, repeat: bool | int, deterministic: bool | None
+) -> ReadingOrder:
+    return ReadingOrder(
         shuffle=bool(shuffle),
         buffer=_buffer_length(info, shuffle),
         seed=seed,
         repeat=-1 if repeat is True else max(int(repeat), 1),
         deterministic=(not shuffle or seed is not None) if deterministic is None else deterministic,
     )
-    records, count = read_shards(info, order, num_replicas, index)
-    batches = _Batches(batch_size, drop_remainder, uneven, order.deterministic)
-    dataset = _make_elements(records, info, layout, images, batches)
-    return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
+
+
+def _size_of_all(
+    info: SplitInfo, layout: ElementLayout, image_size: tuple[int, int] | None, batches: _Batches
+) -> tuple[int, int] | None:
+    """The size that images must have as stored, where only images of one size can be batched."""
+    if not layout.image or batches.size is None or image_size or batches.uneven or not info.num_examples:
+        return None
+    if info.image_size is None:
+        raise LoadError(
+            f"images of {info.folder} differ in size: give image_size=(height, width), or uneven='ragged' or 'padded'"
+        )
+    return info.image_size
 
 
 def _make_elements(
@@ -158,12 +183,3 @@ def _cardinality(count: int, repeat: int, batches: _Batches) -> int:
     if batches.size is None:
         return records
     return records // batches.size if batches.drop_remainder else -(-records // batches.size)
-
-
-def _check_choices(batch_size: int | None, uneven: str | None, num_replicas: int, index: int) -> None:
-    if batch_size is not None and batch_size < 1:
-        raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
-    if uneven not in (None, "ragged", "padded"):
-        raise LoadError(f"uneven is {uneven!r}: choose ragged or padded")
-    if not 0 <= index < num_replicas:
-        raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")

@@ -61,8 +61,7 @@ def load(
         image_size: height and width to resize to, as float32; None: as stored, uint8. Both are from 0 to 255.
         fit: how an image of another shape fills `image_size`: `stretch`, `crop` or `pad`.
         channels: 3, 1 (grayscale) or 0 (as stored).
-        shuffle: True shuffles shards, and records in a buffer of 256 MiB, anew in each epoch; a number is that
-            buffer's length in records.
+        shuffle: True shuffles shards, and records in a buffer of 256 MiB, anew in each epoch; a number: of so many.
         seed: makes shuffling the same on every run.
         repeat: how many epochs; True for ever. Batches go on across the ends of epochs.
         deterministic: whether the order is the same everywhere; None: unless shuffled without a seed.
@@ -71,7 +70,8 @@ def load(
             for such dicts in any case; keys for tuples of those features.
         decode: False leaves images as the bytes that are stored.
         uneven: batches values that differ in length as `ragged` tensors, or `padded` with zeros.
-        num_replicas, index: among how many readers the shards are divided, and which of them this is, from 0.
+        num_replicas: among how many readers the shards are divided.
+        index: which of them this is, from 0.
         input_context: gives both, inside `tf.distribute`; `batch_size` is then that of all replicas together.
 
     Returns:

@@ -1,7 +1,7 @@
 """What a dataset is: everything that decides its bytes. These are the YAML keys that users write."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from schemas.conventions import Convention, load_convention
@@ -98,6 +98,8 @@ class DatasetSettings:
         seed: other seeds give other splits, another order and another `limit`.
         limit: at most this many images, chosen by hash.
         max_rejected: when rejected images fail the run.
+        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is there. Sets
+            `images.moments`, needs `images.check: decode` and a split called `train`.
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
@@ -119,6 +121,7 @@ class DatasetSettings:
     seed: int = 0
     limit: int | None = None
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
+    analyze: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
@@ -139,8 +142,24 @@ class DatasetSettings:
             raise ValueError(f"limit is {self.limit}: give at least 1, or leave it out")
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
-
         self._check_file_names()
+        if self.analyze:
+            self._check_analysis()
+            object.__setattr__(self, "images", replace(self.images, moments=True))
+
+    def _check_analysis(self) -> None:
+        if self.images.check == "header":
+            raise ValueError("analyze needs every image's pixels: remove images.check: header")
+        if self.images.reencode == "never" and not {"JPEG", "PNG"}.issuperset(self.images.formats):
+            raise ValueError(
+                "analyze needs images that TensorFlow decodes: with images.reencode: never "
+                "set images.formats to [JPEG, PNG]"
+            )
+        if "train" not in self.splits.names:
+            raise ValueError(
+                "analyze learns from the split train, which is none of the splits: name one so, "
+                "or run python -m pipeline.analyze PATH --split NAME afterwards"
+            )
 
     def _check_own_fields(self) -> None:
         if not isinstance(self.convention, OwnConvention):

@@ -16,7 +16,7 @@ from transforms.imaging import imaging_versions
 from transforms.splitting import Selection, fill_empty_splits
 from transforms.summary import SplitSummary, Summary
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 """Raised whenever the same settings and images would give other bytes than before."""
 
 MOST_PER_SHARD = 1_000_000
@@ -116,8 +116,9 @@ def _recipe(
     label_map: LabelMap,
 ) -> dict[str, Any]:
     """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
-    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit.
-    kept = {key: value for key, value in recipe.items() if key != "max_rejected"}
+    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit. Nor does what is learnt
+    # from the finished dataset: a dataset with moments can be analysed later.
+    kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze")}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
     layout = settings.layout

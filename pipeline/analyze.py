@@ -7,7 +7,8 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import orjson
@@ -48,8 +49,9 @@ def build_parser() -> argparse.ArgumentParser:
     """The flags."""
     parser = _Parser(
         prog="python -m pipeline.analyze",
-        description=f"Writes {TRANSFORM_FN}/ beside a finished dataset: statistics of its images, found with TensorFlow "
-        "Transform, and a SavedModel that turns encoded images and label texts into normalised images and label ids.",
+        description=f"Writes {TRANSFORM_FN}/ beside a finished dataset: statistics of its images, found with "
+        "TensorFlow Transform, and a SavedModel that turns encoded images and label texts into normalised images and "
+        "label ids.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -92,7 +94,7 @@ def analyze(argv: Sequence[str]) -> int:
     try:
         flags = parser.parse_args(argv)
         path = normal_path(flags.path)
-        told = _tell(analyze_dataset(path, flags.split, flags.size), path)
+        told = _tell(analyze_dataset(path, flags.split, flags.size, _importing()), path)
     except UsageError as error:
         told.update(exit_code=WRONG_USAGE, sentence=str(error))
     except AnalysisError as error:
@@ -108,6 +110,21 @@ def analyze(argv: Sequence[str]) -> int:
     sys.stdout.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE).decode())
     sys.stdout.flush()
     return int(told["exit_code"])
+
+
+@contextmanager
+def _importing() -> Iterator[None]:
+    """Says what takes so long, and mutes what TensorFlow 2.21 writes past Python, whatever its log level is."""
+    sys.stderr.write("importing TensorFlow ...\n")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _tell(analysis: Analysis, path: str) -> dict[str, Any]:

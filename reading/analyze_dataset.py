@@ -3,6 +3,7 @@
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,7 +47,12 @@ def check_tensorflow() -> None:
         )
 
 
-def analyze_dataset(path: str, split: str | None = None, size: tuple[int, int] | None = None) -> Analysis:
+def analyze_dataset(
+    path: str,
+    split: str | None = None,
+    size: tuple[int, int] | None = None,
+    importing: AbstractContextManager[Any] | None = None,
+) -> Analysis:
     """Writes `transform_fn/` beside a dataset, unless the one that is there fits.
 
     Args:
@@ -54,6 +60,7 @@ def analyze_dataset(path: str, split: str | None = None, size: tuple[int, int] |
         split: the split to learn from; None: that of the analysis that is there if it fits, else `train`.
         size: height and width of the model's images; None: that of the analysis that is there if it fits, else that
             of all images where they agree, else `DEFAULT_SIZE`.
+        importing: entered while TensorFlow is imported, which takes seconds and is noisy.
 
     Raises:
         AnalysisError: the dataset cannot be analysed, for a reason that a user can mend.
@@ -68,7 +75,8 @@ def analyze_dataset(path: str, split: str | None = None, size: tuple[int, int] |
     numbers = read_moments(path, marker, split)
     check_tensorflow()
     read = time.monotonic()
-    import_tensorflow()
+    with importing or nullcontext():
+        _import_tensorflow()
     imported = time.monotonic()
     statistics = compute_statistics(numbers)
     size = size or statistics.common_size or DEFAULT_SIZE
@@ -83,9 +91,7 @@ def analyze_dataset(path: str, split: str | None = None, size: tuple[int, int] |
     return Analysis(True, note, {"imports": imported - read, "analysis": _since(started) - (imported - read)})
 
 
-def import_tensorflow() -> None:
-    """Imports what an analysis needs; apart, so that its time can be told apart."""
-    import tensorflow_transform.beam
+def _import_tensorflow() -> None:
     import tfx_bsl.public.tfxio  # noqa: F401
 
 

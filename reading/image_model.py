@@ -21,21 +21,22 @@ def save_image_model(
     to
 
     - `image`: float32 of shape (batch, height, width, 3): decoded, resized, less the mean, by the standard deviation;
-    - `label`: int64 of shape (batch,), the id that the dataset's label map gives; -1 for texts that have none.
+    - `label`: int64 of shape (batch,), the id that the dataset's label map gives; -1 for texts that have none, and no text.
 
     Args:
         folder: where; must not exist yet.
         statistics: mean and variance to normalise by. A channel without variance is not divided.
         size: height and width of `image`.
         labels: ids by class name.
-        catch_all: the class of all other texts; None if there is none.
+        catch_all: the class of all other texts but the empty one; None if there is none.
     """
     import tensorflow as tf
 
     mean = tf.constant(statistics.mean, tf.float32)
     deviation = tf.constant([math.sqrt(variance) or 1.0 for variance in statistics.variance], tf.float32)
     unknown = -1 if catch_all is None else labels[catch_all]
-    texts, ids = tf.constant(list(labels), tf.string), tf.constant(list(labels.values()), tf.int64)
+    known = {**labels, "": -1}  # no label is not an unknown one; a table cannot be empty either
+    texts, ids = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int64)
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(texts, ids), unknown)
 
     def transform_image(encoded: Any) -> Any:

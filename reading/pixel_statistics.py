@@ -69,7 +69,17 @@ def compute_statistics(numbers: NDArray[np.int64]) -> Statistics:
     Args:
         numbers: int64 of shape (images, 8), as `read_moments` gives them.
     """
-    found = _run_analysis(numbers)
+    return describe_findings(len(numbers), _run_analysis(numbers))
+
+
+def describe_findings(images: int, found: Mapping[str, NDArray[Any]]) -> Statistics:
+    """Statistics from what TensorFlow Transform found.
+
+    Args:
+        images: how many it saw.
+        found: `totals`, int64 of shape (10,): pixels, sums, and the squares' high and low halves by colour; `least`
+            and `most`, int64 of shape (2,): of heights and widths; `quantiles`, of shape (2, 99).
+    """
     totals = [int(total) for total in found["totals"]]
     pixels, sums, high, low = totals[0], totals[1:4], totals[4:7], totals[7:10]
     squares = [above * _LOW + below for above, below in zip(high, low, strict=True)]
@@ -78,7 +88,7 @@ def compute_statistics(numbers: NDArray[np.int64]) -> Statistics:
         for least, most, quantiles in zip(found["least"], found["most"], found["quantiles"], strict=True)
     )
     return Statistics(
-        images=len(numbers),
+        images=images,
         pixels=pixels,
         mean=tuple(total / pixels for total in sums),
         # In whole numbers up to the one division: nothing cancels.
@@ -114,6 +124,7 @@ def _run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.runners.portability.fn_api_runner import FnApiRunner
     from tensorflow_metadata.proto.v0.schema_pb2 import FixedShape, TensorRepresentation
+    from tensorflow_transform.beam.tft_beam_io.transform_fn_io import WriteTransformFn
     from tfx_bsl.public.tfxio import TensorAdapterConfig
 
     batches = list(_batches(numbers))
@@ -127,7 +138,7 @@ def _run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         ):
             rows = pipeline | beam.Create(batches, reshuffle=False)
             analysed = (rows, adapter) | tft_beam.AnalyzeDataset(_preprocess)
-            _ = analysed | tft_beam.WriteTransformFn(folder)
+            _ = analysed | WriteTransformFn(folder)
         outputs = tft.TFTransformOutput(folder).transform_raw_features({"row": tf.zeros([1, len(COLUMNS)], tf.int64)})
         return {name: output.numpy()[0] for name, output in outputs.items()}
 

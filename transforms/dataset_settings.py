@@ -98,8 +98,8 @@ class DatasetSettings:
         seed: other seeds give other splits, another order and another `limit`.
         limit: at most this many images, chosen by hash.
         max_rejected: when rejected images fail the run.
-        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is there. Sets
-            `images.moments`, needs `images.check: decode` and a split called `train`.
+        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is there.
+            Sets `images.moments`; needs `images.check: decode` and a split called `train`.
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.

@@ -77,7 +77,7 @@ def fits(
 
 
 def remove_stale(output: str, marker: Mapping[str, Any]) -> None:
-    """Removes the `transform_fn/` of another dataset than the one that the marker describes; strangers' folders stay."""
+    """Removes a `transform_fn/` that was made of another dataset than the marker describes; strangers' folders stay."""
     if storage.exists(storage.join(output, TRANSFORM_FN, NOTE)) and not fits(read_note(output), marker):
         _remove(output)
 
@@ -86,7 +86,7 @@ def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> N
     """Puts a finished SavedModel, with its note, in the place of whatever `transform_fn/` there is.
 
     On a file system readers see the old folder, for an instant none, or the new; in a store, which has no folders to
-    rename, the note goes first and comes last. Two at once are no harm: the later one stays.
+    rename, the model itself goes first and comes last. Two at once are no harm: the later one stays.
 
     Args:
         built: a local folder with the SavedModel.
@@ -105,7 +105,7 @@ def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> N
         _publish_locally(built, output)
     else:
         _remove(output)
-        for path in sorted((path for path in built.rglob("*") if path.is_file()), key=_note_last):
+        for path in sorted((path for path in built.rglob("*") if path.is_file()), key=_upload_order):
             with storage.open_to_write(storage.join(target, *path.relative_to(built).parts)) as file:
                 file.write(path.read_bytes())
 
@@ -130,7 +130,7 @@ def _publish_locally(built: Path, output: str) -> None:
 
 
 def _remove(output: str) -> None:
-    """Removes the folder; a cut leaves what is recognised as ours and incomplete, or a hidden rest."""
+    """Removes the folder; a cut leaves a note without a model, which is ours and not whole, or a hidden rest."""
     target = storage.join(output, TRANSFORM_FN)
     if storage.is_local(output):
         away = _hidden_name(output)
@@ -138,15 +138,14 @@ def _remove(output: str) -> None:
             os.rename(target, away)
             storage.remove_folder(away)
     else:
-        storage.remove_files([storage.join(target, _MODEL)])
-        paths = [file.path for file in storage.list_below(target)]
-        storage.remove_files(sorted(paths, key=_note_last))
+        model, note = storage.join(target, _MODEL), storage.join(target, NOTE)
+        others = [file.path for file in storage.list_below(target)]
+        storage.remove_files([model, *(path for path in others if path not in (model, note)), note])
 
 
-def _note_last(path: str | Path) -> tuple[int, str]:
-    """The model just before the note: one without the other is what a cut leaves, and is never taken for whole."""
-    name = Path(path).name
-    return [_MODEL, NOTE].index(name) + 1 if name in (_MODEL, NOTE) else 0, str(path)
+def _upload_order(path: Path) -> int:
+    """The model last: without it nothing is whole, and without a note it is a stranger's."""
+    return [NOTE, _MODEL].index(path.name) + 1 if path.name in (NOTE, _MODEL) else 0
 
 
 def _hidden_name(output: str) -> str:

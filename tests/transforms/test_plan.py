@@ -227,6 +227,7 @@ def test_the_plan_id_does_not_change_with_ignored_things():
 def test_the_plan_id_changes_with_what_is_listed(refs):
     assert plan_of(refs).plan_id != plan_of().plan_id
 
+
 def test_a_dataset_with_moments_can_be_analysed_later_without_becoming_another():
     with_moments = plan_of(settings=replace(BASE, images=ImageSettings(moments=True)))
     assert plan_of(settings=replace(BASE, analyze=True)).plan_id == with_moments.plan_id != plan_of().plan_id

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import orjson
 
 from pipeline.preflight import UsageError, normal_path
+from pipeline.run_job import last_line
 from reading.analyze_dataset import DEFAULT_SIZE, Analysis, analyze_dataset
 from reading.moment_rows import AnalysisError
 from schemas.outcome import DONE, FAILED, WRONG_USAGE
@@ -147,8 +148,7 @@ def _explain(error: Exception, path: str) -> str:
             return explain_output_error(error, storage.join(path, TRANSFORM_FN))
         except OSError:  # nothing that a user can mend
             pass
-    last = (str(error).strip().splitlines() or [""])[-1]
-    return f"unexpected {type(error).__name__}: {last[:300]} (--traceback shows where)"
+    return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
 
 
 def main() -> None:

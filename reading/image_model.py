@@ -21,7 +21,7 @@ def save_image_model(
     to
 
     - `image`: float32 of shape (batch, height, width, 3): decoded, resized, less the mean, by the standard deviation;
-    - `label`: int64 of shape (batch,), the id that the dataset's label map gives; -1 for texts that have none, and no text.
+    - `label`: int64 of shape (batch,), the id that the dataset's label map gives; -1 where it gives none.
 
     Args:
         folder: where; must not exist yet.

@@ -26,7 +26,7 @@ def done(tmp_path_factory, run_page):
 
 @pytest.mark.slow
 def test_the_commands_do_what_the_page_says(done):
-    folder, (_, converted, analysed, trained) = done
+    folder, (converted, analysed, trained) = done
     assert json.loads(converted.stdout)["analysis"] == "analyzed"
     assert json.loads(analysed.stdout)["status"] == "kept"
     assert trained.stdout == "(1, 2)\n"

@@ -104,7 +104,7 @@ def _read_rows(path: str, shard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _numbers_of(row: Mapping[str, Any], path: str) -> Sequence[int]:
-    moments = row["moments"]
+    moments = row.get("moments")
     if moments is None:
         raise AnalysisError(
             f"{row['key']} is stored in {path} as TensorFlow does not read it, or not alike: "

@@ -148,6 +148,8 @@ class DatasetSettings:
             object.__setattr__(self, "images", replace(self.images, moments=True))
 
     def _check_analysis(self) -> None:
+        if not self.holds_images or all(feature.field != "encoded" for feature in self.layout.features):
+            raise ValueError("analyze needs encoded images: set decode: images, and a convention that stores them")
         if self.images.check == "header":
             raise ValueError("analyze needs every image's pixels: remove images.check: header")
         if self.images.reencode == "never" and not {"JPEG", "PNG"}.issuperset(self.images.formats):

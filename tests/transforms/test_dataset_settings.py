@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from schemas.label_map import LabelSettings
+from schemas.own_convention import OwnConvention, OwnFeature
 from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
@@ -162,6 +163,9 @@ def test_a_sources_feature_cannot_take_the_name_of_another(key):
         DatasetSettings(source=source)
 
 
+NO_IMAGE = OwnConvention(features={"name": OwnFeature(field="filename", type="bytes")})
+
+
 def test_analysis_takes_moments():
     assert DatasetSettings(analyze=True).images == ImageSettings(moments=True)
     assert DatasetSettings().images.moments is False
@@ -172,6 +176,8 @@ def test_analysis_takes_moments():
     [
         ({"images": ImageSettings(check="header")}, "analyze needs every image's pixels: remove images.check: header"),
         ({"images": ImageSettings(reencode="never")}, "reencode: never set images.formats to .JPEG, PNG."),
+        ({"decode": "none", "convention": NO_IMAGE}, "analyze needs encoded images: set decode: images"),
+        ({"convention": NO_IMAGE}, "analyze needs encoded images: set decode: images, and a convention that stores"),
         ({"splits": SplitSettings(fractions={"a": 1.0})}, "analyze learns from the split train, which is none of"),
     ],
 )

@@ -1,5 +1,11 @@
-"""Recordmill's public names: the pipeline's steps as PTransforms, and the pure functions and records behind them."""
+"""Recordmill's public names: the pipeline's steps as PTransforms, the functions and records behind them, and readers.
 
+Importing it imports no TensorFlow; `load` does when it is called.
+"""
+
+from reading.examples_as_numpy import examples_as_numpy
+from reading.loading.load import load
+from reading.loading.split_info import LoadError, SplitInfo, describe_split
 from schemas.conventions import Convention, convention_names, load_convention
 from schemas.features import Feature, describe_features, encode_example, parse_example, tensorflow_features
 from schemas.image_ref import ImageRef
@@ -26,14 +32,19 @@ __all__ = [
     "LabelMap",
     "ListImages",
     "ListingSettings",
+    "LoadError",
     "PreparedImage",
     "ReadImages",
     "ReencodeImages",
     "SplitExamples",
+    "SplitInfo",
     "__version__",
     "convention_names",
     "describe_features",
+    "describe_split",
     "encode_example",
+    "examples_as_numpy",
+    "load",
     "load_convention",
     "parse_example",
     "prepare_image",

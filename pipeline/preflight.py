@@ -42,7 +42,7 @@ def normal_path(path: str) -> str:
         UsageError: it is empty, or no text.
     """
     if not path:
-        raise UsageError("--input and --output need a path, not nothing")
+        raise UsageError("a path is empty: name a folder")
     try:
         path.encode()
     except UnicodeEncodeError:

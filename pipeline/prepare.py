@@ -10,6 +10,7 @@ from typing import Any
 import apache_beam as beam
 import yaml
 
+from pipeline.analyze_output import check_analysis_is_possible
 from pipeline.config import load_settings, name_dataset
 from pipeline.discard import discard_staging
 from pipeline.job import Job
@@ -58,7 +59,9 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     )
-    return Job(settings, inputs, run)
+    job = Job(settings, inputs, run)
+    check_analysis_is_possible(job, here=flags.wait or flags.runner in LOCAL_RUNNERS)
+    return job
 
 
 def _choose_places(flags: Namespace, terminal: Terminal) -> None:

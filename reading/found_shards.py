@@ -13,6 +13,7 @@ SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
 
 _LIKELY = re.compile(r"\.tf_?rec(?:ord)?s?\b|\.records?\b|\d+-?of-?\d+|^shard_\d+$", re.IGNORECASE)
 _SPLIT = re.compile(r"train(?:ing)?|validation|valid|val|test(?:ing)?|eval|dev", re.IGNORECASE)
+_SAVED_MODEL = re.compile(r"\.data-\d+-of-\d+$")  # the variables of TensorFlow's saved models
 _OTHER = (".json", ".jsonl", ".txt", ".yaml", ".pbtxt", ".idx", ".md", ".csv", ".tsv", ".html", ".py")
 
 
@@ -52,7 +53,7 @@ def _names_below(folder: str) -> Iterator[str]:
 def _holds_records(path: str, name: str) -> bool:
     """By name; where the name says nothing, by the first bytes. A damaged file must be found by its name."""
     base = name.rpartition("/")[2]
-    if base.lower().endswith(_OTHER):
+    if base.lower().endswith(_OTHER) or _SAVED_MODEL.search(base):
         return False
     return bool(_LIKELY.search(base)) or looks_like_records(path)
 

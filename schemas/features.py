@@ -2,7 +2,7 @@
 
 A `Feature` says its key, its kind, which field of a record fills it, and what it means. That one statement encodes
 (`encode_example`), parses (`parse_example`, `tensorflow_features`), documents (`describe_features`) and describes
-(`feature_schema`).
+(`feature_schema`, and back: `features_from_schema`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -118,15 +118,50 @@ def tensorflow_features(features: Iterable[Feature]) -> dict[str, Any]:
 
 
 def feature_schema(features: Iterable[Feature]) -> dict[str, dict[str, Any]]:
-    """The features as JSON for a dataset's description: kind, shape (`[]` or `[null]`) and meaning by key."""
+    """The features as JSON for a dataset's description, by key.
+
+    Each has its kind, its shape (`[]` or `[null]`), the field that fills it, its meaning, and the default that a reader
+    takes where there is one (of bytes as UTF-8 text).
+    """
     return {
         feature.key: {
             "kind": feature.kind,
             "shape": [None] if feature.many else [],
+            "field": feature.field,
             "meaning": feature.meaning,
+            **({} if feature.default is None else {"default": _as_text(feature.default)}),
         }
         for feature in sorted(features, key=lambda feature: feature.key)
     }
+
+
+def features_from_schema(schema: Mapping[str, Mapping[str, Any]]) -> tuple[Feature, ...]:
+    """The features that a dataset's description states, in its order: what `feature_schema` was given, sorted by key.
+
+    Readers need no constants; these have the empty field.
+
+    Raises:
+        KeyError: the description lacks something that `feature_schema` states.
+    """
+    return tuple(
+        Feature(
+            key,
+            stated["kind"],
+            field=stated["field"],
+            meaning=stated["meaning"],
+            many=stated["shape"] != [],
+            default=_from_text(stated.get("default")),
+        )
+        for key, stated in schema.items()
+    )
+
+
+def _as_text(default: bytes | float | int) -> str | float | int:
+    return default.decode() if isinstance(default, bytes) else default
+
+
+def _from_text(default: str | float | int | None) -> bytes | float | int | None:
+    return default.encode() if isinstance(default, str) else default
 
 
 def describe_features(features: Iterable[Feature]) -> str:

@@ -30,8 +30,9 @@ class ImageRef:
         sha256: the hex digest that the image's bytes must have; the empty string where nobody said.
         features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
             the empty string for none.
-        status: the empty string for an image to convert. `ignored` and `rejected` stay in the ledger; `warning` is
-            told and counted nowhere; `classes` announces classes, see `announce_classes`; `fatal` fails the run.
+        status: the empty string for an image to convert. `ignored`, `rejected` and `left_out` stay in the ledger;
+            `warning` is told and counted nowhere; `classes` announces classes, see `announce_classes`; `fatal` fails
+            the run.
         reason: a short stable code where status is set, e.g. `hidden` or `no_class`.
         detail: one line for people where status is set.
     """

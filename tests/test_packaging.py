@@ -11,7 +11,7 @@ import pytest
 import recordmill
 
 REPO = Path(__file__).parents[1]
-PACKAGES = ["configs", "pipeline", "schemas", "transforms"]
+PACKAGES = ["configs", "pipeline", "reading", "schemas", "transforms"]
 
 
 def test_the_version_is_stated_once():
@@ -29,8 +29,9 @@ def test_recordmill_imports_from_any_folder(tmp_path):
     subprocess.run([sys.executable, "-c", "import recordmill, pipeline.run"], cwd=tmp_path, check=True)
 
 
-def test_the_entry_module_loads_no_tensorflow(tmp_path):
-    script = "import sys, pipeline.run; sys.exit('tensorflow' in sys.modules)"
+@pytest.mark.parametrize("module", ["pipeline.run", "recordmill"])
+def test_entry_modules_load_no_tensorflow(tmp_path, module):
+    script = f"import sys, {module}; sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=tmp_path).returncode == 0
 
 

@@ -75,11 +75,12 @@ class ConvertShards(beam.PTransform):
 
 
 def choose_threads(settings: DatasetSettings) -> int:
-    """How many threads read and decode, unless the user says: one a processor, or one where nothing is decoded.
+    """How many threads read and decode, unless the user says: one a processor, or one where nothing is decoded."""
+    return 1 if _passes_by_header(settings) else default_threads()
 
-    Passing images through by their headers is mostly the interpreter's work, which threads only hand to and fro.
-    """
-    return 1 if settings.images.check == "header" and settings.images.reencode != "always" else default_threads()
+
+def _passes_by_header(settings: DatasetSettings) -> bool:
+    return settings.images.check == "header" and settings.images.reencode != "always"
 
 
 class InputError(Exception):
@@ -136,6 +137,8 @@ class _ConvertShard(beam.DoFn):
         self._settings = settings
         self._output = output
         self._threads = threads
+        # Passing images through by their headers is mostly the interpreter's work, which threads only hand to and fro.
+        self._in_line = not threads and _passes_by_header(settings)
 
     def setup(self) -> None:
         # Chosen here: the launcher's processors are not the worker's.
@@ -189,8 +192,12 @@ class _ConvertShard(beam.DoFn):
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
 
-        pool = self._readers.pool_for(refs[0].uri)
-        with closing(pool.map(convert, refs, attrgetter("expected_bytes"), ConvertedImage.size)) as images:
+        if self._in_line and storage.is_local(refs[0].uri):
+            images = (convert(ref) for ref in refs)
+        else:
+            pool = self._readers.pool_for(refs[0].uri)
+            images = pool.map(convert, refs, attrgetter("expected_bytes"), ConvertedImage.size)
+        with closing(images):
             for image in images:
                 PROGRESS.add_done(1)
                 yield image

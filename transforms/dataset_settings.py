@@ -1,7 +1,7 @@
 """What a dataset is: everything that decides its bytes. These are the YAML keys that users write."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from schemas.conventions import Convention, load_convention
@@ -88,6 +88,9 @@ class DatasetSettings:
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are taken, from sources that have them.
         labels: how classes get their ids.
+        duplicates: what becomes of images with the same bytes: `report` counts them; `together` keeps them in one
+            split, and groups that share one too; `drop` leaves out all but the first by key. The last two read every
+            image twice.
         splits: how images are split.
         shards: how many files.
         convention: which features an Example has: a name, or a mapping of your own.
@@ -95,6 +98,8 @@ class DatasetSettings:
         seed: other seeds give other splits, another order and another `limit`.
         limit: at most this many images, chosen by hash.
         max_rejected: when rejected images fail the run.
+        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is there.
+            Sets `images.moments`; needs `images.check: decode` and a split called `train`.
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
@@ -108,6 +113,7 @@ class DatasetSettings:
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
     labels: LabelSettings = field(default_factory=LabelSettings)
+    duplicates: Literal["report", "together", "drop"] = "report"
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)
     convention: str | OwnConvention = "default"
@@ -115,6 +121,7 @@ class DatasetSettings:
     seed: int = 0
     limit: int | None = None
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
+    analyze: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
@@ -127,14 +134,34 @@ class DatasetSettings:
                 raise ValueError(
                     f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
                 )
+        if self.duplicates == "together" and self.splits.given:
+            raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
         if self.splits.stratify and self.source.late_labels:
             raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"limit is {self.limit}: give at least 1, or leave it out")
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
-
         self._check_file_names()
+        if self.analyze:
+            self._check_analysis()
+            object.__setattr__(self, "images", replace(self.images, moments=True))
+
+    def _check_analysis(self) -> None:
+        if not self.holds_images or all(feature.field != "encoded" for feature in self.layout.features):
+            raise ValueError("analyze needs encoded images: set decode: images, and a convention that stores them")
+        if self.images.check == "header":
+            raise ValueError("analyze needs every image's pixels: remove images.check: header")
+        if self.images.reencode == "never" and not {"JPEG", "PNG"}.issuperset(self.images.formats):
+            raise ValueError(
+                "analyze needs images that TensorFlow decodes: with images.reencode: never "
+                "set images.formats to [JPEG, PNG]"
+            )
+        if "train" not in self.splits.names:
+            raise ValueError(
+                "analyze learns from the split train, which is none of the splits: name one so, "
+                "or run python -m pipeline.analyze PATH --split NAME afterwards"
+            )
 
     def _check_own_fields(self) -> None:
         if not isinstance(self.convention, OwnConvention):

@@ -5,9 +5,10 @@ resolution depends on the set of hashes alone (a coarser grid never has more occ
 grid proves that the whole does), so merging is commutative and associative: shards are cut alike on every runner.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from transforms.key_hashes import HASH_BITS
 
@@ -66,14 +67,13 @@ class HashHistogram:
         """
         places = sorted(self.bins)
         parts = max(1, min(parts, len(places)))
-        total = sum(self.bins.values())
-        starts, passed = [0], 0
-        for index, place in enumerate(places):
+        before = [0, *accumulate(self.bins[place] for place in places)]  # the weight that lies below each place
+        starts, index = [0], 0
+        for part in range(1, parts):
             # A range ends where its share of the weight is reached, or where each later range needs a bin of its own.
-            due = passed * parts >= total * len(starts)
-            if index > 0 and len(starts) < parts and (due or len(places) - index <= parts - len(starts)):
-                starts.append(place << self.shift)
-            passed += self.bins[place]
+            due = bisect_left(before, -(-before[-1] * part // parts))
+            index = max(index + 1, min(due, len(places) - parts + part))
+            starts.append(places[index] << self.shift)
         return starts
 
 

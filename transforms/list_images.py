@@ -4,7 +4,6 @@ Listing happens in the pipeline, not in the launcher: no list of files is part o
 """
 
 import os
-import posixpath
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -58,7 +57,7 @@ class ListingSettings:
     def ignores(self, path: str, is_folder: bool) -> str:
         """Why a path is to be ignored: `system_file`, `hidden`, `ignored` or `not_included`; empty if it is not."""
         path = _normal_path(path) or path  # patterns come in NFC too
-        name = posixpath.basename(path)
+        name = path.rpartition("/")[2]
         if name in SYSTEM_NAMES:
             return "system_file"
         if name.startswith("."):

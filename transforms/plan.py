@@ -16,7 +16,7 @@ from transforms.imaging import imaging_versions
 from transforms.splitting import Selection, fill_empty_splits
 from transforms.summary import SplitSummary, Summary
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 """Raised whenever the same settings and images would give other bytes than before."""
 
 MOST_PER_SHARD = 1_000_000
@@ -78,6 +78,8 @@ def make_plan(
     problem = _find_problem(summary)
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)
+    if settings.splits.stratify and not problem:
+        notes += _deviations(summary, settings)
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
     for name in settings.splits.names if not problem else ():
@@ -114,8 +116,9 @@ def _recipe(
     label_map: LabelMap,
 ) -> dict[str, Any]:
     """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
-    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit.
-    kept = {key: value for key, value in recipe.items() if key != "max_rejected"}
+    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit. Nor does what is learnt
+    # from the finished dataset: a dataset with moments can be analysed later.
+    kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze")}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
     layout = settings.layout
@@ -177,6 +180,25 @@ def _fill_splits(
         )
     notes.extend(f"split {name} would have been empty: it was given the nearest images" for name in empty)
     return replace(selection, moved=moved), ""
+
+
+def _deviations(summary: Summary, settings: DatasetSettings) -> list[str]:
+    """A note where stratified splits are off a class's share by more than an image, since groups are kept whole."""
+    fractions = settings.splits.fractions
+    whole = {label: count / sum(fractions.values()) for label, count in summary.classes.items()}
+    off = [
+        (abs(count - whole[label] * share), label, name, count, round(whole[label] * share))
+        for name, share in fractions.items()
+        for label, count in summary.splits.get(name, SplitSummary()).classes.items()
+    ]
+    far = sorted((each for each in off if each[0] > 2), key=lambda each: (-each[0], *each[1:]))
+    if not far:
+        return []
+    _, label, name, count, share = far[0]
+    return [
+        f"groups are kept whole: split {name} has {count:,} images of class {label}, whose share is {share:,}"
+        + (f" (the most of {len(far)} deviations)" if len(far) > 1 else "")
+    ]
 
 
 def _without_histograms(summary: Summary) -> Summary:

@@ -13,9 +13,11 @@ def digest_of(ref: ImageRef) -> int:
 
     Place and time are not in it: the same images have the same digest in any folder and after any copy.
     """
-    fields = (ref.key, ref.offset, ref.length, ref.size, ref.label, ref.group, ref.split, ref.features, ref.reason)
-    more = (ref.packing, ref.sha256) if ref.packing or ref.sha256 else ()
-    return _hash("\0".join(map(str, (*fields, *more))))
+    text = (
+        f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.label}\0{ref.group}\0{ref.split}"
+        f"\0{ref.features}\0{ref.reason}"
+    )
+    return _hash(f"{text}\0{ref.packing}\0{ref.sha256}" if ref.packing or ref.sha256 else text)
 
 
 def version_digest_of(ref: ImageRef) -> int:

@@ -4,20 +4,29 @@ Nothing, for splits by hash and splits given: then no image is looked at. `limit
 takes, stratified splits the hashes of each class.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import AsDict, AsSingleton
 
 from schemas.image_ref import ImageRef
 from transforms.key_hashes import HASH_RANGE, hash_key
-from transforms.splitting import Selection, SplitSettings, bounds_by_rank
+from transforms.splitting import Selection, SplitSettings, bounds_by_rank, split_by_hash
 
 _Hash = Any
 """What Beam is told of hashes: its coder for `int` is signed, and half of them do not fit."""
+
+
+class _Group(NamedTuple):
+    """Images that stay in one split: the hash that decides it, how many are of the main class, and if others are."""
+
+    hash: int
+    images: int
+    is_mixed: bool
 
 
 class LowestFn(beam.CombineFn):
@@ -82,7 +91,9 @@ class SelectImages(beam.PTransform):
         if self.splits.stratify:
             class_bounds = AsDict(
                 images
-                | "HashByClass" >> beam.FlatMap(self._class_hash, take_below).with_output_types(tuple[str, _Hash])
+                | "HashGroups" >> beam.FlatMap(self._group_hash, take_below).with_output_types(tuple[str, str])
+                | "GatherGroups" >> beam.GroupByKey()
+                | "FindMainClass" >> beam.MapTuple(_find_main_class).with_output_types(tuple[str, _Hash])
                 | "GroupClasses" >> beam.GroupByKey()
                 | "RankClasses" >> beam.MapTuple(self._rank_class).with_output_types(tuple[str, _Hash])
             )
@@ -91,14 +102,29 @@ class SelectImages(beam.PTransform):
     def _take_hash(self, ref: ImageRef) -> int:
         return hash_key(self.seed, ref.key).take
 
-    def _class_hash(self, ref: ImageRef, take_below: int) -> Iterable[tuple[str, int]]:
-        hashes = hash_key(self.seed, ref.key)
+    def _group_hash(self, ref: ImageRef, take_below: int) -> Iterable[tuple[str, str]]:
+        hashes = hash_key(self.seed, ref.key, ref.group)
         if hashes.take < take_below:
-            yield ref.label, hashes.split
+            yield f"{hashes.split:016x}", ref.label
 
-    def _rank_class(self, label: str, numbers: Iterable[int]) -> tuple[str, list[int]]:
-        return label, bounds_by_rank(list(numbers), self.splits)
+    def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, tuple[list[int], dict[int, str]]]:
+        """A class's bounds, and the splits of those of its groups that hold other classes too."""
+        listed = list(groups)
+        bounds = bounds_by_rank([group.hash for group in listed for _ in range(group.images)], self.splits)
+        names = (*self.splits.names, "")  # "": what the fractions leave out
+        moved = {group.hash: names[split_by_hash(group.hash, bounds)] for group in listed if group.is_mixed}
+        return label, (bounds, moved)
 
 
-def _select(_: Selection, take_below: int, class_bounds: Mapping[str, Sequence[int]]) -> Selection:
-    return Selection(take_below, dict(class_bounds))
+def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
+    """The class that most of a group's images have, and how many."""
+    counts = Counter(labels)
+    label, images = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    return label, _Group(int(number, 16), images, len(counts) > 1)
+
+
+def _select(_: Selection, take_below: int, ranked: Mapping[str, tuple[Sequence[int], Mapping[int, str]]]) -> Selection:
+    bounds = {label: own for label, (own, _) in ranked.items()}
+    return Selection(
+        take_below, bounds, {number: split for _, moved in ranked.values() for number, split in moved.items()}
+    )

@@ -1,7 +1,7 @@
 """Splits: which of train, test, ... an image belongs to, decided by hashes, by the source, or by rank in its class."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -23,8 +23,8 @@ class SplitSettings:
     Attributes:
         fractions: share of the images by split name, e.g. `{train: 0.8, validation: 0.1, test: 0.1}`; what is left
             to 1 is left out of the dataset. Decided by a hash of the key: images added later move no old one.
-        stratify: gives each class those shares exactly (to one image), by rank of the hashes within the class;
-            growth may move images at the boundaries.
+        stratify: gives each class those shares exactly (to one image, or to the largest group), by rank of the hashes
+            within the class; growth may move images at the boundaries.
         group: a regular expression (RE2's syntax) with a group `(?P<group>...)`, searched in each key: images whose
             keys give the same text stay in one split, e.g. all pictures of one patient.
         from_folders: the first folder below the input gives the split: `{train: train, val: validation}`.
@@ -55,9 +55,8 @@ class SplitSettings:
             compile_pattern(self.group, "splits.group", "group")
         if self.from_folders and self.from_source:
             raise ValueError("splits.from_folders and splits.from_source contradict each other: remove one of them")
-        if self.stratify and (self.group or self.given):
-            given = "splits.from_folders" if self.from_folders else "splits.from_source"
-            other = "splits.group" if self.group else given
+        if self.stratify and self.given:
+            other = "splits.from_folders" if self.from_folders else "splits.from_source"
             raise ValueError(f"splits.stratify and {other} contradict each other: remove one of them")
         if not self.fractions and not self.given:
             raise ValueError("splits.fractions names no split: give at least one, such as {train: 1.0}")
@@ -90,7 +89,8 @@ class Selection:
     Attributes:
         take_below: images whose `take` hash is at least this are left out by `limit`.
         class_bounds: for stratified splits, upper ends of the splits' ranges of hashes by class.
-        moved: splits of single hashes, where a split would have stayed empty.
+        moved: splits of single hashes: where a split would have stayed empty, and in stratified splits of groups that
+            hold several classes; the empty string for one that is left out.
     """
 
     take_below: int = HASH_RANGE
@@ -121,7 +121,9 @@ class ImageSplitter:
         hashes = hash_key(self._seed, ref.key, ref.group)
         if hashes.take >= self.selection.take_below:
             return hashes, "", "limit"
-        split = ref.split or self.selection.moved.get(hashes.split) or self._by_hash(ref.label, hashes.split)
+        split = ref.split or self.selection.moved.get(hashes.split)
+        if split is None:
+            split = self._by_hash(ref.label, hashes.split)
         return hashes, split, "" if split else "fraction"
 
     def _by_hash(self, label: str, number: int) -> str:
@@ -138,15 +140,26 @@ def bounds_by_rank(numbers: Sequence[int], settings: SplitSettings) -> list[int]
     """The ranges of hashes that give one class its exact shares.
 
     Args:
-        numbers: the split hashes of the class's images.
+        numbers: the split hashes of the class's images; those of one group are equal.
         settings: the shares.
 
     Returns:
-        Upper ends as in `SplitSettings.bounds`: between them lie `round(n * share)` images, counted cumulatively.
+        Upper ends as in `SplitSettings.bounds`: between them lie `round(n * share)` images, counted cumulatively. An
+        end within a group moves to the nearer of the group's own ends, so that a split's count differs from its share
+        by no more than the largest group.
     """
     ranked = sorted(numbers)
     ends = [round(len(ranked) * share) for share in accumulate(settings.fractions.values())]
-    return [ranked[end] if end < len(ranked) else HASH_RANGE for end in ends]
+    return [_bound_near(ranked, end) for end in ends]
+
+
+def _bound_near(ranked: Sequence[int], end: int) -> int:
+    if end >= len(ranked):
+        return HASH_RANGE
+    first, beyond = bisect_left(ranked, ranked[end]), bisect_right(ranked, ranked[end])
+    if end - first <= beyond - end:
+        return ranked[end]
+    return ranked[beyond] if beyond < len(ranked) else HASH_RANGE
 
 
 def fill_empty_splits(

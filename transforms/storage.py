@@ -58,7 +58,7 @@ def _read_local(path: str, offset: int, length: int) -> bytes:
             pieces.append(os.pread(file, missing, offset))
     finally:
         os.close(file)
-    return b"".join(pieces)
+    return b"".join(filter(None, pieces))  # a single piece is not copied
 
 
 def open_to_read(path: str) -> BinaryIO:

@@ -102,6 +102,10 @@ class Summary:
         digest = digest_of(ref)
         self.digest = add_digests((self.digest, digest))
         self.versions = add_digests((self.versions, version_digest_of(ref)))
+        if ref.status == "left_out":
+            self.left_out[ref.reason] += 1
+            self.labels.add(ref.label)
+            return
         if ref.status == "rejected":
             self.rejected[ref.reason] += 1
         else:

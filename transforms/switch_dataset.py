@@ -18,6 +18,7 @@ from transforms.output_state import MARKER, holds_plan, read_marker
 from transforms.plan import Plan
 from transforms.run_settings import RunSettings
 from transforms.shard_files import shard_name, shard_path, staging_folder
+from transforms.transform_fn import remove_stale
 
 
 def as_json(value: Any) -> bytes:
@@ -107,6 +108,7 @@ def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
     if not holds_plan(output, plan_id):
         storage.remove_files([storage.join(output, MARKER)])
     storage.remove_files(storage.join(output, name) for name in pending["switch"]["removes"] if name not in targets)
+    remove_stale(output, pending)
     storage.make_folder(storage.join(output, "sidecars"))
     waiting = set(storage.folder_names(staging))
     for source, target in moves:

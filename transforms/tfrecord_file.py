@@ -1,5 +1,6 @@
 """TFRecord files: written by Beam's own sink, read back frame by frame."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +49,34 @@ class DamagedFileError(Exception):
 def read_back(path: str, compression: str) -> FileContents:
     """Reads a file from its first byte to its last: every frame, both checksums, the digest of the stored bytes.
 
+    Args:
+        path: the file.
+        compression: `none` or `gzip`.
+
     Raises:
         DamagedFileError: a frame or a checksum is wrong, gzip's own too, or the file is not compressed as it should be.
     """
     with StoredFile(path, digest=True) as stored:
-        records, count = RecordFile(stored), 0
+        records = RecordFile(stored)
         if stored.size and records.compression != compression:
             raise DamagedFileError(f"the file's compression is {records.compression} and should be {compression}")
-        for count, (offset, data) in enumerate(records, start=1):
-            if isinstance(data, Damage):
-                raise DamagedFileError(f"record {count - 1} at byte {offset}: {data.detail}")
+        count = sum(1 for _ in _sound(records))
         return FileContents(stored.size, stored.sha256(), count)
+
+
+def read_records(path: str) -> Iterator[memoryview]:
+    """Yields the data of each record of a file, plain or gzip by its bytes; both checksums are checked.
+
+    Raises:
+        DamagedFileError: at the first damage; says which record, and where.
+        OSError: the file cannot be read.
+    """
+    with StoredFile(path) as stored:
+        yield from _sound(RecordFile(stored))
+
+
+def _sound(records: RecordFile) -> Iterator[memoryview]:
+    for number, (offset, data) in enumerate(records):
+        if isinstance(data, Damage):
+            raise DamagedFileError(f"record {number} at byte {offset}: {data.detail}")
+        yield data

@@ -75,7 +75,7 @@ def test_an_output_that_is_a_file(convert, photos, tmp_path):
 
 
 def test_an_empty_path(convert, photos):
-    told(convert(""), 2, "--input and --output need a path, not nothing")
+    told(convert(""), 2, "a path is empty: name a folder")
     told(convert(photos, "--output="), 2, "--output is missing: name the folder for the dataset")
 
 

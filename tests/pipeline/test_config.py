@@ -86,7 +86,7 @@ def test_an_override_may_hold_equals_signs():
         ("shards.size=12 parsecs", "shards.size is '12 parsecs'"),
         ("shards.name=x", "shards.name 'x' gives several files one name"),
         ("shards.name=../{split}-{index}", "must name a visible file without folders"),
-        ("convention=tfds", "there is no convention 'tfds': choose one of default, "),
+        ("convention=none_such", "there is no convention 'none_such': choose one of default, "),
         ("limit=0", "limit is 0: give at least 1"),
         ("max_rejected.share=2", "max_rejected.share is 2.0: give a share from 0 to 1"),
         ("labels={ids: integers, offset: 1}", "labels.ids: integers takes each label as its id"),

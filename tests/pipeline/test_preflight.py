@@ -31,7 +31,7 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(tmp_path, monkeypatc
         (["a", "b"], "several inputs need names"),
         (["x=a", "b"], "several inputs need names"),
         (["x=a", "x=b"], "two inputs have the name x"),
-        ([""], "need a path"),
+        ([""], "a path is empty"),
         (["caf\udce9"], r"the path caf\\xe9 is not UTF-8"),
     ],
 )

@@ -34,6 +34,7 @@ def test_files_are_found_by_name_or_by_their_first_bytes(tmp_path, frame):
         "deeper/test.tfrecord": b"",
     }
     others = {"notes": b"text", "labels.txt": frame(b""), ".hidden.tfrecord": b"", ".staging-1/a.tfrecord": b""}
+    others["model/variables.data-00000-of-00001"] = b"numbers"
     for name, content in {**files, **others}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)

@@ -1,5 +1,7 @@
+import json
 import math
 import struct
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -7,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.coercion import INT64_MAX, INT64_MIN, FeatureValueError
+from schemas.conventions import convention_names, load_convention
 from schemas.example_proto import Example
-from schemas.features import Feature, describe_features, encode_example, feature_schema, parse_example
+from schemas.features import (
+    Feature,
+    describe_features,
+    encode_example,
+    feature_schema,
+    features_from_schema,
+    parse_example,
+)
 
 VALUES = {
     "bytes": st.binary(max_size=20),
@@ -117,10 +127,23 @@ def test_what_does_not_fit_when_parsed_raises(written, value, read, message):
 
 def test_the_schema_is_sorted_by_key():
     assert feature_schema([LABEL, BOXES]) == {
-        "boxes": {"kind": "float", "shape": [None], "meaning": "edges"},
-        "label": {"kind": "int64", "shape": [], "meaning": "class id"},
+        "boxes": {"kind": "float", "shape": [None], "field": "boxes", "meaning": "edges"},
+        "label": {"kind": "int64", "shape": [], "field": "label", "meaning": "class id", "default": -1},
     }
     assert list(feature_schema([LABEL, BOXES])) == ["boxes", "label"]
+
+
+@pytest.mark.parametrize("name", convention_names())
+def test_the_schema_gives_the_features_back_through_json(name):
+    features = (*load_convention(name).features, BOXES, Feature("share", "float", "share", "", default=0.5))
+    schema = json.loads(json.dumps(feature_schema(features)))
+    stated = [replace(feature, constant=None) for feature in sorted(features, key=lambda feature: feature.key)]
+    assert list(features_from_schema(schema)) == stated
+
+
+def test_a_schema_without_fields_is_none():
+    with pytest.raises(KeyError, match="field"):
+        features_from_schema({"label": {"kind": "int64", "shape": [], "meaning": "class id"}})
 
 
 def test_the_description_is_a_markdown_table_in_the_features_order():

@@ -27,12 +27,12 @@ from transforms.convert_shards import (
     order_references,
 )
 from transforms.dataset_settings import DatasetSettings
+from transforms.imaging import ImageSettings
 from transforms.key_hashes import hash_key
 from transforms.plan import Plan
-from transforms.record_bytes import StoredFile
-from transforms.record_reader import RecordFile
 from transforms.splitting import Selection
 from transforms.summary import Summary
+from transforms.tfrecord_file import read_records
 
 SETTINGS = DatasetSettings(seed=3)
 PLAN = Plan("id", "convert", "", Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
@@ -84,8 +84,8 @@ def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
         ("train", 1, 10, 10, {}),
     ]
     for (split, index), refs in shards:
-        with StoredFile(f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord") as file:
-            stored = [parse_example(SETTINGS.example_features, bytes(record)) for _, record in RecordFile(file)]
+        path = f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord"
+        stored = [parse_example(SETTINGS.example_features, bytes(record)) for record in read_records(path)]
         kept = [ref for ref in order_references(refs, 3) if ref.uri != "/nowhere"]
         assert [each["image/filename"].decode() for each in stored] == [ref.key.rpartition("/")[2] for ref in kept]
         assert [each["image/encoded"] for each in stored] == [Path(ref.uri).read_bytes() for ref in kept]
@@ -155,7 +155,7 @@ def write_at_once(monkeypatch, shards, run, threads):
     """Writes shards with a DoFn and a thread each, as bundles of one process do; gives most decodes at once."""
     now, most, lock, real = 0, 0, threading.Lock(), convert_shards.convert_image
 
-    def count(ref, settings, label_map, decoding):
+    def count(ref, settings, label_map, decoding, split):
         nonlocal now, most
         with decoding:
             with lock:
@@ -164,7 +164,7 @@ def write_at_once(monkeypatch, shards, run, threads):
             time.sleep(0.002)
             with lock:
                 now -= 1
-        return real(ref, settings, label_map, threading.Semaphore())
+        return real(ref, settings, label_map, threading.Semaphore(), split)
 
     def write(shard):
         step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, run.output, threads)))
@@ -226,3 +226,24 @@ def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
     step.setup()
     assert list(Readers._shared) == [5]
     step.teardown()
+
+
+def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(shards, run, tree, tmp_path):
+    settings = replace(SETTINGS, images=ImageSettings(check="header"))
+
+    def write(threads):
+        """Writes the shards; gives how many pools of threads were begun."""
+        step = _ConvertShard(settings, str(tmp_path / f"out{threads}"), threads)
+        step.setup()
+        step.start_bundle()
+        for shard in shards:
+            step.process(shard, PLAN)
+        assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
+        begun = len(step._readers._pools)
+        step.teardown()
+        return begun
+
+    assert [write(threads) for threads in (0, 1, 2)] == [0, 1, 1]
+    in_line, one, two = (tree(tmp_path / f"out{threads}") for threads in (0, 1, 2))
+    assert in_line == one == two
+    assert len(in_line) == 9

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from schemas.label_map import LabelSettings
+from schemas.own_convention import OwnConvention, OwnFeature
 from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
+from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
 from transforms.sources.filename_labels import FilenameLabels
 from transforms.splitting import SplitSettings
@@ -159,3 +161,32 @@ def test_a_sources_feature_cannot_take_the_name_of_another(key):
     source = FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={key: "x"})
     with pytest.raises(ValueError, match=f"source.*{key}.* taken"):
         DatasetSettings(source=source)
+
+
+NO_IMAGE = OwnConvention(features={"name": OwnFeature(field="filename", type="bytes")})
+
+
+def test_analysis_takes_moments():
+    assert DatasetSettings(analyze=True).images == ImageSettings(moments=True)
+    assert DatasetSettings().images.moments is False
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"images": ImageSettings(check="header")}, "analyze needs every image's pixels: remove images.check: header"),
+        ({"images": ImageSettings(reencode="never")}, "reencode: never set images.formats to .JPEG, PNG."),
+        ({"decode": "none", "convention": NO_IMAGE}, "analyze needs encoded images: set decode: images"),
+        ({"convention": NO_IMAGE}, "analyze needs encoded images: set decode: images, and a convention that stores"),
+        ({"splits": SplitSettings(fractions={"a": 1.0})}, "analyze learns from the split train, which is none of"),
+    ],
+)
+def test_analysis_needs_pixels_that_tensorflow_sees_and_a_split_to_learn_from(settings, problem):
+    DatasetSettings(**settings)
+    with pytest.raises(ValueError, match=problem):
+        DatasetSettings(analyze=True, **settings)
+
+
+def test_images_stored_as_they_are_can_be_analysed_where_tensorflow_decodes_them():
+    images = ImageSettings(reencode="never", formats=("PNG", "JPEG"))
+    assert DatasetSettings(analyze=True, images=images).images.moments

@@ -177,6 +177,7 @@ CHANGED = {
     "images": ImageSettings(quality=90),
     "boxes": BoxSettings(invalid="drop"),
     "labels": LabelSettings(offset=1),
+    "duplicates": "drop",
     "splits": SplitSettings(fractions={"train": 0.8, "test": 0.2}),
     "shards": ShardSettings(count=2),
     "convention": "tutorial",
@@ -192,9 +193,9 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
     assert plan_of(settings=replace(BASE, **{field: CHANGED[field]})).plan_id != plan_of().plan_id
 
 
-def test_every_setting_but_the_limits_is_among_those():
+def test_every_other_setting_is_among_those():
     # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
-    assert {*CHANGED, "decode", "max_rejected"} == set(settings_as_dict(BASE, "x"))
+    assert {*CHANGED, "decode", "max_rejected", "analyze"} == set(settings_as_dict(BASE, "x"))
 
 
 def test_the_plan_id_does_not_change_with_limits_on_rejects():
@@ -225,6 +226,11 @@ def test_the_plan_id_does_not_change_with_ignored_things():
 )
 def test_the_plan_id_changes_with_what_is_listed(refs):
     assert plan_of(refs).plan_id != plan_of().plan_id
+
+
+def test_a_dataset_with_moments_can_be_analysed_later_without_becoming_another():
+    with_moments = plan_of(settings=replace(BASE, images=ImageSettings(moments=True)))
+    assert plan_of(settings=replace(BASE, analyze=True)).plan_id == with_moments.plan_id != plan_of().plan_id
 
 
 def test_the_order_of_splits_is_part_of_the_plan():

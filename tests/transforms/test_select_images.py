@@ -97,3 +97,32 @@ def test_the_lowest_are_found_however_the_hashes_are_dealt(parts, count):
     ranked = sorted(number for part in parts for number in part)
     expected = ranked[count] if len(ranked) > count else HASH_RANGE
     assert fn.extract_output(fn.merge_accumulators(heaps)) == expected
+
+
+MIXED = [
+    ImageRef(f"{label}/{group}/{index}", "", label=label, group=f"g{group}")
+    for group in range(12)
+    for label, count in (("a", 3 + group % 3), ("b", group % 2))
+    for index in range(count)
+]
+
+
+def test_groups_stay_whole_whatever_classes_they_hold():
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        selections = root | beam.Create(MIXED) | SelectImages(5, STRATIFIED, None)
+        assert_that(selections, check_groups)
+
+
+def check_groups(selections):
+    (selection,) = selections
+    splitter = ImageSplitter(5, STRATIFIED, selection)
+    splits = {}
+    for ref in MIXED:
+        splits.setdefault(ref.group, set()).add(splitter.place(ref)[1])
+    assert all(len(each) == 1 for each in splits.values())
+    assert set().union(*splits.values()) == set(STRATIFIED.names)
+    assert set(selection.class_bounds) == {"a"}, "b is in groups of a alone"
+    counts = Counter(splitter.place(ref)[1] for ref in MIXED if ref.label == "a")
+    whole = sum(counts.values())
+    for name, share in STRATIFIED.fractions.items():
+        assert abs(counts[name] - whole * share) <= 5

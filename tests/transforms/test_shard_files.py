@@ -9,8 +9,6 @@ import pytest
 from schemas.image_ref import ImageRef
 from schemas.shard_report import ShardReport
 from transforms.convert_image import ConvertedImage
-from transforms.record_bytes import StoredFile
-from transforms.record_reader import RecordFile
 from transforms.reference_digest import digest_of, version_digest_of
 from transforms.shard_files import (
     Fingerprint,
@@ -21,7 +19,7 @@ from transforms.shard_files import (
     staging_folder,
     write_shard,
 )
-from transforms.tfrecord_file import DamagedFileError, RecordSink
+from transforms.tfrecord_file import DamagedFileError, RecordSink, read_records
 
 
 def image(key, record=b"record", **row):
@@ -63,8 +61,7 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
     report = write(staging, fresh())
     assert sorted(os.listdir(staging)) == ["train-00007.done.json", "train-00007.jsonl", "train-00007.tfrecord"]
     stored, sidecar = (staging / "train-00007.tfrecord").read_bytes(), (staging / "train-00007.jsonl").read_bytes()
-    with StoredFile(str(staging / "train-00007.tfrecord")) as file:
-        assert [bytes(record) for _, record in RecordFile(file)] == [b"first", b"second!"]
+    assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
     assert [json.loads(line) for line in sidecar.splitlines()] == [
         {"key": "a", "bytes": 5, "class": "cat", "changes": ["rotated"], "offset": 0, "length": 5},
         {"key": "b", "rejected": "truncated"},

@@ -98,6 +98,21 @@ def test_ranks_give_exact_shares(numbers, weights, left_out):
 
 
 @given(
+    st.dictionaries(st.integers(0, HASH_RANGE - 1), st.integers(1, 9), max_size=40),
+    st.lists(st.integers(1, 10), min_size=1, max_size=5),
+    st.integers(0, 5),
+)
+def test_ranks_of_groups_give_shares_to_the_largest_group(groups, weights, left_out):
+    total = sum(weights) + left_out
+    settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)}, stratify=True)
+    numbers = [number for number, images in groups.items() for _ in range(images)]
+    bounds = bounds_by_rank(numbers, settings)
+    counts = Counter(split_by_hash(number, bounds) for number in numbers)
+    for index, weight in enumerate(weights):
+        assert abs(counts[index] - len(numbers) * weight / total) <= max(groups.values(), default=0) + 1
+
+
+@given(
     st.sets(st.integers(0, HASH_RANGE - 1), max_size=12),
     st.lists(st.integers(1, 100), min_size=1, max_size=6),
     st.integers(0, 100),
@@ -153,7 +168,6 @@ def test_hashes_decide_nothing_where_splits_are_given_or_ranked():
         ({"from_folders": {"a": ""}}, "'' cannot be a split's name"),
         ({"group": "(?P<patient>x)"}, r"splits.group '\(\?P<patient>x\)' has no group \(\?P<group>...\): add it"),
         ({"group": "("}, "splits.group '\\(' is no regular expression"),
-        ({"stratify": True, "group": "(?P<group>x)"}, "splits.stratify and splits.group contradict each other"),
         ({"stratify": True, "from_folders": {"a": "b"}}, "splits.stratify and splits.from_folders contradict"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from transforms import storage
 from transforms.output_state import decide_action, read_output
 from transforms.switch_dataset import switch_dataset
+from transforms.transform_fn import contents_digest
 
 OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}
@@ -150,3 +151,23 @@ def test_files_of_others_stay(tmp_path, tree):
     (tmp_path / "sidecars/mine").write_bytes(b"mine")
     switch_dataset(str(tmp_path), "new")
     assert {name for name, content in tree(tmp_path).items() if content == b"mine"} == {"NOTES.txt", "sidecars/mine"}
+
+
+@pytest.mark.parametrize("fits", [False, True])
+def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits):
+    output = tmp_path / "out"
+    arrange(output, with_old=True)
+    pending = json.loads((output / ".staging-new" / "recordmill.json").read_bytes())
+    pending["plan"]["recipe"] = {"labels": {"catch_all": None}}
+    pending["labels"] = {"cat": 0}
+    for number, shard in enumerate(pending["splits"]["train"]["shards"]):
+        shard["sidecar_sha256"] = f"{number}"
+    (output / ".staging-new" / "recordmill.json").write_text(json.dumps(pending))
+    contents = contents_digest(pending, "train") if fits else "of the old one"
+    (output / "transform_fn").mkdir()
+    (output / "transform_fn" / "saved_model.pb").write_text("model")
+    note = {"split": "train", "size": [1, 1], "contents": contents}
+    (output / "transform_fn" / "analysis.json").write_text(json.dumps(note))
+    switch_dataset(str(output), "new")
+    learnt = {name for name in tree(output) if name.startswith("transform_fn")}
+    assert learnt == ({"transform_fn/saved_model.pb", "transform_fn/analysis.json"} if fits else set())

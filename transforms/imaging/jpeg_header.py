@@ -9,7 +9,10 @@ from transforms.imaging.orientation import find_orientation
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
 _WITHOUT_LENGTH = frozenset({0x00, 0x01, *range(0xD0, 0xD8)})  # a stuffed zero, TEM, RST0 to RST7
+_WITH_LENGTH = frozenset(range(0x02, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}
+_SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the length of what follows with these two bytes
 _APP1, _APP2 = 0xE1, 0xE2
+_READ = _FRAME_HEADERS | {_APP1, _APP2}  # what is looked into; tables and comments are only stepped over
 _HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
 
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
@@ -69,20 +72,36 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
 
 
 def _header_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
-    """Markers and payloads up to the first scan, and where in the file its marker stands."""
-    segments = []
-    marker, position = _next_marker(data, 2)
+    """Markers and payloads of what is read, up to the first scan, and where in the file its marker stands."""
+    segments, position = _adjacent_segments(data)
+    marker, position = _next_marker(data, position)
     while marker != _SOS:
         if marker == _SOI:
             raise BadImage("bad_header", "JPEG: a second start of image before the first scan")
         if marker == _EOI:
             raise BadImage("truncated", "JPEG: ends before its first scan")
         if marker not in _WITHOUT_LENGTH:
-            payload, position = _segment(data, position)
-            segments.append((marker, payload))
+            start, position = position + 2, _segment_end(data, position)
+            if marker in _READ:
+                segments.append((marker, data[start:position]))
         marker, position = _next_marker(data, position)
-    _segment(data, position)  # the scan's own header is there in full
+    _segment_end(data, position)  # the scan's own header is there in full
     return segments, position - 2
+
+
+def _adjacent_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
+    """What of the header is well-formed, without bytes between segments, and where that ends: a quick first look."""
+    segments = []
+    position = 2
+    while position + _SEGMENT.size <= len(data):
+        fill, marker, length = _SEGMENT.unpack_from(data, position)
+        end = position + 2 + length
+        if fill != 0xFF or marker not in _WITH_LENGTH or length < 2 or end > len(data):
+            break
+        if marker in _READ:
+            segments.append((marker, data[position + 4 : end]))
+        position = end
+    return segments, position
 
 
 def _next_marker(data: bytes, position: int) -> tuple[int, int]:
@@ -96,15 +115,15 @@ def _next_marker(data: bytes, position: int) -> tuple[int, int]:
     raise BadImage("truncated", "JPEG: ends before its first scan")
 
 
-def _segment(data: bytes, position: int) -> tuple[bytes, int]:
-    """The payload of the segment whose length stands at `position`, and the position behind it."""
+def _segment_end(data: bytes, position: int) -> int:
+    """The position behind the segment whose length stands at `position`."""
     length = int.from_bytes(data[position : position + 2], "big")
     end = position + length
     if position + 2 > len(data) or end > len(data):
         raise BadImage("truncated", "JPEG: ends inside a header segment")
     if length < 2:
         raise BadImage("bad_header", "JPEG: a segment shorter than its own length field")
-    return data[position + 2 : end], end
+    return end
 
 
 def _read_frame(payload: bytes) -> tuple[int, int, int, int]:

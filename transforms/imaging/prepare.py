@@ -17,7 +17,7 @@ from transforms.imaging.jpeg_codec import (
 from transforms.imaging.jpeg_header import JpegHeader, read_jpeg_header
 from transforms.imaging.limits import accepted_format, check_size
 from transforms.imaging.orientation import is_turned_sideways, turn
-from transforms.imaging.pillow_decode import count_encoded_channels, has_more_frames, load_image, open_image
+from transforms.imaging.pillow_decode import Loaded, count_encoded_channels, has_more_frames, load_image, open_image
 from transforms.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
 from transforms.imaging.prepared_image import PreparedImage
 from transforms.imaging.resize import Size, jpeg_reduction, resize_image, target_size
@@ -106,16 +106,21 @@ def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings)
     if never and settings.check == "header":
         return PreparedImage(data, file_format, height, width, channels, None, ())
     loaded = load_image(opened, file_format)
-    image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     if never:
-        taken = moments(to_raster(image)) if settings.moments else None
+        taken = moments(to_raster(loaded.image)) if settings.moments and _shows_as_it_is(loaded, file_format) else None
         return PreparedImage(data, file_format, height, width, channels, taken, ())
+    image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
     image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
     changes |= loaded.changes | more_changes
     if has_more_frames(data, opened):
         changes.add("first_frame")
     return _encode(to_raster(image), changes, file_format, settings)
+
+
+def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
+    """Whether any reader sees the values that were loaded: `tf.io.decode_jpeg` reads JPEG and PNG, and CMYK its way."""
+    return file_format in ("JPEG", "PNG") and loaded.image.mode in ("L", "RGB") and not loaded.changes
 
 
 def _arrange(
@@ -143,6 +148,7 @@ def _encode(raster: Raster, changes: set[str], source_format: str, settings: Ima
         subsampling = "4:2:0" if source_format == "JPEG" else "4:4:4"
     encoded = encode_jpeg(raster, settings.quality, subsampling)
     height, width = raster.shape[:2]
-    taken = moments(raster) if settings.moments else None
+    # Of what readers will see: the encoder changes each pixel a little.
+    taken = moments(decode_jpeg(encoded, read_jpeg_header(encoded))) if settings.moments else None
     names = tuple(sorted(changes | {"reencoded"}))
     return PreparedImage(encoded, "JPEG", height, width, count_channels(raster), taken, names)

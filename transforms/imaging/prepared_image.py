@@ -28,9 +28,10 @@ class PreparedImage:
         height: in pixels, as a reader of `encoded` sees it that ignores metadata.
         width: likewise.
         channels: 1 or 3; with `reencode: never` also 2 (gray and alpha) or 4 (RGBA, CMYK).
-        moments: for each channel the sum and the sum of squares of its values (0 to 255), exact, over the decoded and
-            converted pixels (so before re-encoding). One or three channels. None where they were not asked for, or
-            nothing was decoded.
+        moments: for each channel the sum and the sum of squares of its values (0 to 255), exact, over the pixels that
+            `encoded` decodes to, as libjpeg's accurate methods (TensorFlow's `INTEGER_ACCURATE`) give them. One or
+            three channels. None where they were not asked for, nothing was decoded, or, with `reencode: never`, what
+            is stored is neither JPEG nor PNG, or not 8 bits of gray or RGB: other readers would see other values.
         changes: sorted names from `CHANGES`; empty where the bytes passed through bit for bit.
     """
 

@@ -54,8 +54,9 @@ class ImageSettings:
         grayscale: `keep` leaves one channel where there is one; `expand` makes it three.
         background: red, green, blue (0 to 255) behind transparent pixels and around padded images.
         resize: absent: images keep their size.
-        moments: whether each channel's sum and sum of squares are taken too, for those who analyse the dataset: about a
-            third more time, since to check a JPEG that is stored untouched its coefficients are enough.
+        moments: whether each channel's sum and sum of squares over the stored image's pixels are taken too, for those
+            who analyse the dataset (`analyze` sets it): about a third more time, since to check a JPEG that is stored
+            untouched its coefficients are enough, and what is re-encoded is decoded once more.
     """
 
     formats: tuple[str, ...] = FORMATS

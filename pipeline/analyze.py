@@ -1,0 +1,167 @@
+"""`python -m pipeline.analyze`: what training and serving with TensorFlow need of a finished dataset."""
+
+import argparse
+import gc
+import logging
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import orjson
+
+from pipeline.preflight import UsageError, normal_path
+from pipeline.run_job import last_line
+from reading.analyze_dataset import DEFAULT_SIZE, Analysis, analyze_dataset
+from reading.moment_rows import AnalysisError
+from schemas.outcome import DONE, FAILED, WRONG_USAGE
+from transforms import storage
+from transforms.output_errors import explain_output_error
+from transforms.transform_fn import TRANSFORM_FN
+
+INTERRUPTED = 130
+
+MOST_SIDE = 16_384
+"""A larger image is no network's input, and one batch of them no machine's."""
+
+EPILOG = """\
+The dataset must have been converted with analyze: true or images.moments: true.
+
+examples:
+  python -m pipeline.analyze dataset
+  python -m pipeline.analyze dataset --size 160x224
+
+exit codes:
+  0 done (or already there)   1 failed   2 wrong usage   130 interrupted
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong as every other error is said, instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}: see --help")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The flags."""
+    parser = _Parser(
+        prog="python -m pipeline.analyze",
+        description=f"Writes {TRANSFORM_FN}/ beside a finished dataset: statistics of its images, found with "
+        "TensorFlow Transform, and a SavedModel that turns encoded images and label texts into normalised images and "
+        "label ids.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("path", metavar="PATH", help="the dataset's folder, on any of Beam's file systems")
+    height, width = DEFAULT_SIZE
+    parser.add_argument(
+        "--size",
+        type=_size,
+        metavar="HEIGHTxWIDTH",
+        help="of the model's images, or one number for both "
+        f"(default: the dataset's own where all are the same, else {height}x{width})",
+    )
+    parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
+    parser.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
+    parser.add_argument("--no_traceback", dest="traceback", action="store_false", help=argparse.SUPPRESS)
+    return parser
+
+
+def _size(text: str) -> tuple[int, int]:
+    sides = text.lower().split("x")
+    if len(sides) > 2 or not all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):
+        raise argparse.ArgumentTypeError(f"{text} is no size such as 224 or 160x224")
+    height, width = int(sides[0]), int(sides[-1])
+    if not (1 <= height <= MOST_SIDE and 1 <= width <= MOST_SIDE):
+        raise argparse.ArgumentTypeError(f"{text}: a side has 1 to {MOST_SIDE:,} pixels")
+    return height, width
+
+
+def analyze(argv: Sequence[str]) -> int:
+    """Analyses one dataset and tells how it went: people on stderr, programs in one line of JSON on stdout.
+
+    Returns:
+        The exit code.
+    """
+    started = time.monotonic()
+    parser = build_parser()
+    told: dict[str, Any] = {"status": "failed", "exit_code": FAILED, "sentence": ""}
+    flags = argparse.Namespace(traceback=False, path="")
+    try:
+        flags = parser.parse_args(argv)
+        path = normal_path(flags.path)
+        told = _tell(analyze_dataset(path, flags.split, flags.size, _importing()), path)
+    except UsageError as error:
+        told.update(exit_code=WRONG_USAGE, sentence=str(error))
+    except AnalysisError as error:
+        told["sentence"] = str(error)
+    except KeyboardInterrupt:
+        told.update(exit_code=INTERRUPTED, sentence="interrupted: the dataset is as it was")
+    except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is told in one sentence
+        if flags.traceback:
+            traceback.print_exc()
+        told["sentence"] = _explain(error, flags.path)
+    line = {**told, "seconds": {**told.get("seconds", {}), "total": round(time.monotonic() - started, 3)}}
+    sys.stderr.write(f"{'error: ' if told['exit_code'] else ''}{told['sentence']}\n")
+    sys.stdout.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE).decode())
+    sys.stdout.flush()
+    return int(told["exit_code"])
+
+
+@contextmanager
+def _importing() -> Iterator[None]:
+    """Says what takes so long, and mutes what TensorFlow 2.21 writes past Python, whatever its log level is."""
+    sys.stderr.write("importing TensorFlow ...\n")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _tell(analysis: Analysis, path: str) -> dict[str, Any]:
+    note, folder = analysis.note, storage.join(path, TRANSFORM_FN)
+    height, width = note["size"]
+    what = f"{note['images']:,} images of {note['split']} were analysed: {folder} gives images of {height} x {width}"
+    return {
+        "status": "analyzed" if analysis.done else "kept",
+        "exit_code": DONE,
+        "sentence": what if analysis.done else f"{folder} already fits the dataset: nothing to do",
+        "transform_fn": folder,
+        **{key: note[key] for key in ("plan", "split", "size", "images", "mean", "variance")},
+        "seconds": {key: round(value, 3) for key, value in analysis.seconds.items()},
+    }
+
+
+def _explain(error: Exception, path: str) -> str:
+    if isinstance(error, OSError):
+        try:
+            return explain_output_error(error, storage.join(path, TRANSFORM_FN))
+        except OSError:  # nothing that a user can mend
+            pass
+    return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
+
+
+def main() -> None:
+    """Analyses one dataset and exits: 0 done, 1 failed, 2 wrong usage."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it greets, and misses graphics cards that nobody asked for
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # small numbers only, and others may be training
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    logging.getLogger("absl").setLevel(logging.ERROR)
+    code = analyze(sys.argv[1:])
+    # A process that ran TensorFlow Transform crashes while Python collects protobuf's objects at the end: do not.
+    gc.freeze()
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

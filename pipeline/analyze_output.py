@@ -1,0 +1,76 @@
+"""`analyze: true`: once the dataset is there, the launcher has it analysed, in a process of its own.
+
+TensorFlow stays out of the launcher and the workers: it would cost them seconds and half a gigabyte each, and a process
+that ran TensorFlow Transform must end with care.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pipeline.job import Job
+from pipeline.preflight import UsageError
+from pipeline.terminal import Terminal
+from reading.analyze_dataset import check_tensorflow
+from reading.moment_rows import AnalysisError, open_dataset
+from schemas.outcome import FAILED, Outcome
+from transforms.transform_fn import TRANSFORM_FN, fits, read_note
+
+COMMAND = "python -m pipeline.analyze"
+
+
+def check_analysis_is_possible(job: Job, here: bool) -> None:
+    """Finds out before any work that an analysis could not follow.
+
+    Args:
+        job: the job.
+        here: whether this process waits for the dataset, so that it can have it analysed.
+
+    Raises:
+        UsageError: TensorFlow Transform is not installed.
+    """
+    if job.settings.analyze and here and not job.run.preview:
+        try:
+            check_tensorflow()
+        except AnalysisError as error:
+            raise UsageError(f"analyze: true: {error}") from None
+
+
+def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
+    """Has a dataset that is there analysed, where its settings ask for it; the outcome then says how that went."""
+    if not job.settings.analyze or outcome.exit_code:
+        return outcome
+    output = job.run.output
+    if outcome.status == "submitted":
+        return replace(outcome, notes=(*outcome.notes, f"once the dataset is there, run {COMMAND} {output}"))
+    if outcome.status not in ("published", "kept"):
+        return outcome
+    if fits(read_note(output), open_dataset(output)):
+        return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
+    terminal.say(f"{outcome.sentence}; now TensorFlow Transform analyses them")
+    told = _run_analysis(output)
+    numbers = {**outcome.numbers, "analysis": told["status"]}
+    if told["exit_code"]:
+        sentence = f"{outcome.sentence}; the analysis failed: {told['sentence']}"
+        return replace(outcome, exit_code=FAILED, sentence=sentence, numbers=numbers)
+    return replace(outcome, sentence=f"{outcome.sentence}; {TRANSFORM_FN}/ has been made", numbers=numbers)
+
+
+def _run_analysis(output: str) -> Mapping[str, Any]:
+    """The line that the analysis writes at its end; where it ends without one, the same in its place."""
+    here = str(Path(__file__).parents[1])  # wherever this process was started
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
+    command = [sys.executable, *COMMAND.split()[1:], "--", output]
+    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
+    try:
+        told: dict[str, Any] = orjson.loads(ended.stdout)
+    except orjson.JSONDecodeError:
+        sentence = f"{COMMAND} {output} ended with exit code {ended.returncode}"
+        return {"status": "failed", "exit_code": FAILED, "sentence": sentence}
+    return {**told, "exit_code": told["exit_code"] or ended.returncode}

@@ -1,0 +1,163 @@
+import gc
+import json
+import subprocess
+import sys
+
+import pytest
+
+from pipeline import analyze as command
+from pipeline.analyze import analyze, main
+from reading.analyze_dataset import Analysis
+from reading.moment_rows import AnalysisError
+
+NOTE = {
+    "plan": "abc",
+    "split": "train",
+    "size": [48, 64],
+    "images": 1234,
+    "mean": [1.0, 2.0, 3.0],
+    "variance": [4.0, 5.0, 6.0],
+    "labels": {"cat": 0},
+}
+
+
+@pytest.fixture
+def told(capsys):
+    """Runs the command in this process: exit code, the JSON line, and what people see."""
+
+    def run(*flags):
+        code = analyze(list(flags))
+        captured = capsys.readouterr()
+        assert captured.out.count("\n") == 1
+        return code, json.loads(captured.out), captured.err
+
+    return run
+
+
+@pytest.fixture
+def analysis(monkeypatch):
+    """Stands for the work: records what was asked for, and gives or raises what it is given."""
+
+    def stand_in(result):
+        asked = []
+
+        def work(path, split, size, importing):
+            asked.append((path, split, size))
+            if isinstance(result, BaseException):
+                raise result
+            return result
+
+        monkeypatch.setattr(command, "analyze_dataset", work)
+        return asked
+
+    return stand_in
+
+
+def test_an_analysis_is_told_to_people_and_programs(told, analysis):
+    asked = analysis(Analysis(True, NOTE, {"imports": 4.5678, "analysis": 7.0}))
+    code, line, shown = told("dataset/", "--size", "48x64", "--split", "train")
+    assert asked == [("dataset", "train", (48, 64))]
+    assert (code, line.pop("seconds").keys()) == (0, {"imports", "analysis", "total"})
+    sentence = "1,234 images of train were analysed: dataset/transform_fn gives images of 48 x 64"
+    assert line == {
+        "status": "analyzed",
+        "exit_code": 0,
+        "sentence": sentence,
+        "transform_fn": "dataset/transform_fn",
+        **{key: value for key, value in NOTE.items() if key != "labels"},
+    }
+    assert shown == f"{sentence}\n"
+
+
+def test_what_fits_is_kept(told, analysis):
+    analysis(Analysis(False, NOTE, {"imports": 0.0, "analysis": 0.1}))
+    code, line, shown = told("dataset")
+    assert (code, line["status"]) == (0, "kept")
+    assert shown == "dataset/transform_fn already fits the dataset: nothing to do\n"
+
+
+@pytest.mark.parametrize(("text", "size"), [("224", (224, 224)), ("1x16384", (1, 16384)), ("160X224", (160, 224))])
+def test_sizes(told, analysis, text, size):
+    asked = analysis(Analysis(True, NOTE, {}))
+    assert told("x", "--size", text)[0] == 0
+    assert asked == [("x", None, size)]
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ([], "the following arguments are required: PATH: see --help"),
+        ([""], "a path is empty: name a folder"),
+        (["x", "--size", "0"], "argument --size: 0: a side has 1 to 16,384 pixels: see --help"),
+        (["x", "--size", "16385x1"], "argument --size: 16385x1: a side has 1 to 16,384 pixels: see --help"),
+        (["x", "--size", "1x2x3"], "argument --size: 1x2x3 is no size such as 224 or 160x224: see --help"),
+        (["x", "--size", "²"], "argument --size: ² is no size such as 224 or 160x224: see --help"),
+        (["x", "--siz", "3"], "unrecognized arguments: --siz 3: see --help"),
+    ],
+)
+def test_wrong_flags_are_one_sentence_and_exit_code_2(told, flags, sentence):
+    code, line, shown = told(*flags)
+    assert (code, line["exit_code"], line["sentence"]) == (2, 2, sentence)
+    assert shown == f"error: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (AnalysisError("the dataset is not right: mend it"), 1, "the dataset is not right: mend it"),
+        (KeyboardInterrupt(), 130, "interrupted: the dataset is as it was"),
+        (
+            OSError(28, "No space left on device"),
+            1,
+            "the output x/transform_fn cannot be written: no space left on device",
+        ),
+        (OSError(5, "I/O error"), 1, "unexpected OSError: [Errno 5] I/O error (--traceback shows where)"),
+        (ValueError("many\nlines\nthe reason"), 1, "unexpected ValueError: the reason (--traceback shows where)"),
+        (ValueError(), 1, "unexpected ValueError: ValueError (--traceback shows where)"),
+    ],
+)
+def test_failures_are_one_sentence(told, analysis, error, code, sentence):
+    analysis(error)
+    ended, line, shown = told("x")
+    del line["seconds"]
+    assert (ended, line) == (code, {"status": "failed", "exit_code": code, "sentence": sentence})
+    assert shown == f"error: {sentence}\n"
+
+
+def test_a_traceback_is_shown_where_it_is_asked_for(told, analysis):
+    analysis(ValueError("why"))
+    assert "Traceback" not in told("x")[2]
+    shown = told("x", "--traceback")[2]
+    assert "Traceback" in shown
+    assert shown.splitlines()[-2:] == ["ValueError: why", "error: unexpected ValueError: why (--traceback shows where)"]
+
+
+def test_the_noise_of_an_import_is_muted_and_nothing_else(capfd):
+    with command._importing():
+        subprocess.run([sys.executable, "-c", "import os; os.write(2, b'a greeting')"], check=True)
+    subprocess.run([sys.executable, "-c", "import os; os.write(2, b'heard')"], check=True)
+    assert capfd.readouterr().err == "importing TensorFlow ...\nheard"
+
+
+def test_the_collector_is_frozen_at_the_end(monkeypatch, analysis):
+    analysis(Analysis(True, NOTE, {}))
+    monkeypatch.setattr(sys, "argv", ["analyze", "x"])
+    frozen = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code, frozen) == (0, [True])
+
+
+def test_a_dataset_without_moments_is_told_what_to_do(told, photos, convert):
+    output = convert(photos).output
+    code, line, _ = told(str(output))
+    assert (code, line["status"]) == (1, "failed")
+    assert line["sentence"] == (
+        f"the sidecars of {output} have no moments: convert it again with --set analyze=true --overwrite"
+    )
+
+
+def test_a_folder_without_a_dataset_is_said(told, tmp_path):
+    code, line, _ = told(str(tmp_path))
+    assert (code, line["sentence"]) == (1, f"{tmp_path} holds no finished dataset: there is no recordmill.json")

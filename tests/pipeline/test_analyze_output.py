@@ -1,0 +1,134 @@
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pipeline import analyze_output as module
+from pipeline.analyze_output import analyze_output
+from schemas.outcome import Outcome
+from transforms.transform_fn import contents_digest
+
+
+@pytest.fixture
+def analyses(monkeypatch):
+    """Stands for the process of the analysis; what it was asked, and the line and exit code that it ends with."""
+    asked = []
+    line = {"status": "analyzed", "exit_code": 0, "sentence": "3 images of train were analysed"}
+    state = SimpleNamespace(asked=asked, stdout=json.dumps(line).encode() + b"\n", code=0)
+
+    def run(command, **options):
+        assert command[:3] == [sys.executable, "-m", "pipeline.analyze"]
+        assert options["env"]["PYTHONPATH"].split(":")[0] == str(Path(module.__file__).parents[1])
+        asked.append(command[3:])
+        return subprocess.CompletedProcess(command, state.code, state.stdout)
+
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run, PIPE=subprocess.PIPE))
+    monkeypatch.setattr(module, "check_tensorflow", lambda: None)
+    return state
+
+
+ANALYZE = {"analyze": True}
+
+
+def test_a_published_dataset_is_analysed(photos, convert, analyses):
+    done = convert(photos, settings=ANALYZE)
+    assert analyses.asked == [["--", str(done.output)]]
+    assert (done.code, done.line["status"], done.line["analysis"]) == (0, "published", "analyzed")
+    assert done.line["sentence"] == f"10 images are in {done.output}; transform_fn/ has been made"
+    assert all(len(row["moments"]) == 3 for row in done.rows())
+
+
+def test_without_the_setting_nothing_is_analysed(photos, convert, analyses):
+    done = convert(photos, settings={"images.moments": True})
+    assert (done.code, analyses.asked) == (0, [])
+    assert "analysis" not in done.line
+
+
+def test_a_dataset_that_is_there_is_analysed_once(photos, convert, analyses):
+    output = convert(photos, settings={"images.moments": True}).output
+    late = convert(photos, settings=ANALYZE)
+    assert (late.line["status"], analyses.asked) == ("kept", [["--", str(output)]])
+    folder = output / "transform_fn"
+    folder.mkdir()
+    (folder / "saved_model.pb").write_bytes(b"")
+    note = {"split": "train", "size": [1, 1], "contents": contents_digest(late.marker, "train")}
+    (folder / "analysis.json").write_text(json.dumps(note))
+    again = convert(photos, settings=ANALYZE)
+    assert (again.line["status"], again.line["analysis"], len(analyses.asked)) == ("kept", "kept", 1)
+    note["contents"] = "of another dataset"
+    (folder / "analysis.json").write_text(json.dumps(note))
+    convert(photos, settings=ANALYZE)
+    assert len(analyses.asked) == 2
+
+
+def test_a_plan_and_a_failure_are_not_analysed(photos, convert, analyses, tmp_path):
+    assert convert(photos, "--plan", settings=ANALYZE).code == 0
+    assert convert(photos, settings={**ANALYZE, "splits.group": "(?P<group>nowhere)"}).code == 3
+    assert analyses.asked == []
+
+
+def test_a_failed_analysis_fails_the_run_and_leaves_the_dataset(photos, convert, analyses):
+    analyses.stdout, analyses.code = b'{"status": "failed", "exit_code": 1, "sentence": "why, and what to do"}\n', 1
+    done = convert(photos, settings=ANALYZE)
+    sentence = f"10 images are in {done.output}; the analysis failed: why, and what to do"
+    assert (done.code, done.line["status"], done.line["sentence"]) == (1, "published", sentence)
+    assert done.errors == [sentence]
+    assert done.marker["ledger"]["written"] == 10
+
+
+@pytest.mark.parametrize(("stdout", "code"), [(b"", -11), (b"half a li", 1)])
+def test_an_analysis_that_died_fails_the_run(photos, convert, analyses, stdout, code):
+    analyses.stdout, analyses.code = stdout, code
+    done = convert(photos, settings=ANALYZE)
+    assert (done.code, done.line["analysis"]) == (1, "failed")
+    assert done.line["sentence"].endswith(f"python -m pipeline.analyze {done.output} ended with exit code {code}")
+
+
+def test_an_analysis_that_crashed_at_its_end_fails_the_run(photos, convert, analyses):
+    analyses.code = -11
+    assert convert(photos, settings=ANALYZE).code == 1
+
+
+def test_a_job_that_nobody_waits_for_is_analysed_by_hand(analyses):
+    job = SimpleNamespace(settings=SimpleNamespace(analyze=True), run=SimpleNamespace(output="gs://b/out"))
+    outcome = analyze_output(Outcome("submitted", "it was submitted", 0), job, None)
+    assert outcome.notes == ("once the dataset is there, run python -m pipeline.analyze gs://b/out",)
+    assert analyses.asked == []
+
+
+def test_a_missing_extra_is_said_before_any_work(photos, convert, monkeypatch):
+    monkeypatch.setattr("reading.analyze_dataset.find_spec", lambda name: None)
+    done = convert(photos, settings=ANALYZE)
+    assert done.errors == [
+        "analyze: true: an analysis needs TensorFlow Transform, which is not installed: "
+        "pip install 'recordmill[tensorflow]'"
+    ]
+    assert (done.code, done.output.exists()) == (2, False)
+    assert convert(photos, "--plan", settings=ANALYZE).code == 0
+
+
+def test_a_header_check_cannot_be_analysed(photos, convert):
+    done = convert(photos, settings={**ANALYZE, "images.check": "header"})
+    assert done.code == 2
+    assert done.errors == ["--set: analyze needs every image's pixels: remove images.check: header"]
+
+
+@pytest.mark.slow
+def test_one_command_from_images_to_a_model_and_its_replacement(photos, convert_in_child, class_folders):
+    if not find_spec("tensorflow_transform"):
+        pytest.skip("tensorflow-transform is not installed")
+    done = convert_in_child(photos, settings=ANALYZE)
+    assert done.code == 0, done.stderr
+    note = json.loads((done.output / "transform_fn" / "analysis.json").read_bytes())
+    assert (note["plan"], note["images"]) == (done.line["plan_id"], done.line["splits"]["train"]["images"])
+    assert note["size"] == [16, 24]
+    assert not [name for name in done.files if "tmp" in name]
+    # Another dataset in its place, and no analysis asked for: the old one's is gone.
+    class_folders(photos, {"eel": 3})
+    other = convert_in_child(photos, "--overwrite", settings={"images.moments": True})
+    assert other.code == 0, other.stderr
+    assert not [name for name in other.files if name.startswith("transform_fn")]

@@ -59,7 +59,7 @@ def read_back(path: str, compression: str) -> FileContents:
     with StoredFile(path, digest=True) as stored:
         records = RecordFile(stored)
         if stored.size and records.compression != compression:
-            raise DamagedFileError(f"the file's compression is {records.compression} and should be {compression}")
+            raise DamagedFileError(f"the compression is {records.compression} and should be {compression}")
         count = sum(1 for _ in _sound(records))
         return FileContents(stored.size, stored.sha256(), count)
 

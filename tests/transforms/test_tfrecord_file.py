@@ -104,7 +104,7 @@ def test_damage_of_a_gzip_file_is_found(tmp_path, content):
 
 def test_a_plain_file_where_gzip_is_expected_says_so(tmp_path):
     (tmp_path / "a").write_bytes(TWO)
-    with pytest.raises(DamagedFileError, match="the file's compression is none and should be gzip"):
+    with pytest.raises(DamagedFileError, match="the compression is none and should be gzip"):
         read_back(str(tmp_path / "a"), "gzip")
 
 

@@ -87,6 +87,48 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     assert told == {**json.loads(json.dumps(outcome.as_dict())), "run_id": "run"}
 
 
+def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run, tree):
+    plan = plan_of(refs, run)
+    indexed = replace(SETTINGS, index_files=True)
+    publish(write_all(plan, refs, run), plan, indexed, run)
+    files = tree(run.output)
+    names = [f"sidecars/train-0000{index}-of-00002.tfrecord.idx" for index in (0, 1)]
+    assert set(names) <= set(json.loads(files["recordmill.json"])["files"]) & set(files)
+    assert "switch" not in json.loads(files["recordmill.json"])
+    lengths = [int(line.split()[1]) for name in names for line in files[name].splitlines()]
+    assert (len(lengths), sum(lengths)) == (8, sum(len(files[f"{name[9:-4]}"]) for name in names))
+    overwriting = replace(run, overwrite=True, recipe={"index_files": False})
+    plan = plan_of(refs, overwriting)
+    assert publish(write_all(plan, refs, overwriting), plan, SETTINGS, overwriting).status == "published"
+    assert not set(names) & set(tree(run.output))
+
+
+def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut_after):
+    plan = plan_of(refs, run)
+    reports = write_all(plan, refs, run)
+    indexed = replace(SETTINGS, index_files=True)
+    publish(reports, plan, indexed, run)
+    expected = without_run(tree(run.output))
+    for most in range(200):
+        output = replace(run, output=f"{run.output}-{most}")
+        plan = plan_of(refs, output)
+        reports = write_all(plan, refs, output)
+        with cut_after(most) as done:
+            publish(reports, plan, indexed, output)
+        again = plan_of(refs, output)
+        publish(reports if again.action == "convert" else [], again, indexed, output)
+        assert without_run(tree(output.output)) == expected
+        if len(done) < most:
+            break
+    assert most > 20
+
+
+def without_run(files):
+    marker = json.loads(files["recordmill.json"])
+    del marker["run"]
+    return {**files, "recordmill.json": marker}
+
+
 def test_publishing_what_is_there_keeps_it(refs, run, tree):
     plan = plan_of(refs, run)
     publish(write_all(plan, refs, run), plan, SETTINGS, run)

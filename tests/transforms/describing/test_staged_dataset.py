@@ -1,0 +1,5 @@
+def test_rows_are_the_sidecars_and_paths_are_where_files_lie_now(stage):
+    dataset = stage()
+    (first, *_) = dataset.shards
+    assert dataset.path_of(first.report, "tfrecord") == f"{dataset.folder}/test-00000.tfrecord"
+    assert [(row["class"], row["offset"]) for row in dataset.rows_of(first.report)] == [("dog", 0), ("cat", 116)]

@@ -19,6 +19,15 @@ from transforms.shard_files import failed_report, fingerprint, staging_folder, w
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary
 
+DESCRIPTIONS = [
+    "README.md",
+    "dataset_info.json",
+    "features.json",
+    "image.class.label.labels.txt",
+    "schema.pbtxt",
+    "croissant.json",
+]
+
 SETTINGS = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
 
 
@@ -66,6 +75,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
         "config.yaml",
         "rejected.jsonl",
         "recordmill.json",
+        *DESCRIPTIONS,
     }
     assert (files["labels.txt"], files["config.yaml"]) == (b"0:cat\n1:dog\n", b"seed: 0\n")
     assert json.loads(files["rejected.jsonl"]) == {
@@ -149,7 +159,7 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     assert {name for name in tree(run.output) if name.endswith(".tfrecord")} == {
         f"train-0000{index}-of-00003.tfrecord" for index in range(3)
     }
-    assert len(tree(run.output)) == 10
+    assert len(tree(run.output)) == 10 + len(DESCRIPTIONS)
 
 
 def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tree):
@@ -279,12 +289,13 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
         "config.yaml",
         "rejected.jsonl",
         "recordmill.json",
+        *DESCRIPTIONS,
     }
     rows = [json.loads(line) for line in tree(run.output)["sidecars/rejected-00000.jsonl"].splitlines()]
     assert {row["key"] for row in rows} == {ref.key for ref in first}
     assert all("rejected" in row for row in rows)
     files = json.loads(tree(run.output)["recordmill.json"])["files"]
-    assert files == ["labels.txt", "rejected.jsonl", "config.yaml", "sidecars/rejected-00000.jsonl"]
+    assert files == ["labels.txt", "rejected.jsonl", "config.yaml", "sidecars/rejected-00000.jsonl", *DESCRIPTIONS]
     assert run_steps(tolerant, run)["status"] == "kept"
     (Path(run.output) / "sidecars/rejected-00000.jsonl").unlink()
     assert run_steps(tolerant, run)["sentence"].startswith(f"{run.output} lacks sidecars/rejected-00000.jsonl, ")

@@ -4,10 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schemas.features import Feature
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
 from transforms.marker import PublishedShard
 from transforms.shard_files import read_rows, shard_path
+
+LABEL_FIELDS = frozenset(("label", "label_text"))
+"""What an Example of an image without a label lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,13 @@ class StagedDataset:
     shards: Sequence[PublishedShard]
     reports: Sequence[ShardReport]
     folder: str
+
+    @property
+    def sure_features(self) -> tuple[Feature, ...]:
+        """The features that every Example has: all but the label's, where some image has no label."""
+        unlabelled = any("" in split["classes"] for split in self.marker["splits"].values())
+        features = self.settings.example_features
+        return tuple(each for each in features if not unlabelled or each.field not in LABEL_FIELDS)
 
     def path_of(self, report: ShardReport, kind: str) -> str:
         """Where a shard's file lies now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""

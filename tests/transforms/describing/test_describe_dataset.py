@@ -3,6 +3,7 @@ from dataclasses import replace
 
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing import describe_dataset
+from transforms.output_state import OutputState, decide_action
 
 
 def test_every_file_has_one_name_and_some_content(stage, say):
@@ -16,3 +17,11 @@ def test_place_and_time_are_not_in_them(stage, say):
     assert one.folder != other.folder
     # The order in which shards were finished has no say either.
     assert say(describe_dataset, one) == say(describe_dataset, replace(other, reports=other.reports[::-1]))
+
+
+def test_publishing_would_overwrite_no_file_of_others(stage, say):
+    names = [name for name in say(describe_dataset, stage()) if "/" not in name]
+    assert len(names) >= 6
+    for name in names:  # alone in an output, somebody else made them
+        action, sentence = decide_action(OutputState("/out", [name]), "plan", {}, overwrite=False)
+        assert (action, name in sentence) == ("refuse", True)

@@ -42,7 +42,7 @@ def dataset(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("names", [[], [".staging-aaa"], ["README.md", "photos"]])
+@pytest.mark.parametrize("names", [[], [".staging-aaa"], ["NOTES.md", "photos"]])
 def test_a_folder_without_a_dataset_is_converted_into(names):
     assert decide(OutputState("/out", names)) == ("convert", "")
 

@@ -1,6 +1,8 @@
 """Datasets for other people's readers: made in the product's environment by this checkout, read in another."""
 
+import hashlib
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,34 +70,36 @@ class Dataset:
 
 @pytest.fixture(scope="session")
 def convert(tmp_path_factory) -> Callable[..., Dataset]:
-    """`convert(collection, convention, *flags)`: the dataset, made once."""
-    made: dict[tuple[str, ...], Dataset] = {}
+    """`convert(collection, convention, *flags)`: the dataset, made once; a collection may be a folder of a test's own.
 
-    def run(collection: str, convention: str = "default", *flags: str) -> Dataset:
-        request = (collection, convention, *flags)
-        if request not in made:
-            if collection != "sample" and not SHARED.is_dir():
-                pytest.skip("../shared/data is absent")
-            folder = tmp_path_factory.mktemp("datasets") / collection
+    Readers whose packages cannot live in one process are tried in several, which share a folder of datasets.
+    """
+    shelf = Path(os.environ.get("INTEROP_DATASETS") or tmp_path_factory.mktemp("datasets"))
+
+    def run(collection: str | Path, convention: str = "default", *flags: str) -> Dataset:
+        if collection in ("cifar", "imagenet") and not SHARED.is_dir():
+            pytest.skip("../shared/data is absent")
+        name = hashlib.sha256(repr((str(collection), *flags)).encode()).hexdigest()[:8]
+        folder = shelf / f"{Path(collection).name}-{convention}-{name}"
+        if not (folder / "recordmill.json").exists():
+            places = COLLECTIONS.get(collection) or (
+                f"--input={draw_sample() if collection == 'sample' else collection}",
+            )
             settings = (f"convention={convention}", "name=some-images", "index_files=true", "shards.count=3")
-            places = [*COLLECTIONS[collection], f"--output={folder}"]
-            if collection == "sample":
-                places = [f"--input={draw_sample()}", "--config=configs/class_folders.yaml", places[-1]]
-            command = [PRODUCT, "-m", "pipeline.run", *places, *(f"--set={each}" for each in settings), *flags]
+            chosen = [*places, *(f"--set={each}" for each in settings), *flags, f"--output={folder}"]
+            command = [PRODUCT, "-m", "pipeline.run", *chosen]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
-            made[request] = Dataset(folder)
-        return made[request]
+        return Dataset(folder)
 
     def draw_sample() -> Path:
-        folder = tmp_path_factory.mktemp("sample")
         code = (
             "import os, sys; os.chdir(sys.argv[1]); from pipeline.sample import ensure_sample; print(ensure_sample())"
         )
-        environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
-        command = [PRODUCT, "-c", code, folder]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [PRODUCT, "-c", code, shelf]
         drawn = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return folder / drawn.stdout.strip()
+        return shelf / drawn.stdout.strip()
 
     return run
 

@@ -18,6 +18,7 @@ _OURS = frozenset(
         "croissant.json",
         "dataset_info.json",
         "features.json",
+        "label_map.pbtxt",
         "rejected.jsonl",
         "schema.pbtxt",
         "sidecars",

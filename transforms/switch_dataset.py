@@ -62,7 +62,8 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         ValueError: two files of the dataset would have one name; the sentence says which.
     """
     staging = dataset.folder
-    storage.write_file(storage.join(staging, LABELS), plan.label_map.as_text().encode())
+    labels = plan.label_map.as_text(dataset.settings.layout.label_lines)
+    storage.write_file(storage.join(staging, LABELS), labels.encode())
     storage.write_file(storage.join(staging, CONFIGURATION), dataset.config_text.encode())
     moves = [[name, name] for name in (LABELS, CONFIGURATION, REJECTED)]
     for shard in dataset.shards:

@@ -113,6 +113,13 @@ def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run,
     assert not set(names) & set(tree(run.output))
 
 
+def test_labels_are_listed_as_the_conventions_readers_expect(refs, run, tree):
+    settings = replace(SETTINGS, convention="inception")
+    plan = plan_of(refs, run, settings)
+    publish(write_all(plan, refs, run, settings), plan, settings, run)
+    assert tree(run.output)["labels.txt"] == b"cat\ndog\n"
+
+
 def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut_after):
     plan = plan_of(refs, run)
     reports = write_all(plan, refs, run)

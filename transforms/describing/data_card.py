@@ -30,7 +30,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
         "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
         "How it was made": _making(marker),
         "What became of everything listed": [_ledger(marker["ledger"]), *_notes(marker["notes"])],
-        "Files": [_files()],
+        "Files": [_files(dataset)],
     }
     paragraphs = [f"# {_text(marker['name'] or 'Dataset')}"]
     for title, texts in sections.items():
@@ -117,10 +117,11 @@ def _notes(notes: Sequence[str]) -> list[str]:
     return ["\n".join(f"- {_text(note)}" for note in notes)] if notes else []
 
 
-def _files() -> str:
+def _files(dataset: StagedDataset) -> str:
+    lines = dataset.settings.layout.label_lines
     rows = [
         ("`recordmill.json`", "what is in the dataset: files with their sizes and digests, labels, features, plan"),
-        ("`labels.txt`", "`id:name`, one class a line"),
+        ("`labels.txt`", f"one class a line, in the order of the ids: `{lines}`"),
         ("`config.yaml`", "the configuration; run again with `--config config.yaml`"),
         ("`rejected.jsonl`", "what was rejected, and why"),
         ("`sidecars/*.jsonl`", "one row a record: source, digest, label, size, place in its file"),

@@ -10,13 +10,21 @@ from collections.abc import Callable, Iterable, Iterator
 from transforms.describing.croissant import describe_croissant
 from transforms.describing.data_card import describe_card
 from transforms.describing.index_files import describe_index
+from transforms.describing.label_map_text import describe_label_map
 from transforms.describing.schema_text import describe_schema
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.tfds_files import describe_tfds
 
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
 
-DESCRIBERS: tuple[Describer, ...] = (describe_card, describe_tfds, describe_schema, describe_croissant, describe_index)
+DESCRIBERS: tuple[Describer, ...] = (
+    describe_card,
+    describe_label_map,
+    describe_tfds,
+    describe_schema,
+    describe_croissant,
+    describe_index,
+)
 """All of them, in the order in which the marker lists their files."""
 
 

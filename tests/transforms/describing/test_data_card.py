@@ -119,3 +119,9 @@ def test_no_name_breaks_out_of_its_cell(name):
     assert "\n" not in shown
     assert not re.search(r"(?<!\\)(\\\\)*[|`*\[]", shown)
     assert "<" not in shown
+
+
+@pytest.mark.parametrize(("convention", "line"), [("default", "id:name"), ("inception", "name")])
+def test_it_says_how_the_lines_of_labels_read(stage, say, convention, line):
+    files = section(card(say, stage(DatasetSettings(convention=convention))), "Files")
+    assert f"| `labels.txt` | one class a line, in the order of the ids: `{line}` |" in files

@@ -3,6 +3,7 @@
 import pytest
 
 REASON = "needs an environment of its own: make test-interop"
+pytest.importorskip("tensorflow_datasets", reason=REASON)  # the product's environment has the other two
 schema_utils = pytest.importorskip("tensorflow_transform.tf_metadata.schema_utils", reason=REASON)
 tf = pytest.importorskip("tensorflow", reason=REASON)
 

@@ -107,7 +107,7 @@ def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run,
     assert "switch" not in json.loads(files["recordmill.json"])
     lengths = [int(line.split()[1]) for name in names for line in files[name].splitlines()]
     assert (len(lengths), sum(lengths)) == (8, sum(len(files[f"{name[9:-4]}"]) for name in names))
-    overwriting = replace(run, overwrite=True, recipe={"index_files": False})
+    overwriting = replace(run, overwrite=True, recipe={"compression": "none", "index_files": False})
     plan = plan_of(refs, overwriting)
     assert publish(write_all(plan, refs, overwriting), plan, SETTINGS, overwriting).status == "published"
     assert not set(names) & set(tree(run.output))
@@ -160,7 +160,7 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     plan = plan_of(refs, run)
     publish(write_all(plan, refs, run), plan, SETTINGS, run)
     other = replace(SETTINGS, shards=ShardSettings(count=3))
-    overwriting = replace(run, overwrite=True, recipe={"shards": 3})
+    overwriting = replace(run, overwrite=True, recipe={"compression": "none", "shards": 3})
     plan = plan_of(refs, overwriting, other)
     assert publish(write_all(plan, refs, overwriting, other), plan, other, overwriting).status == "published"
     assert {name for name in tree(run.output) if name.endswith(".tfrecord")} == {

@@ -6,10 +6,10 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format docs bench lock clean
+.PHONY: help setup run test test-interop lint format docs bench lock clean
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 setup: $(STAMP) ## Install everything into .venv; takes no time when nothing changed
 
@@ -25,6 +25,14 @@ run: setup ## Convert the sample, or whatever ARGS="..." names
 
 test: setup lint ## Lint, type-check and test, as CI does
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-interop: setup ## Try datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch in .venv-interop (5 GB)
+	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop
+	$(BIN)/uv pip install --quiet --python .venv-interop/bin/python --requirement tests/interop/requirements.txt
+	rm -rf out/interop && mkdir -p out/interop
+	failed=0; for file in tests/interop/test_*.py; do \
+		INTEROP_DATASETS=$(CURDIR)/out/interop .venv-interop/bin/python -m pytest -q -c tests/interop/pytest.ini $$file || failed=1; \
+	done; exit $$failed
 
 lint: setup ## Check style, formatting and types
 	$(BIN)/ruff check .
@@ -50,4 +58,4 @@ lock: setup ## Resolve requirements.lock anew from pyproject.toml
 		--output-file requirements.lock pyproject.toml
 
 clean: ## Delete the environment and everything generated
-	rm -rf $(VENV) build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-interop build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -66,12 +66,12 @@ class LabelMap:
         """
         lines = sorted((label_id, name) for name, label_id in self.ids.items())
         prefix = "{}:" if line == "id:name" else ""
-        return "".join(f"{prefix.format(label_id)}{_one_line(name)}\n" for label_id, name in lines)
+        return "".join(f"{prefix.format(label_id)}{one_line(name)}\n" for label_id, name in lines)
 
     def as_pbtxt(self) -> str:
         """The map as the Object Detection API's `StringIntLabelMap` in protobuf's text form, ordered by id."""
         items = sorted((label_id, name) for name, label_id in self.ids.items())
-        return "".join(f"item {{\n  id: {label_id}\n  name: {_quoted(name)}\n}}\n" for label_id, name in items)
+        return "".join(f"item {{\n  id: {label_id}\n  name: {quoted(name)}\n}}\n" for label_id, name in items)
 
 
 def build_label_map(
@@ -104,11 +104,12 @@ def is_integer_label(label: str) -> bool:
     return digits.isascii() and digits.isdigit() and len(digits) < 40 and INT64_MIN <= int(label) <= INT64_MAX
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A string of protobuf's text form: bytes outside printable ASCII as octal escapes."""
     plain = {ord('"'): '\\"', ord("\\"): "\\\\"}
     return '"' + "".join(plain.get(b, chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode()) + '"'
 
 
-def _one_line(name: str) -> str:
+def one_line(name: str) -> str:
+    r"""A class name without line breaks: they are written `\n` and `\r`, and a backslash twice."""
     return name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")

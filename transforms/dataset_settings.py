@@ -95,6 +95,7 @@ class DatasetSettings:
         shards: how many files.
         convention: which features an Example has: a name, or a mapping of your own.
         compression: of the files; JPEG does not compress further, and indexes need plain files.
+        index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
         seed: other seeds give other splits, another order and another `limit`.
         limit: at most this many images, chosen by hash.
         max_rejected: when rejected images fail the run.
@@ -118,6 +119,7 @@ class DatasetSettings:
     shards: ShardSettings = field(default_factory=ShardSettings)
     convention: str | OwnConvention = "default"
     compression: Literal["none", "gzip"] = "none"
+    index_files: bool = False
     seed: int = 0
     limit: int | None = None
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
@@ -140,6 +142,8 @@ class DatasetSettings:
             raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"limit is {self.limit}: give at least 1, or leave it out")
+        if self.index_files and self.compression != "none":
+            raise ValueError("index_files needs compression: none, since readers seek in the files")
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
         self._check_file_names()

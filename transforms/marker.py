@@ -29,11 +29,7 @@ LABELS, REJECTED, CONFIGURATION = "labels.txt", "rejected.jsonl", "config.yaml"
 
 
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
-    """Names the shards that have records, densely: `-of-N` counts what is there.
-
-    Raises:
-        ValueError: two files would have one name; the sentence says which.
-    """
+    """Names the shards that have records, densely: `-of-N` counts what is there."""
     ordered = sorted(reports, key=lambda report: (report.split, report.index))
     filled = [report for report in ordered if report.records]
     counts = Counter(report.split for report in filled)
@@ -43,13 +39,21 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
         name = settings.file_name(report.split, seen[report.split], counts[report.split])
         seen[report.split] += 1
         shards.append(PublishedShard(name, f"sidecars/{name}.jsonl", report))
-    names = [LABELS, REJECTED, CONFIGURATION, "recordmill.json", *(shard.name for shard in shards)]
-    clash = [name for name, times in Counter(names).items() if times > 1]
-    if clash:
+    return shards
+
+
+def check_names(marker: Mapping[str, Any]) -> None:
+    """Makes sure that no two files of a dataset have one name.
+
+    Raises:
+        ValueError: two have; the sentence says which.
+    """
+    shards = (shard["name"] for split in marker["splits"].values() for shard in split["shards"])
+    names = Counter(["recordmill.json", *marker["files"], *shards])
+    if clash := [name for name, times in names.items() if times > 1]:
         raise ValueError(
             f"two files of the dataset would be called {clash[0]}: change shards.name or the splits' names"
         )
-    return shards
 
 
 def name_sidecars_of_nothing(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:

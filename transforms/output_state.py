@@ -12,6 +12,20 @@ from transforms.shard_files import STAGING_PREFIX, staging_folder
 MARKER = "recordmill.json"
 """The file whose presence says that the dataset beside it is complete."""
 
+_OURS = frozenset(
+    (
+        "README.md",
+        "croissant.json",
+        "dataset_info.json",
+        "features.json",
+        "label_map.pbtxt",
+        "rejected.jsonl",
+        "schema.pbtxt",
+        "sidecars",
+    )
+)
+"""Names in an output, beside shards, that publishing would take: not those of others by accident."""
+
 _DERIVED = ("cuts", "features", "file_names", "format_names", "label_ids", "label_offset", "split_order")
 
 
@@ -169,4 +183,4 @@ def _told(differing: list[str]) -> list[str]:
 
 
 def _looks_like_ours(name: str) -> bool:
-    return ".tfrecord" in name or name.endswith(".record") or name in ("sidecars", "labels.txt", "rejected.jsonl")
+    return ".tfrecord" in name or name.endswith((".record", "labels.txt")) or name in _OURS

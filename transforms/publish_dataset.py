@@ -10,6 +10,7 @@ from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.dataset_settings import DatasetSettings
+from transforms.describing import StagedDataset
 from transforms.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
 from transforms.marker import build_marker, name_shards, numbers_of, preview_numbers
 from transforms.output_errors import explain_output_error
@@ -74,7 +75,8 @@ def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)
     shards = name_shards(reports, settings)
     marker = build_marker(plan, shards, ledger, settings, reports)
-    stage_dataset(marker, shards, reports, plan, run)
+    folder = staging_folder(run.output, plan.plan_id)
+    stage_dataset(StagedDataset(marker, settings, run.config_text, shards, reports, folder), plan, run)
     switch_dataset(run.output, plan.plan_id)
     reused = sum(report.reused for report in reports)
     notes = (

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -39,6 +39,12 @@ def shard_path(staging: str, split: str, index: int, kind: str) -> str:
 def shard_name(split: str, index: int, kind: str) -> str:
     """The name of a shard's file in the staging folder."""
     return f"{split}-{index:05d}.{kind}"
+
+
+def read_rows(sidecar: str) -> Iterator[dict[str, Any]]:
+    """The rows of a sidecar, one after the other."""
+    with storage.open_to_read(sidecar) as lines:
+        yield from map(orjson.loads, lines)
 
 
 class Fingerprint(NamedTuple):

@@ -114,11 +114,12 @@ def make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
 
 
-def write_file(path: str, content: bytes) -> None:
-    """Writes a whole file under a temporary name beside it, then renames it over whatever is there."""
+def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
+    """Writes a whole file, piece by piece, under a temporary name beside it, then renames it over whatever is there."""
     temporary = temporary_name(path)
     with open_to_write(temporary) as file:
-        file.write(content)
+        for piece in (content,) if isinstance(content, bytes) else content:
+            file.write(piece)
     move_file(temporary, path)
 
 

@@ -5,7 +5,7 @@ files away, the new ones in, the new marker last. Whoever reads through the mark
 all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,11 +13,12 @@ import orjson
 
 from schemas.shard_report import ShardReport
 from transforms import storage
-from transforms.marker import CONFIGURATION, LABELS, REJECTED, PublishedShard, name_sidecars_of_nothing
+from transforms.describing import StagedDataset, describe_dataset
+from transforms.marker import CONFIGURATION, LABELS, REJECTED, check_names, name_sidecars_of_nothing
 from transforms.output_state import MARKER, holds_plan, read_marker
 from transforms.plan import Plan
 from transforms.run_settings import RunSettings
-from transforms.shard_files import shard_name, shard_path, staging_folder
+from transforms.shard_files import read_rows, shard_name, shard_path, staging_folder
 from transforms.transform_fn import remove_stale
 
 
@@ -34,15 +35,10 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> N
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
         for report in sorted(reports, key=lambda report: (report.split, report.index)):
-            for row in _read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
+            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
                 if "rejected" in row:
                     lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
     storage.move_file(temporary, path)
-
-
-def _read_rows(sidecar: str) -> Iterator[dict[str, Any]]:
-    with storage.open_to_read(sidecar) as rows:
-        yield from map(orjson.loads, rows)
 
 
 def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
@@ -59,19 +55,26 @@ def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[st
     }
 
 
-def stage_dataset(
-    marker: dict[str, Any], shards: list[PublishedShard], reports: list[ShardReport], plan: Plan, run: RunSettings
-) -> None:
-    """Completes the new dataset in staging; its marker, with the moves that publish it, is written last."""
-    staging = staging_folder(run.output, plan.plan_id)
-    storage.write_file(storage.join(staging, LABELS), plan.label_map.as_text().encode())
-    storage.write_file(storage.join(staging, CONFIGURATION), run.config_text.encode())
+def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
+    """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
+
+    Raises:
+        ValueError: two files of the dataset would have one name; the sentence says which.
+    """
+    staging = dataset.folder
+    labels = plan.label_map.as_text(dataset.settings.layout.label_lines)
+    storage.write_file(storage.join(staging, LABELS), labels.encode())
+    storage.write_file(storage.join(staging, CONFIGURATION), dataset.config_text.encode())
     moves = [[name, name] for name in (LABELS, CONFIGURATION, REJECTED)]
-    for shard in shards:
+    for shard in dataset.shards:
         moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
         moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
-    for sidecar, report in name_sidecars_of_nothing(reports).items():
+    for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
+    descriptions = _stage_descriptions(dataset)
+    moves += descriptions
+    marker = {**dataset.marker, "files": [*dataset.marker["files"], *(name for _, name in descriptions)]}
+    check_names(marker)
     pending = {
         **marker,
         "run": {
@@ -80,11 +83,20 @@ def stage_dataset(
             "inputs": dict(run.inputs),
             "versions": f"{plan.summary.versions:064x}",
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "shards_reused": sum(report.reused for report in reports),
+            "shards_reused": sum(report.reused for report in dataset.reports),
         },
         "switch": {"moves": moves, "removes": _old_files(run.output)},
     }
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
+
+
+def _stage_descriptions(dataset: StagedDataset) -> list[list[str]]:
+    """Writes in staging what describes the dataset; gives the moves that publish it."""
+    moves = []
+    for number, (name, content) in enumerate(describe_dataset(dataset)):
+        moves.append([f"description-{number:05d}", name])  # staging has no folders, and knows the names of shards
+        storage.write_file(storage.join(dataset.folder, moves[-1][0]), content)
+    return moves
 
 
 def _old_files(output: str) -> list[str]:

@@ -160,7 +160,8 @@ def test_without_places_the_sample_is_converted(tmp_path, monkeypatch, capsys):
         "left_out": {},
     }
     assert sorted(os.listdir("out/quickstart")) == [
-        "config.yaml", "labels.txt", "recordmill.json", "rejected.jsonl", "sidecars",
+        "README.md", "config.yaml", "croissant.json", "dataset_info.json", "features.json",
+        "image.class.label.labels.txt", "labels.txt", "recordmill.json", "rejected.jsonl", "schema.pbtxt", "sidecars",
         "test-00000-of-00001.tfrecord", "train-00000-of-00001.tfrecord",
     ]  # fmt: skip
 

@@ -140,7 +140,8 @@ def test_a_dataset_is_read_from_and_published_on_an_object_store(shelf, capsys):
     files = dataset(shelf)
     marker = orjson.loads(files["recordmill.json"])
     shards = [shard for split in marker["splits"].values() for shard in split["shards"]]
-    expected = {"recordmill.json", "labels.txt", "config.yaml", "rejected.jsonl"}
+    expected = {"recordmill.json", *marker["files"]}
+    assert {"labels.txt", "config.yaml", "rejected.jsonl", "README.md"} < expected
     assert set(files) == expected | {shard[kind] for shard in shards for kind in ("name", "sidecar")}
     assert [len(files[shard["name"]]) for shard in shards] == [shard["bytes"] for shard in shards]
     rejected = orjson.loads(files["rejected.jsonl"])

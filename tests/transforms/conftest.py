@@ -65,7 +65,7 @@ def run(tmp_path) -> RunSettings:
         run_id="run",
         output=str(tmp_path / "out"),
         outcome_file=str(tmp_path / "outcome.json"),
-        recipe={},
+        recipe={"compression": "none"},
         config_text="seed: 0\n",
         inputs={"": str(tmp_path / "photos")},
         threads=1,

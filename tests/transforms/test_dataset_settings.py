@@ -44,6 +44,10 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (
+            lambda: DatasetSettings(index_files=True, compression="gzip"),
+            "index_files needs compression: none, since readers seek in the files",
+        ),
         (lambda: ShardSettings(count=0), "shards.count is 0: give at least 1"),
         (
             lambda: DatasetSettings(shards=ShardSettings(name="{split}.tfrecord")),

@@ -13,6 +13,7 @@ from transforms.marker import (
     LABELS,
     REJECTED,
     build_marker,
+    check_names,
     name_shards,
     name_sidecars_of_nothing,
     numbers_of,
@@ -121,8 +122,9 @@ def test_sidecars_of_shards_without_records_are_numbered_in_the_shards_order():
 def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, pattern, clash):
     splits = SplitSettings(fractions={split: 1.0})
     settings = replace(SETTINGS, splits=splits, shards=ShardSettings(count=1, name=pattern))
+    shards = name_shards([report(split, 0, 1)], settings)
     with pytest.raises(ValueError, match="two files") as caught:
-        name_shards([report(split, 0, 1)], settings)
+        check_names(build_marker(make_plan(), shards, LEDGER, settings, []))
     assert str(caught.value) == (
         f"two files of the dataset would be called {clash}: change shards.name or the splits' names"
     )
@@ -136,8 +138,10 @@ def test_two_shards_with_one_name_are_an_error():
         shards=ShardSettings(name="{split}{index}.record"),
     )
     reports = [report("a", index, 1) for index in range(101)] + [report("a10", 0, 1)]
+    described = build_marker(make_plan(), name_shards(reports, settings), LEDGER, settings, reports)
     with pytest.raises(ValueError, match=r"would be called a100\.record: change shards\.name"):
-        name_shards(reports, settings)
+        check_names(described)
+    check_names(marker())
 
 
 def test_files_that_are_no_shards_have_fixed_names():

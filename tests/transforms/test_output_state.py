@@ -42,7 +42,7 @@ def dataset(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("names", [[], [".staging-aaa"], ["README.md", "photos"]])
+@pytest.mark.parametrize("names", [[], [".staging-aaa"], ["NOTES.md", "photos"]])
 def test_a_folder_without_a_dataset_is_converted_into(names):
     assert decide(OutputState("/out", names)) == ("convert", "")
 
@@ -113,11 +113,21 @@ def test_a_switch_that_was_cut_is_finished(names, marker):
 
 
 @pytest.mark.parametrize(
-    "name", ["a.tfrecord", "train.tfrecord-00000-of-00001", "a.tfrecord.gz", "train.record", "sidecars", "labels.txt"]
+    "name",
+    [
+        "a.tfrecord",
+        "train.tfrecord-00000-of-00001",
+        "a.tfrecord.gz",
+        "train.record",
+        "sidecars",
+        "labels.txt",
+        "README.md",
+        "image.class.label.labels.txt",
+    ],
 )
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, overwrite):
-    assert decide(OutputState("/out", ["README.md", name]), overwrite=overwrite) == (
+    assert decide(OutputState("/out", ["NOTES.md", name]), overwrite=overwrite) == (
         "refuse",
         f"/out holds {name}, which belongs to no finished dataset: choose an empty folder",
     )

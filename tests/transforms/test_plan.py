@@ -182,6 +182,7 @@ CHANGED = {
     "shards": ShardSettings(count=2),
     "convention": "tutorial",
     "compression": "gzip",
+    "index_files": True,
     "seed": 1,
     "limit": 50,
     "source": FilenameLabels(),

@@ -228,7 +228,7 @@ def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_told(picture
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     again = replace(SETTINGS_OF_ONE, labels=LabelSettings(offset=1))
-    overwriting = replace(run, run_id="again", overwrite=True, recipe={"offset": 1})
+    overwriting = replace(run, run_id="again", overwrite=True, recipe={"compression": "none", "offset": 1})
     previewed = run_steps(again, replace(overwriting, preview=True))
     place = f"nothing was written; without --plan the dataset would be in {run.output}"
     assert previewed["sentence"] == f"{place}, in place of the one that is there"

@@ -19,6 +19,15 @@ from transforms.shard_files import failed_report, fingerprint, staging_folder, w
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary
 
+DESCRIPTIONS = [
+    "README.md",
+    "dataset_info.json",
+    "features.json",
+    "image.class.label.labels.txt",
+    "schema.pbtxt",
+    "croissant.json",
+]
+
 SETTINGS = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
 
 
@@ -66,6 +75,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
         "config.yaml",
         "rejected.jsonl",
         "recordmill.json",
+        *DESCRIPTIONS,
     }
     assert (files["labels.txt"], files["config.yaml"]) == (b"0:cat\n1:dog\n", b"seed: 0\n")
     assert json.loads(files["rejected.jsonl"]) == {
@@ -87,6 +97,55 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     assert told == {**json.loads(json.dumps(outcome.as_dict())), "run_id": "run"}
 
 
+def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run, tree):
+    plan = plan_of(refs, run)
+    indexed = replace(SETTINGS, index_files=True)
+    publish(write_all(plan, refs, run), plan, indexed, run)
+    files = tree(run.output)
+    names = [f"sidecars/train-0000{index}-of-00002.tfrecord.idx" for index in (0, 1)]
+    assert set(names) <= set(json.loads(files["recordmill.json"])["files"]) & set(files)
+    assert "switch" not in json.loads(files["recordmill.json"])
+    lengths = [int(line.split()[1]) for name in names for line in files[name].splitlines()]
+    assert (len(lengths), sum(lengths)) == (8, sum(len(files[f"{name[9:-4]}"]) for name in names))
+    overwriting = replace(run, overwrite=True, recipe={"compression": "none", "index_files": False})
+    plan = plan_of(refs, overwriting)
+    assert publish(write_all(plan, refs, overwriting), plan, SETTINGS, overwriting).status == "published"
+    assert not set(names) & set(tree(run.output))
+
+
+def test_labels_are_listed_as_the_conventions_readers_expect(refs, run, tree):
+    settings = replace(SETTINGS, convention="inception")
+    plan = plan_of(refs, run, settings)
+    publish(write_all(plan, refs, run, settings), plan, settings, run)
+    assert tree(run.output)["labels.txt"] == b"cat\ndog\n"
+
+
+def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut_after):
+    plan = plan_of(refs, run)
+    reports = write_all(plan, refs, run)
+    indexed = replace(SETTINGS, index_files=True)
+    publish(reports, plan, indexed, run)
+    expected = without_run(tree(run.output))
+    for most in range(200):
+        output = replace(run, output=f"{run.output}-{most}")
+        plan = plan_of(refs, output)
+        reports = write_all(plan, refs, output)
+        with cut_after(most) as done:
+            publish(reports, plan, indexed, output)
+        again = plan_of(refs, output)
+        publish(reports if again.action == "convert" else [], again, indexed, output)
+        assert without_run(tree(output.output)) == expected
+        if len(done) < most:
+            break
+    assert most > 20
+
+
+def without_run(files):
+    marker = json.loads(files["recordmill.json"])
+    del marker["run"]
+    return {**files, "recordmill.json": marker}
+
+
 def test_publishing_what_is_there_keeps_it(refs, run, tree):
     plan = plan_of(refs, run)
     publish(write_all(plan, refs, run), plan, SETTINGS, run)
@@ -101,13 +160,13 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     plan = plan_of(refs, run)
     publish(write_all(plan, refs, run), plan, SETTINGS, run)
     other = replace(SETTINGS, shards=ShardSettings(count=3))
-    overwriting = replace(run, overwrite=True, recipe={"shards": 3})
+    overwriting = replace(run, overwrite=True, recipe={"compression": "none", "shards": 3})
     plan = plan_of(refs, overwriting, other)
     assert publish(write_all(plan, refs, overwriting, other), plan, other, overwriting).status == "published"
     assert {name for name in tree(run.output) if name.endswith(".tfrecord")} == {
         f"train-0000{index}-of-00003.tfrecord" for index in range(3)
     }
-    assert len(tree(run.output)) == 10
+    assert len(tree(run.output)) == 10 + len(DESCRIPTIONS)
 
 
 def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tree):
@@ -237,12 +296,13 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
         "config.yaml",
         "rejected.jsonl",
         "recordmill.json",
+        *DESCRIPTIONS,
     }
     rows = [json.loads(line) for line in tree(run.output)["sidecars/rejected-00000.jsonl"].splitlines()]
     assert {row["key"] for row in rows} == {ref.key for ref in first}
     assert all("rejected" in row for row in rows)
     files = json.loads(tree(run.output)["recordmill.json"])["files"]
-    assert files == ["labels.txt", "rejected.jsonl", "config.yaml", "sidecars/rejected-00000.jsonl"]
+    assert files == ["labels.txt", "rejected.jsonl", "config.yaml", "sidecars/rejected-00000.jsonl", *DESCRIPTIONS]
     assert run_steps(tolerant, run)["status"] == "kept"
     (Path(run.output) / "sidecars/rejected-00000.jsonl").unlink()
     assert run_steps(tolerant, run)["sentence"].startswith(f"{run.output} lacks sidecars/rejected-00000.jsonl, ")

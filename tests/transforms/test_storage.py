@@ -105,6 +105,8 @@ def test_a_file_is_written_over_whatever_is_there_and_leaves_no_temporary(tmp_pa
     storage.write_file(str(path), b"one")
     storage.write_file(str(path), b"two")
     assert path.read_bytes() == b"two"
+    storage.write_file(str(path), iter([b"thr", b"", b"ee"]))
+    assert path.read_bytes() == b"three"
     assert os.listdir(tmp_path) == ["a.json"]
 
 

@@ -1,0 +1,127 @@
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.dataset_settings import DatasetSettings
+from transforms.describing.data_card import MOST_CLASSES, _text, describe_card
+from transforms.reading_snippet import reading_snippet
+
+
+def card(say, dataset) -> str:
+    return say(describe_card, dataset)["README.md"].decode()
+
+
+def section(text: str, title: str) -> str:
+    return re.search(rf"^## {title}\n\n(.*?)\n(?=\n## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+
+
+def test_it_says_what_the_dataset_is(stage, say):
+    text = card(say, stage())
+    assert text.startswith(
+        "# pets\n\n7 images in 3 classes, in 3 TFRecord files of 818 bytes, made by Recordmill.\n\n## Splits\n\n"
+    )
+    assert section(text, "Splits").splitlines() == [
+        "| split | images | files | bytes | names |",
+        "| --- | --- | --- | --- | --- |",
+        "| `train` | 5 | 2 | 585 | `train-00000-of-00002.tfrecord`, ... |",
+        "| `test` | 2 | 1 | 233 | `test-00000-of-00001.tfrecord` |",
+    ]
+    assert section(text, "Labels").splitlines() == [
+        "| id | class | `train` | `test` |",
+        "| --- | --- | --- | --- |",
+        "| 0 | cat | 3 | 1 |",
+        "| 1 | dog | 1 | 1 |",
+        "| 2 | emu | 1 | 0 |",
+    ]
+    assert "| `image/encoded` | bytes | the encoded image |" in section(text, "Features")
+
+
+def test_it_says_what_became_of_everything(stage, say):
+    dataset = stage()
+    noted = replace(dataset, marker={**dataset.marker, "notes": ["1. was *moved*"], "changes": {"rotated": 1_000}})
+    text = card(say, noted)
+    assert section(text, "What became of everything listed").splitlines()[:5] == [
+        "|  | reason | images |",
+        "| --- | --- | --- |",
+        "| listed |  | 8 |",
+        "| written |  | 7 |",
+        "| rejected | `truncated`: the data end before the image is complete | 1 |",
+    ]
+    assert text.count("\n- 1\\. was \\*moved\\*\n") == 1
+    assert re.search(r"^\| `rotated` \| .+ \| 1,000 \|$", section(text, "How it was made"), re.MULTILINE)
+    assert "Plan `0123456789abcdef`" in text
+
+
+def test_it_shows_how_to_read(stage, say):
+    dataset = stage()
+    reading = section(card(say, dataset), "Reading")
+    assert reading.startswith(f"```python\n{reading_snippet(dataset.marker)}```\n")
+    assert "- TensorFlow Datasets: `tfds.builder_from_directory(folder)" in reading
+    assert "package was not asked for (`index_files: true`)." in reading
+    indexed = section(card(say, stage(DatasetSettings(index_files=True))), "Reading")
+    assert "package is in `sidecars/*.idx`." in indexed
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (DatasetSettings(compression="gzip"), "its files are compressed (gzip)"),
+        (
+            DatasetSettings(name="pets", convention="image_tfrecord_builder"),
+            "its files say `training` for the split `train`",
+        ),
+    ],
+)
+def test_it_says_why_tfds_cannot_read_it(stage, say, settings, reason):
+    expected = f"- TensorFlow Datasets cannot read it, because {reason}. There is no `dataset_info.json`.\n"
+    assert expected in card(say, stage(settings))
+
+
+def test_many_classes_are_counted(stage, say):
+    dataset = stage(labels={f"{number:04}": number for number in range(MOST_CLASSES + 2)})
+    lines = section(card(say, dataset), "Labels").splitlines()
+    assert len(lines) == MOST_CLASSES + 4
+    assert lines[-1] == "and 2 classes more, which `labels.txt` and `recordmill.json` list."
+
+
+def test_images_without_a_label_are_counted_too(stage, say):
+    assert section(card(say, stage(unlabelled=True)), "Labels").splitlines()[-1] == "|  | *no label* | 1 | 0 |"
+    unlabelled = stage(labels={})
+    for split in unlabelled.marker["splits"].values():
+        split["classes"] = {}
+    text = card(say, unlabelled)
+    assert section(text, "Labels") == "There are none."
+    assert "\n\n7 images, in 3 TFRecord files" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<b>&|a\n b", "&lt;b&gt;&amp;\\|a b"),
+        ("# no heading", "\\# no heading"),
+        ("- no item", "\\- no item"),
+        ("12) no item", "12\\) no item"),
+        ("n01440764_tench", "n01440764\\_tench"),
+        ("a-b.c", "a-b.c"),
+        ("`x` [y](z)", "\\`x\\` \\[y\\](z)"),
+    ],
+)
+def test_names_show_as_they_are(text, shown):
+    assert _text(text) == shown
+
+
+@given(st.text())
+def test_no_name_breaks_out_of_its_cell(name):
+    shown = _text(name)
+    assert "\n" not in shown
+    assert not re.search(r"(?<!\\)(\\\\)*[|`*\[]", shown)
+    assert "<" not in shown
+
+
+@pytest.mark.parametrize(("convention", "line"), [("default", "id:name"), ("inception", "name")])
+def test_it_says_how_the_lines_of_labels_read(stage, say, convention, line):
+    files = section(card(say, stage(DatasetSettings(convention=convention))), "Files")
+    assert f"| `labels.txt` | one class a line, in the order of the ids: `{line}` |" in files

@@ -1,0 +1,145 @@
+"""`README.md`: the data card, for people: what the dataset is, how it was made and how to read it."""
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from schemas.features import describe_features
+from transforms.describing.staged_dataset import StagedDataset
+from transforms.describing.tfds_files import why_not_tfds
+from transforms.imaging.prepared_image import CHANGES
+from transforms.reading_snippet import reading_snippet
+from transforms.rejection import REASONS
+
+MOST_CLASSES = 100
+"""Classes that the card lists; `labels.txt` has all."""
+
+
+def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """`README.md`, of any dataset."""
+    marker = dataset.marker
+    sections = {
+        "": [_introduction(dataset)],
+        "Splits": [_splits(marker)],
+        "Labels": _labels(marker),
+        "Features": [
+            f"Each image is one `tf.train.Example`: {dataset.settings.layout.title}.",
+            describe_features(dataset.settings.example_features),
+        ],
+        "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
+        "How it was made": _making(marker),
+        "What became of everything listed": [_ledger(marker["ledger"]), *_notes(marker["notes"])],
+        "Files": [_files(dataset)],
+    }
+    paragraphs = [f"# {_text(marker['name'] or 'Dataset')}"]
+    for title, texts in sections.items():
+        paragraphs += [*([f"## {title}"] if title else []), *texts]
+    yield "README.md", ["\n\n".join(paragraphs).encode(), b"\n"]
+
+
+def _introduction(dataset: StagedDataset) -> str:
+    marker = dataset.marker
+    classes = f" in {_count(len(marker['labels']), 'class', 'es')}" if marker["labels"] else ""
+    shards = _count(sum(len(split["shards"]) for split in marker["splits"].values()), "TFRecord file")
+    images = _count(marker["ledger"]["written"], "image")
+    return f"{images}{classes}, in {shards} of {marker['output_bytes']:,} bytes, made by Recordmill."
+
+
+def _splits(marker: Mapping[str, Any]) -> str:
+    rows = [
+        (f"`{name}`", split["records"], len(split["shards"]), split["bytes"], _first_name(split["shards"]))
+        for name, split in marker["splits"].items()
+        if split["shards"]
+    ]
+    return _table(("split", "images", "files", "bytes", "names"), rows)
+
+
+def _first_name(shards: Sequence[Mapping[str, Any]]) -> str:
+    return f"`{shards[0]['name']}`{', ...' if len(shards) > 1 else ''}"
+
+
+def _labels(marker: Mapping[str, Any]) -> list[str]:
+    ids = sorted((label_id, name) for name, label_id in marker["labels"].items())
+    splits = marker["splits"]
+    rows = [
+        (label_id, _text(name), *(split["classes"].get(name, 0) for split in splits.values()))
+        for label_id, name in ids[:MOST_CLASSES]
+    ]
+    if any("" in split["classes"] for split in splits.values()):
+        rows.append(("", "*no label*", *(split["classes"].get("", 0) for split in splits.values())))
+    if not rows:
+        return ["There are none."]
+    left = len(ids) - MOST_CLASSES
+    more = (
+        [f"and {_count(left, 'class', 'es')} more, which `labels.txt` and `recordmill.json` list."] if left > 0 else []
+    )
+    return [_table(("id", "class", *(f"`{name}`" for name in splits)), rows), *more]
+
+
+def _other_readers(dataset: StagedDataset) -> str:
+    reason = why_not_tfds(dataset)
+    index = "is in `sidecars/*.idx`" if dataset.settings.index_files else "was not asked for (`index_files: true`)"
+    return "\n".join(
+        [
+            f"- TensorFlow Datasets cannot read it, because {reason}. There is no `dataset_info.json`."
+            if reason
+            else "- TensorFlow Datasets: `tfds.builder_from_directory(folder).as_dataset(split=...)`.",
+            f"- An index for NVIDIA DALI and PyTorch's `tfrecord` package {index}.",
+            "- TFX and TensorFlow Transform: `schema.pbtxt` (tensorflow_metadata).",
+            "- Catalogues: `croissant.json` (MLCommons Croissant).",
+        ]
+    )
+
+
+def _making(marker: Mapping[str, Any]) -> list[str]:
+    recipe = marker["plan"]["recipe"]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(recipe.get("versions", {}).items()))
+    changes = [(f"`{name}`", CHANGES.get(name, ""), count) for name, count in marker["changes"].items()]
+    return [
+        f"Plan `{marker['plan']['id']}`, as `config.yaml` says: the same images and that configuration give the same "
+        f"bytes again{f' with {versions}' if versions else ''}.",
+        _table(("change", "what was done", "images"), changes) if changes else "No image was changed.",
+    ]
+
+
+def _ledger(ledger: Mapping[str, Any]) -> str:
+    meanings = {code: meaning for codes in REASONS.values() for code, meaning in codes.items()}
+    rows: list[tuple[Any, ...]] = [("listed", "", ledger["listed"]), ("written", "", ledger["written"])]
+    for kind in ("rejected", "ignored", "left_out"):
+        for reason, count in ledger[kind].items():
+            meaning = f": {meanings[reason]}" if kind == "rejected" and reason in meanings else ""
+            rows.append((kind.replace("_", " "), f"`{reason}`{meaning}", count))
+    return _table(("", "reason", "images"), rows)
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    return ["\n".join(f"- {_text(note)}" for note in notes)] if notes else []
+
+
+def _files(dataset: StagedDataset) -> str:
+    lines = dataset.settings.layout.label_lines
+    rows = [
+        ("`recordmill.json`", "what is in the dataset: files with their sizes and digests, labels, features, plan"),
+        ("`labels.txt`", f"one class a line, in the order of the ids: `{lines}`"),
+        ("`config.yaml`", "the configuration; run again with `--config config.yaml`"),
+        ("`rejected.jsonl`", "what was rejected, and why"),
+        ("`sidecars/*.jsonl`", "one row a record: source, digest, label, size, place in its file"),
+    ]
+    return _table(("file", "what it is"), rows)
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    shown = [" | ".join(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row) for row in rows]
+    return "\n".join(f"| {line} |" for line in (" | ".join(titles), " | ".join(["---"] * len(titles)), *shown))
+
+
+def _count(number: int, noun: str, ending: str = "s") -> str:
+    return f"{number:,} {noun}{ending if number != 1 else ''}"
+
+
+def _text(text: str) -> str:
+    """Text that shows as it is on one line, whatever Markdown or HTML would make of it."""
+    escaped = re.sub(r"([\\`*_{}\[\]|~])", r"\\\1", " ".join(text.split()))
+    escaped = re.sub(r"^(\d*)([-+#=.)])", r"\1\\\2", escaped)  # of a list, or a heading
+    return html.escape(escaped, quote=False)

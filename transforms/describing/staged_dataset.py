@@ -1,0 +1,50 @@
+"""What describers are given."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.features import Feature
+from schemas.shard_report import ShardReport
+from transforms.dataset_settings import DatasetSettings
+from transforms.marker import PublishedShard
+from transforms.shard_files import read_rows, shard_path
+
+LABEL_FIELDS = frozenset(("label", "label_text"))
+"""What an Example of an image without a label lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedDataset:
+    """A dataset whose shards are finished and not yet published.
+
+    Attributes:
+        marker: what `recordmill.json` will say, without its `run` part; `files` still lacks those that describe.
+        settings: what the dataset is.
+        config_text: the same as YAML: the content of `config.yaml`.
+        shards: the shards under their final names, in the order of their splits' names.
+        reports: of all shards, also of those without records, whose sidecars list rejected images alone.
+        folder: where they lie until they are published; see `path_of`.
+    """
+
+    marker: Mapping[str, Any]
+    settings: DatasetSettings
+    config_text: str
+    shards: Sequence[PublishedShard]
+    reports: Sequence[ShardReport]
+    folder: str
+
+    @property
+    def sure_features(self) -> tuple[Feature, ...]:
+        """The features that every Example has: all but the label's, where some image has no label."""
+        unlabelled = any("" in split["classes"] for split in self.marker["splits"].values())
+        features = self.settings.example_features
+        return tuple(each for each in features if not unlabelled or each.field not in LABEL_FIELDS)
+
+    def path_of(self, report: ShardReport, kind: str) -> str:
+        """Where a shard's file lies now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
+        return shard_path(self.folder, report.split, report.index, kind)
+
+    def rows_of(self, report: ShardReport) -> Iterator[dict[str, Any]]:
+        """The rows of a shard's sidecar, one after the other."""
+        return read_rows(self.path_of(report, "jsonl"))

@@ -69,8 +69,8 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
     same, alike = numbers.get("same_bytes") or {}, numbers.get("look_alike") or {}
     parts = []
     if same.get("groups"):
-        images = same["groups"] + same["images"]
-        parts.append(f"{images:,} images are {same['groups']:,}" + _crossing(same))
+        images = f"{same['groups']:,} image{'' if same['groups'] == 1 else 's'}"
+        parts.append(f"{same['groups'] + same['images']:,} files hold {images}" + _crossing(same))
     if alike.get("pairs"):
         pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
         parts.append(f"{alike['pairs']:,} {pairs} alike" + _crossing(alike))

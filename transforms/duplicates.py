@@ -144,10 +144,15 @@ def _add(groups: dict[str, Group], image: Found) -> None:
 def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tuple[bool, Iterator[Group]]:
     """Pairs of images of different bytes whose difference hashes are close, and whether these are all there are.
 
-    Of images with the same bytes the first stands for all.
+    Of images with the same bytes the first stands for all. Left out are pictures that look like a blank page or a plain
+    gradient, whose hashes are all zeros or all ones but for a few bits: they have nothing to be compared by.
     """
     contents, first = np.unique(statistics.digests, return_index=True)
-    near = find_near_pairs(statistics.hashes[first])
+    hashes = statistics.hashes[first]
+    ones = np.bitwise_count(hashes)
+    telling = (ones > MOST_BITS) & (ones < 64 - MOST_BITS)
+    contents = contents[telling]
+    near = find_near_pairs(hashes[telling])
 
     def pairs() -> Iterator[Group]:
         wanted = contents[np.unique(near.pairs)]

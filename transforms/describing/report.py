@@ -42,7 +42,7 @@ def _template() -> "Template":
     # Imported here: it takes 0.07 s, which a worker that only converts need not spend.
     import jinja2
 
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"bytes": show_bytes, "number": "{:,}".format, "name": show_name, "percent": show_percent}
     folder = resources.files("transforms.describing")
     template = environment.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def show_percent(count: float, total: float) -> str:
     share = 100 * count / max(total, 1)
     if 0 < share < 0.1:
         return "<0.1 %"
-    return ">99.9 %" if 99.9 < share < 100 else f"{share:.3g} %"
+    return ">99.9 %" if 99.9 < share < 100 else f"{share:.1f} %".replace(".0 ", " ")
 
 
 def build_view(dataset: StagedDataset) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     images = sum(split["records"] for split in marker["splits"].values())
     return {
         "marker": marker,
-        "name": marker["name"] or "Dataset",
+        "title": marker["name"] or _title(images, classes["count"]),
         "images": images,
         "remarks": sections.find_remarks(marker, classes),
         "ledger": sections.describe_ledger(marker),
@@ -90,6 +90,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
         "class_counts": _count_classes(marker),
         "sheet": sheet,
         "sheet_is_whole": len(sheet) < MOST_CLASSES or len(sheet) == classes["count"],
+        "sheet_is_single": max(map(len, sheet.values()), default=0) == 1,
         "sizes": sections.describe_sizes(dataset.statistics),
         "changes": sections.describe_changes(marker),
         "rejected": sections.describe_rejected(marker, dataset.statistics),
@@ -101,6 +102,11 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
         "configuration": dataset.config_text[:LONGEST_CONFIGURATION],
         "configuration_is_cut": len(dataset.config_text) > LONGEST_CONFIGURATION,
     }
+
+
+def _title(images: int, classes: int) -> str:
+    many = "" if images == 1 else "s"
+    return f"{images:,} image{many}" + (f" in {classes:,} class{'' if classes == 1 else 'es'}" if classes else "")
 
 
 def _shown(group: Group) -> list[Any]:

@@ -65,7 +65,7 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
     lacking = [
         {"split": split, "count": len(absent), "names": absent[:5]}
         for split, classes in splits.items()
-        if (absent := [row["name"] for row in rows if not classes.get(row["name"])]) and classes
+        if (absent := [row["name"] for row in rows if row["name"] and not classes.get(row["name"])])
     ]
     return {
         "count": len(names - {""}),
@@ -79,7 +79,9 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
         "least": int(counts[-1]),
         "most": int(counts[0]),
         "lacking": lacking,
-        "histogram": draw_histogram(np.bincount(np.log2(counts).astype(np.int64)), 1) if between else None,
+        "histogram": draw_histogram(np.bincount(np.log2(counts).astype(np.int64)), 1)
+        if between and counts[0] > counts[-1]
+        else None,
     }
 
 
@@ -108,11 +110,15 @@ def describe_sizes(statistics: Statistics) -> dict[str, Any] | None:
         "shapes": shapes,
         "file_bytes": file_bytes,
         "bytes": [show_bytes(2 ** (file_bytes.first / 2)), show_bytes(2 ** ((file_bytes.last + 1) / 2))],
-        "megapixels": statistics.pixels / images / 1e6,
+        "average": _pixels(statistics.pixels / images),
         "smallest": statistics.smallest,
         "largest": statistics.largest,
         "channels": sorted(statistics.channels.items()),
     }
+
+
+def _pixels(count: float) -> str:
+    return f"{count / 1e6:,.1f} megapixels" if count >= 1e6 else f"{count:,.0f} pixels"
 
 
 def _side(number: int) -> int:
@@ -142,15 +148,18 @@ def describe_rejected(marker: Mapping[str, Any], statistics: Statistics) -> list
 
 def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any]) -> list[str]:
     """What somebody who is about to train on the dataset should know, the worst first; names no class or file."""
-    same, alike = (marker["duplicates"].get(kind) or {} for kind in ("same_bytes", "look_alike"))
     remarks = []
-    for numbers, what in ((same, "the same image"), (alike, "images that look alike")):
+    for kind, one, many in (
+        ("same_bytes", "image is", "images are"),
+        ("look_alike", "pair of images that look alike is", "pairs of images that look alike are"),
+    ):
+        numbers = marker["duplicates"].get(kind) or {}
         if count := numbers.get("conflicting"):
-            remarks.append(f"{_times(count)} {what} {_has(what)} different classes.")
+            remarks.append(f"{count:,} {one if count == 1 else many} in different classes at once.")
         if count := numbers.get("across_splits"):
-            remarks.append(f"{_times(count)} {what} {_lies(what)} in more than one split: scores will look too good.")
+            remarks.append(f"{count:,} {one if count == 1 else many} in more than one split: scores will look too good.")
     for lack in classes["lacking"]:
-        remarks.append(f"{lack['count']:,} of {classes['count']:,} classes have no image in {lack['split']}.")
+        remarks.append(f"{lack['split']} has no image of {lack['count']:,} of the {classes['count']:,} classes.")
     if unused := classes["known"] - classes["count"]:
         remarks.append(f"{unused:,} of {classes['known']:,} classes have no image at all.")
     if classes["count"] > 1 and classes["most"] >= 10 * classes["least"]:
@@ -161,18 +170,6 @@ def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any]) -> list[
     if rejected := sum(marker["ledger"]["rejected"].values()):
         remarks.append(f"{rejected:,} files were rejected.")
     return remarks + [f"{note[0].upper()}{note[1:]}." for note in marker["notes"] if note]
-
-
-def _times(count: int) -> str:
-    return "Once" if count == 1 else f"{count:,} times"
-
-
-def _has(what: str) -> str:
-    return "has" if what == "the same image" else "have"
-
-
-def _lies(what: str) -> str:
-    return "lies" if what == "the same image" else "lie"
 
 
 def describe_run(run: Mapping[str, Any], images: int, input_bytes: int) -> dict[str, Any]:

@@ -20,7 +20,10 @@ MOST_CLASSES = 24
 MOST_IMAGES = 72
 """Images that are shown of all classes together."""
 
-LEAST_OF_CLASS = 3
+MOST_OF_CLASS = 24
+
+ROW = 3
+"""Images beside each other; rows are shown full."""
 
 SIDE = 112
 """Pixels of a thumbnail's longer side at most: drawn at half of that, it is sharp on a dense screen."""
@@ -47,8 +50,8 @@ def choose_samples(reports: Iterable[ShardReport]) -> dict[str, int]:
     if len(names) > MOST_CLASSES:
         last = len(names) - 1
         names = [names[number * last // (MOST_CLASSES - 1)] for number in range(MOST_CLASSES)]
-    each = min(max(MOST_IMAGES // max(len(names), 1), LEAST_OF_CLASS), MOST_CLASSES)
-    return dict.fromkeys(names, each)
+    each = min(MOST_IMAGES // max(len(names), 1), MOST_OF_CLASS)
+    return dict.fromkeys(names, each - each % ROW)
 
 
 def make_thumbnails(

@@ -55,6 +55,8 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "bytes", f"{show_bytes(before)} of images became {show_bytes(after)} of TFRecords, {ratio}"
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
+        if "report" in numbers:
+            yield "look at", f"{output}/{numbers['report']}"
         yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
 
 
@@ -73,7 +75,8 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
         parts.append(f"{same['groups'] + same['images']:,} files hold {images}" + _crossing(same))
     if alike.get("pairs"):
         pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
-        parts.append(f"{alike['pairs']:,} {pairs} alike" + _crossing(alike))
+        least = "" if alike["complete"] else "at least "
+        parts.append(f"{least}{alike['pairs']:,} {pairs} alike" + _crossing(alike))
     return "; ".join(parts) + " (duplicates.jsonl)" if parts else ""
 
 

@@ -27,6 +27,9 @@ class PublishedShard:
 LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"
 """The files of a dataset beside its shards, their sidecars and the marker."""
 
+REPORT = "report.html"
+"""The page for people, where it is asked for."""
+
 
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
     """Names the shards that have records, densely: `-of-N` counts what is there."""
@@ -70,7 +73,7 @@ def build_marker(
     ledger: Ledger,
     settings: DatasetSettings,
     reports: list[ShardReport],
-    duplicates: Mapping[str, Any],
+    duplicates: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
     changes: Counter[str] = Counter()
@@ -88,7 +91,7 @@ def build_marker(
         "ledger": ledger.as_dict(),
         **({"boxes": boxes} if boxes else {}),
         "changes": dict(sorted(changes.items())),
-        "duplicates": dict(duplicates),
+        "duplicates": dict(duplicates or {}),
         "input_bytes": sum(report.input_bytes for report in reports),
         "output_bytes": sum(shard.report.bytes for shard in shards),
         "files": [LABELS, REJECTED, CONFIGURATION, DUPLICATES, *name_sidecars_of_nothing(reports)],
@@ -126,7 +129,8 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
         for name, split in marker["splits"].items()
     }
     keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes")
-    return {"splits": splits, **{key: marker[key] for key in keys if key in marker}}
+    report = {"report": REPORT} if REPORT in marker["files"] else {}
+    return {"splits": splits, **{key: marker[key] for key in keys if key in marker}, **report}
 
 
 def preview_numbers(plan: Plan) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Pairs of images that look alike: difference hashes within a small Hamming distance, found without comparing all.
 
 Hashes of 64 bits are cut into three bands. Where two of them differ in at most five bits, some band differs in at most
-one: it is enough to compare hashes that have a band in common but for one bit, whichever it is. A band without a bit has
-a million values, so that few strangers share one.
+one: it is enough to compare hashes that have a band in common but for one bit, whichever it is. A band without a bit
+has a million values, so that few strangers share one.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the sidecars of a dataset add up to: sizes, shapes, bytes, examples. One pass, in the memory of 16 bytes an image.
+"""What the sidecars of a dataset add up to: sizes, shapes, bytes, examples; one pass, 16 bytes of memory an image.
 
 The sidecars are read in the order given, so that the same dataset gives the same statistics wherever it was made.
 """

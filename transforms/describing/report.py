@@ -13,12 +13,11 @@ from transforms.describing import report_sections as sections
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
 from transforms.duplicates import Group
+from transforms.marker import REPORT
 from transforms.show_bytes import show_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-REPORT = "report.html"
 
 LONGEST_NAME = 160
 """Characters of a name that are shown."""

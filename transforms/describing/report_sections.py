@@ -157,7 +157,9 @@ def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any]) -> list[
         if count := numbers.get("conflicting"):
             remarks.append(f"{count:,} {one if count == 1 else many} in different classes at once.")
         if count := numbers.get("across_splits"):
-            remarks.append(f"{count:,} {one if count == 1 else many} in more than one split: scores will look too good.")
+            remarks.append(
+                f"{count:,} {one if count == 1 else many} in more than one split: scores will look too good."
+            )
     for lack in classes["lacking"]:
         remarks.append(f"{lack['split']} has no image of {lack['count']:,} of the {classes['count']:,} classes.")
     if unused := classes["known"] - classes["count"]:

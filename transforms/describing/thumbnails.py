@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from schemas.features import Feature, FeatureValueError, parse_example
+from schemas.coercion import FeatureValueError
+from schemas.features import Feature, parse_example
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image

@@ -98,7 +98,7 @@ class ImageSettings:
         if self.reencode == "never" and self.grayscale == "expand":
             raise ValueError("grayscale: expand needs re-encoding, and reencode is never")
         if self.near_duplicates and self.check == "header" and self.reencode != "always":
-            raise ValueError("near_duplicates: needs the pixels of all images, and check is header: set check to decode")
+            raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
 
 
 def _check_choice(key: str, value: str, choices: Collection[str]) -> None:

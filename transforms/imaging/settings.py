@@ -93,6 +93,9 @@ class ImageSettings:
         _check_choice("reencode", self.reencode, ("when_needed", "always", "never"))
         _check_choice("subsampling", self.subsampling, ("auto", "4:4:4", "4:2:2", "4:2:0"))
         _check_choice("grayscale", self.grayscale, ("keep", "expand"))
+        self._check_contradictions()
+
+    def _check_contradictions(self) -> None:
         if self.reencode == "never" and self.resize is not None:
             raise ValueError("resize: needs re-encoding, and reencode is never")
         if self.reencode == "never" and self.grayscale == "expand":

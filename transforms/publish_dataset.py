@@ -85,14 +85,14 @@ def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
         marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, _facts_of(run)
     )
     stage_dataset(dataset, plan, run)
-    switch_dataset(run.output, plan.plan_id)
+    published = switch_dataset(run.output, plan.plan_id)
     reused = sum(report.reused for report in reports)
     notes = (
         *plan.notes,
         *([f"{reused} of {len(reports)} shards had been finished by an earlier run"] if reused else []),
     )
     sentence = f"{ledger.written:,} images are in {run.output}"
-    return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(marker), notes)
+    return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(published), notes)
 
 
 def _facts_of(run: RunSettings) -> dict[str, Any]:

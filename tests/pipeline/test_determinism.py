@@ -36,6 +36,7 @@ def assert_same(one, other):
     assert other.code == 0
     assert one.deterministic_files == other.deterministic_files
     assert one.lasting_marker == other.lasting_marker
+    assert one.lasting_report == other.lasting_report
 
 
 def test_threads(convert, collection, reference, tmp_path):

@@ -168,7 +168,7 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     assert {name for name in tree(run.output) if name.endswith(".tfrecord")} == {
         f"train-0000{index}-of-00003.tfrecord" for index in range(3)
     }
-    assert len(tree(run.output)) == 10 + len(DESCRIPTIONS)
+    assert len(tree(run.output)) == 11 + len(DESCRIPTIONS)
 
 
 def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tree):

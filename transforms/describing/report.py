@@ -74,10 +74,12 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     groups = [(group, _shown(group)) for group in (*found.same_bytes, *found.look_alike)]
     places = [place for _, place in samples]
     places += [(image.sidecar, image.row) for _, images in groups for image in images]
-    pictures = iter(make_thumbnails(places, dataset.settings.features, dataset.settings.compression))
+    pictures = iter(make_thumbnails(places, dataset.settings.example_features, dataset.settings.compression))
     sheet: dict[str, list[dict[str, Any]]] = {name: [] for name in dataset.statistics.samples}
     for name, (sidecar, row) in samples:
         sheet[name].append({"picture": next(pictures), "key": row["key"], "split": sidecar.split})
+    if not any(each["picture"] for shown in sheet.values() for each in shown):
+        sheet = {}  # raw observations, or any files: nothing to look at
     images = sum(split["records"] for split in marker["splits"].values())
     return {
         "marker": marker,

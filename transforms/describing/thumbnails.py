@@ -2,16 +2,20 @@
 
 import base64
 import gzip
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import numpy as np
 
 from schemas.coercion import FeatureValueError
 from schemas.features import Feature, parse_example
 from schemas.shard_report import ShardReport
 from transforms import storage
-from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image
+from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
+from transforms.imaging.sniff import sniff
 from transforms.statistics import Sidecar
 from transforms.tfrecord_file import FRAMING_BYTES
 
@@ -74,10 +78,10 @@ def make_thumbnails(
 
     def make(place: tuple[Sidecar, dict[str, Any]]) -> str:
         sidecar, row = place
-        if row["height"] * row["width"] > MOST_PIXELS:
+        if not 0 < row.get("height", 0) * row.get("width", 0) <= MOST_PIXELS:
             return ""
         record = _read_record(sidecar.shard, row["offset"], row["length"], compression)
-        return _thumbnail(record, feature) if record else ""
+        return _thumbnail(record, feature, row) if record else ""
 
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(make, places))
@@ -92,11 +96,17 @@ def _read_record(shard: str, offset: int, length: int, compression: str) -> byte
         return stream.read(offset + _HEADER_BYTES + length)[offset + _HEADER_BYTES :]
 
 
-def _thumbnail(record: bytes, feature: Feature) -> str:
+def _thumbnail(record: bytes, feature: Feature, row: Mapping[str, Any]) -> str:
     settings = ImageSettings(reencode="always", resize=Resize(longest=SIDE), quality=80, subsampling="4:2:0")
+    shape = (row["height"], row["width"], row["channels"])
     try:
-        encoded = parse_example([feature], record)[feature.key]
-        small = prepare_image(encoded, settings).encoded
+        stored = parse_example([feature], record)[feature.key]
+        is_raw = sniff(stored) is None and len(stored) == math.prod(shape) and shape[2] in (1, 3)
+        prepared = (
+            prepare_pixels(np.frombuffer(stored, np.uint8).reshape(shape), settings)
+            if is_raw
+            else prepare_image(stored, settings)
+        )
     except (BadImage, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
         return ""
-    return f"data:image/jpeg;base64,{base64.b64encode(small).decode()}"
+    return f"data:image/jpeg;base64,{base64.b64encode(prepared.encoded).decode()}"

@@ -121,7 +121,16 @@ def test_a_dataset_without_labels_or_faults(page):
     assert "Classes" not in text
 
 
-EVIL_ROW = {"bytes": 5, "height": 9, "width": 9, "offset": 0, "length": 0, "detail": EVIL[0], "stage": "decode"}
+EVIL_ROW = {
+    "bytes": 5,
+    "height": 9,
+    "width": 9,
+    "channels": 3,
+    "offset": 0,
+    "length": 0,
+    "detail": EVIL[0],
+    "stage": "decode",
+}
 
 
 def evil_dataset(tmp_path):
@@ -153,15 +162,30 @@ def evil_dataset(tmp_path):
     )
 
 
+@pytest.fixture
+def with_pictures(monkeypatch):
+    """Every image has a picture, wherever it may be."""
+    monkeypatch.setattr(
+        "transforms.describing.report.make_thumbnails", lambda places, *_: ["data:image/jpeg;base64,AAAA"] * len(places)
+    )
+
+
+@pytest.mark.usefixtures("with_pictures")
 def test_names_are_text_wherever_they_stand(tmp_path, page):
     dataset = evil_dataset(tmp_path)
     parsed = page(dataset)
     for name in EVIL:
         shown = " ".join(show_name(name).split())
-        assert parsed.text.count(shown) >= 4
+        assert parsed.text.count(shown) >= 5
     # So do attributes.
     titles = {attributes["title"] for _, attributes in parsed.elements if "title" in attributes}
     assert {show_name(name) for name in EVIL} <= titles
+
+
+def test_without_any_picture_there_is_no_contact_sheet(tmp_path, page):
+    text = page(evil_dataset(tmp_path)).text
+    assert "Contact sheet" not in text
+    assert "Duplicates" in text
 
 
 def test_the_page_forbids_itself_to_run_or_load_anything(stage, page):
@@ -173,9 +197,11 @@ def test_the_page_forbids_itself_to_run_or_load_anything(stage, page):
     assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
 
 
+@pytest.mark.usefixtures("with_pictures")
 def test_very_many_classes_make_no_large_page(say):
     counts = {f"class {number:06} with a long name {'x' * 300}": 1 + number % 7 for number in range(20_000)}
-    statistics = Statistics(samples={name: [] for name in list(counts)[:24]})
+    place = (Sidecar("train", "", ""), {**EVIL_ROW, "key": "a.jpg"})
+    statistics = Statistics(samples={name: [place] * 3 for name in list(counts)[:24]})
     labels = "".join(f"- {name}\n" for name in counts)
     (content,) = say(describe_report, make({"train": counts, "test": {}}, statistics, config=labels)).values()
     assert len(content) < 200_000

@@ -14,7 +14,7 @@ from transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES, SIDE, ch
 from transforms.shard_files import Fingerprint, write_shard
 from transforms.statistics import Sidecar
 
-FEATURES = DatasetSettings().features
+FEATURES = DatasetSettings().example_features
 
 
 def report(classes):
@@ -49,8 +49,8 @@ def shard(tmp_path):
         converted = []
         for number, encoded in enumerate(images):
             record = encode_example(FEATURES, {"encoded": encoded}) if encoded else encode_example(FEATURES, {})
-            row = {"key": f"{number}", "bytes": 1, "class": "cat", "height": 9, "width": 9, "changes": []}
-            converted.append(ConvertedImage(record, row))
+            row = {"key": f"{number}", "bytes": 1, "class": "cat", "height": 9, "width": 9, "channels": 3}
+            converted.append(ConvertedImage(record, {**row, "changes": []}))
         mark = Fingerprint("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish()
         sidecar = Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord"))
@@ -95,6 +95,16 @@ def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
     assert make_thumbnails(large, FEATURES, "none") == [""]
     raw = [replace(feature, field="pixels") for feature in FEATURES if feature.field == "encoded"]
     assert make_thumbnails(places, raw, "none") == [""] * 5
+
+
+@pytest.mark.parametrize(("channels", "colour"), [(1, (90, 90, 90)), (3, (10, 90, 200))])
+def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
+    pixels = bytes(colour[:channels]) * (20 * 30)
+    ((sidecar, row),) = shard([pixels])
+    (uri,) = make_thumbnails([(sidecar, {**row, "height": 20, "width": 30, "channels": channels})], FEATURES, "none")
+    picture = shown(uri)
+    assert picture.size == (30, 20)
+    assert all(abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True))
 
 
 def test_a_compressed_shard_is_read_from_its_start_and_not_far(shard, draw_file, monkeypatch):

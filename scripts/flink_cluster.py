@@ -45,8 +45,9 @@ CONFIGURATION = {
     "taskmanager.memory.task.heap.size": "512m",
     "taskmanager.memory.task.off-heap.size": "0m",
     "taskmanager.memory.managed.size": "512m",
-    "taskmanager.memory.network.min": "64m",
-    "taskmanager.memory.network.max": "64m",
+    "taskmanager.memory.network.min": "128m",
+    "taskmanager.memory.network.max": "128m",
+    "taskmanager.network.sort-shuffle.min-buffers": 64,  # of 32 KB, for each of a dozen exchanges at once
     "taskmanager.memory.jvm-metaspace.size": "256m",
     "taskmanager.memory.jvm-overhead.min": "192m",
     "taskmanager.memory.jvm-overhead.max": "192m",

@@ -1,6 +1,6 @@
 """One job on its runner: built, run, waited for, and asked how it ended."""
 
-import logging
+import signal
 import threading
 from argparse import Namespace
 from collections.abc import Callable
@@ -9,10 +9,11 @@ from typing import Any
 
 import apache_beam as beam
 import orjson
-from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, PortableOptions, SetupOptions
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipeline.job import Job
+from pipeline.job_server import check_job_server, ends_with_this_process, loops_back, quiet_beam
 from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
 from pipeline.preflight import UsageError
 from pipeline.terminal import Terminal
@@ -38,18 +39,24 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
 
     Raises:
         UsageError: there is no such runner, or it lacks a flag.
+        PlaceError: its job server does not answer.
         KeyboardInterrupt: so it was ended; what became of a job elsewhere is its text. `StoppedError` likewise.
         Exception: whatever the runner raises.
     """
     PROGRESS.reset()
-    logging.getLogger("apache_beam").setLevel(logging.WARNING if flags.traceback else logging.CRITICAL)
+    quiet_beam(not flags.traceback)
     pipeline, here = _make_pipeline(flags.runner, beam_arguments)
+    check_job_server(flags.runner, pipeline.options, terminal)
+    leave = not flags.wait and not here
+    if leave and ends_with_this_process(flags.runner, pipeline.options):
+        terminal.say(f"note: --no_wait has no effect, since the job server of {flags.runner} ends with this process")
+        leave = False
     build(pipeline, job)
     result = None
     try:
         with terminal.watch(PROGRESS) if here else nullcontext():
-            result = pipeline.run()
-            if not flags.wait and not here:  # what works in this process ends with it
+            result = _start(pipeline)
+            if leave:  # what works in this process ends with it
                 sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
                 return Outcome("submitted", sentence, 0)
             if not here:
@@ -71,20 +78,21 @@ def _make_pipeline(runner: str, beam_arguments: list[str]) -> tuple[beam.Pipelin
         options.view_as(SetupOptions).save_main_session = False
         # Behind the name DirectRunner Beam would look for a Prism binary, and run elsewhere on line than off line.
         pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
-        return pipeline, in_process or _loops_back(runner, options)
+        return pipeline, in_process or loops_back(runner, options)
     except SystemExit:
         raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None
     except (ValueError, ImportError, AttributeError) as error:  # the last two: a runner named by its class's path
         raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
 
 
-def _loops_back(runner: str, options: PipelineOptions) -> bool:
-    """Whether a portable runner sends the work back to this process, as Beam decides it in `default_environment`."""
-    chosen = options.view_as(PortableOptions).environment_type
-    if chosen:
-        return bool(chosen == "LOOPBACK")
-    on_this_machine = options.view_as(FlinkRunnerOptions).flink_master in ("[auto]", "[local]")
-    return runner == "PrismRunner" or (runner == "FlinkRunner" and on_this_machine)
+def _start(pipeline: beam.Pipeline) -> Any:
+    """Hands the job to its runner, and takes Ctrl-C back: a runner that starts a job server would end that first."""
+    interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        return pipeline.run()
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)
 
 
 def _find_stop(error: BaseException | None) -> BaseException | None:

@@ -55,6 +55,8 @@ CONFIGURATION = {
     "rest.bind-address": "localhost",
     "rest.port": PORTS["rest"],
     "parallelism.default": 1,
+    # What is measured is what was sent.
+    "taskmanager.network.batch-shuffle.compression.enabled": "false",
     # A task manager that is gone is noticed in seconds, and what it did is done again by another.
     "heartbeat.interval": 2_000,
     "heartbeat.timeout": 10_000,
@@ -139,14 +141,15 @@ def is_running(name: str) -> bool:
 
 
 def kill(name: str, how: signal.Signals = signal.SIGTERM) -> None:
-    """Ends one process and all that it started; one that does not end on its own is killed."""
+    """Ends one process and all that it started; what does not end on its own is killed."""
     group = _group_of(name)
     if group is not None:
-        for sent in (how, signal.SIGKILL):
-            _signal(group, sent)
-            deadline = time.monotonic() + SECONDS_TO_END
-            while _signal(group, 0) and time.monotonic() < deadline:
-                time.sleep(0.05)
+        os.killpg(group, how)
+        deadline = time.monotonic() + SECONDS_TO_END
+        while is_running(name) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        with suppress(ProcessLookupError):  # nobody is left
+            os.killpg(group, signal.SIGKILL)
     (RUN / f"{name}.pid").unlink(missing_ok=True)
 
 
@@ -228,17 +231,6 @@ def _began(pid: int) -> str:
     done = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", f"{pid}"], capture_output=True, text=True, check=False)
     state, _, began = done.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else began.strip()
-
-
-def _signal(group: int, what: int) -> bool:
-    """Sends a signal to a process group; False where nobody is left in it."""
-    with suppress(ChildProcessError):
-        os.waitpid(group, os.WNOHANG)  # else a child of this very process stays in the table
-    try:
-        os.killpg(group, what)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def _status() -> None:

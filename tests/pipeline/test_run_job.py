@@ -130,6 +130,15 @@ def test_a_remote_job_is_left_to_itself_where_nobody_waits(convert, photos, else
     assert not (tmp_path / "outcome.json").exists()
 
 
+def test_a_job_that_would_be_lost_is_waited_for(convert, photos, elsewhere, monkeypatch):
+    monkeypatch.setattr(run_job, "ends_with_this_process", lambda *_: True)
+    elsewhere()
+    done = convert(photos, ON, "--no_wait")
+    assert (done.code, done.line["status"]) == (0, "published")
+    note = "note: --no_wait has no effect, since the job server of elsewhere.Runner ends with this process"
+    assert done.stderr.splitlines()[0] == note
+
+
 @pytest.mark.parametrize("runner", ["DirectRunner", "FnApiRunner", "direct"])
 def test_a_job_in_this_process_is_waited_for_in_any_case(convert, photos, runner):
     for file in photos.rglob("*.jpg"):

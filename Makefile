@@ -10,6 +10,10 @@ ARGS ?=
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+.PHONY: help setup run test test-prism test-flink lint format docs bench lock clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: $(STAMP) ## Install everything into .venv; takes no time when nothing changed
 
@@ -33,6 +37,11 @@ test-interop: setup ## Try datasets with TFDS, TFT, Keras, mlcroissant, DALI, Py
 	failed=0; for file in tests/interop/test_*.py; do \
 		INTEROP_DATASETS=$(CURDIR)/out/interop .venv-interop/bin/python -m pytest -q -c tests/interop/pytest.ini $$file || failed=1; \
 	done; exit $$failed
+test-prism: setup ## Build Prism with Go, once, and test the main job on it
+	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest tests/pipeline/test_prism.py
+
+test-flink: setup ## Start a Flink cluster, test the main job on it, stop it; half an hour
+	RECORDMILL_FLINK=1 $(BIN)/python -m pytest tests/pipeline/flink tests/docs/test_flink.py
 
 lint: setup ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -5,7 +5,9 @@
 `scripts/prism` builds the binary first, where it is not in the cache.
 """
 
+import os
 import subprocess
+import sys
 from functools import partial
 
 from benchmarks import measure, photographs
@@ -17,7 +19,9 @@ def main() -> None:
     parser = measure.options(__doc__)
     parser.add_argument("--pairs", type=int, default=5, help="rounds of both (%(default)s)")
     arguments = parser.parse_args()
-    built = subprocess.run([measure.ROOT / "scripts" / "prism"], stdout=subprocess.PIPE, text=True, check=True)
+    environment = {**os.environ, "PYTHON": sys.executable}
+    script = measure.ROOT / "scripts" / "prism"
+    built = subprocess.run([script], env=environment, stdout=subprocess.PIPE, text=True, check=True)
     images = photographs.make(COUNT, arguments.work, arguments.photographs, SIZE)
     command = [word for word in arguments.pipeline if not word.startswith("--runner=")]
     prism = ["--runner=PrismRunner", f"--prism_location={built.stdout.strip()}"]

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import socket
+import threading
 import time
 from urllib.parse import urlsplit
 
@@ -59,12 +60,19 @@ def quiet_beam(quiet: bool) -> None:
     # What a job server says Beam logs on the root logger; a filter there sees that alone, not what others log.
     root = logging.getLogger()
     root.removeFilter(_drop)
+    threading.excepthook = _tell_thread if quiet else threading.__excepthook__
     if quiet:
         root.addFilter(_drop)
 
 
 def _drop(_: logging.LogRecord) -> bool:
     return False
+
+
+def _tell_thread(args: threading.ExceptHookArgs) -> None:
+    """Beam's threads end with an error of gRPC's where the runner has hung up, which is how every job here ends."""
+    if args.exc_type.__module__.partition(".")[0] != "grpc":
+        threading.__excepthook__(args)
 
 
 def _flink_address(options: PipelineOptions) -> str:

@@ -1,8 +1,8 @@
 """A standalone Flink cluster on this machine: job manager, task managers, Beam's job server, a pool of Python workers.
 
-    scripts/flink up                      # one task manager of two slots
-    scripts/flink up --task-managers 2 --slots 1
-    scripts/flink status
+    scripts/flink up        # two task managers of one slot each
+    scripts/flink status    # what runs
+    scripts/flink jar       # where the job server's jar lies, for --flink_job_server_jar
     scripts/flink down
 
 `up` starts what does not run, so that it may be repeated, and a task manager that was killed comes back. `down` ends
@@ -82,7 +82,7 @@ SECONDS_TO_START = 60.0
 SECONDS_TO_END = 10.0
 
 
-def up(task_managers: int = 1, slots: int = 2) -> None:
+def up(task_managers: int = 2, slots: int = 1) -> None:
     """Starts what does not run yet.
 
     Raises:
@@ -247,15 +247,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         "scripts/flink", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("up", "down", "status"))
-    parser.add_argument("--task-managers", type=int, default=1, metavar="N", help="processes (%(default)s)")
-    parser.add_argument("--slots", type=int, default=2, metavar="N", help="slots of each (%(default)s)")
+    parser.add_argument("command", choices=("up", "status", "jar", "down"))
+    parser.add_argument("--task-managers", type=int, default=2, metavar="N", help="processes (%(default)s)")
+    parser.add_argument("--slots", type=int, default=1, metavar="N", help="slots of each (%(default)s)")
     arguments = parser.parse_args()
     try:
         if arguments.command == "up":
             up(arguments.task_managers, arguments.slots)
         elif arguments.command == "down":
             down()
+        elif arguments.command == "jar":
+            sys.stdout.write(f"{flink_packages.job_server_jar()}\n")
         else:
             _status()
     except (MissingError, OSError) as error:

@@ -149,3 +149,22 @@ def test_beam_is_quiet_and_others_are_not(beams_logging, caplog):
     quiet_beam(False)
     logging.error("a job server's")
     assert caplog.messages == ["another's", "a job server's"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_grpc_ends_says_nothing(beams_logging, capsys):
+    def fail(error):
+        raise error
+
+    def say(error):
+        thread = threading.Thread(target=fail, args=(error,))
+        thread.start()
+        thread.join()
+        return capsys.readouterr().err
+
+    hung_up = type("RpcError", (Exception,), {"__module__": "grpc._channel"})("hung up")
+    quiet_beam(True)
+    assert say(hung_up) == ""
+    assert "ValueError: ours" in say(ValueError("ours"))
+    quiet_beam(False)
+    assert "hung up" in say(hung_up)

@@ -137,6 +137,8 @@ def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
     told = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
     if told.get("run_id") != job.run.run_id:  # none, or an earlier run's
         sentence = f"the job on {runner} ended ({state}) without saying how: its outcome was expected in {path}"
+        if storage.is_local(path) and runner not in LOCAL_RUNNERS:
+            sentence += ", which must be a folder that its workers and this machine share"
         return Outcome("failed", sentence, FAILED)
     if not keep:
         storage.remove_files([path])

@@ -118,6 +118,7 @@ def test_a_job_without_an_outcome(convert, photos, elsewhere, tmp_path, kept):
     (error,) = done.errors
     begin = "the job on elsewhere.Runner ended (CANCELLED) without saying how: its outcome was expected in "
     assert error.startswith(f"{begin}{file}" if kept else f"{begin}{done.output}/.outcome-")
+    assert error.endswith(", which must be a folder that its workers and this machine share")
     assert (done.code, done.line["sentence"]) == (1, error)
     if kept:
         assert json.loads(file.read_bytes())["sentence"] == error

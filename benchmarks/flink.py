@@ -1,6 +1,6 @@
 """Does Flink scale, and what does it shuffle? Re-encoding with one slot, two slots, and one slot of two threads.
 
-    scripts/flink up --task-managers 2 --slots 1
+    scripts/flink up
     python -m benchmarks.flink --check
 
 Every round converts all photographs and a few with each of the three, in worker processes; what is compared is the time
@@ -28,7 +28,7 @@ SHARDS = 64
 SETTINGS = ("images.reencode=always", f"shards.count={SHARDS}", "splits.fractions={train: 1.0}")
 CONTENDERS = {
     "one slot": ("--parallelism=1", "--threads=1"),
-    "two slots": ("--parallelism=2", "--threads=1"),
+    "two slots": ("--parallelism=2", "--sdk_worker_parallelism=2", "--threads=1"),
     "two threads": ("--parallelism=1", "--threads=2"),
 }
 TWO_SLOTS_TO_ONE = 1.5
@@ -133,7 +133,7 @@ def main() -> None:
         name: partial(both, command(pipeline, flags), inputs, arguments.count, arguments.work)
         for name, flags in CONTENDERS.items()
     }
-    measure.convert(command(pipeline, ("--parallelism=2", "--threads=1")), inputs[FEW], FEW, arguments.work)  # warms up
+    measure.convert(command(pipeline, CONTENDERS["two slots"]), inputs[FEW], FEW, arguments.work)  # warms up
     result = {
         "machine": {**measure.machine(), "load": measure.load()},
         "photographs": arguments.count,

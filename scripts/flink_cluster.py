@@ -1,6 +1,6 @@
 """A standalone Flink cluster on this machine: job manager, task managers, Beam's job server, a pool of Python workers.
 
-    scripts/flink up        # two task managers of one slot each
+    scripts/flink up        # one task manager of two slots
     scripts/flink status    # what runs
     scripts/flink jar       # where the job server's jar lies, for --flink_job_server_jar
     scripts/flink down
@@ -82,7 +82,7 @@ SECONDS_TO_START = 60.0
 SECONDS_TO_END = 10.0
 
 
-def up(task_managers: int = 2, slots: int = 1) -> None:
+def up(task_managers: int = 1, slots: int = 2) -> None:
     """Starts what does not run yet.
 
     Raises:
@@ -248,8 +248,8 @@ def main() -> None:
         "scripts/flink", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("command", choices=("up", "status", "jar", "down"))
-    parser.add_argument("--task-managers", type=int, default=2, metavar="N", help="processes (%(default)s)")
-    parser.add_argument("--slots", type=int, default=1, metavar="N", help="slots of each (%(default)s)")
+    parser.add_argument("--task-managers", type=int, default=1, metavar="N", help="processes (%(default)s)")
+    parser.add_argument("--slots", type=int, default=2, metavar="N", help="slots of each (%(default)s)")
     arguments = parser.parse_args()
     try:
         if arguments.command == "up":

@@ -1,4 +1,4 @@
-"""A real Flink cluster on this machine: two task managers of one slot each, and a pool of worker processes."""
+"""A real Flink cluster on this machine: one task manager of two slots, and a pool of worker processes."""
 
 import os
 import subprocess
@@ -12,7 +12,6 @@ import pytest
 from scripts import flink_packages
 from scripts.flink_cluster import PORTS
 
-UP = ("up", "--task-managers", "2", "--slots", "1")
 ENVIRONMENT = {**os.environ, "PYTHON": sys.executable}
 JOB_SERVER = ("--runner=PortableRunner", f"--job_endpoint=localhost:{PORTS['job']}")
 WORKER_POOL = (
@@ -31,7 +30,7 @@ def scripts_flink(*words: str) -> None:
 def cluster() -> Iterator[None]:
     if not os.environ.get("RECORDMILL_FLINK"):
         pytest.skip("needs a Flink cluster, which takes minutes: make test-flink")
-    scripts_flink(*UP)
+    scripts_flink("up")
     yield
     scripts_flink("down")
 
@@ -39,12 +38,12 @@ def cluster() -> Iterator[None]:
 @pytest.fixture
 def flink(cluster: None) -> None:
     """All of the cluster runs, whatever a test before has killed."""
-    scripts_flink(*UP)
+    scripts_flink("up")
 
 
 @pytest.fixture(scope="session")
 def bring_up(cluster: None) -> Callable[[], None]:
-    return lambda: scripts_flink(*UP)
+    return lambda: scripts_flink("up")
 
 
 @pytest.fixture(scope="session")

@@ -93,19 +93,16 @@ def test_workers_have_what_setup_file_ships(flink):
     assert done.stdout.startswith(f"{flink_cluster.RUN}/workers/lib/")
 
 
-def test_a_task_manager_that_is_killed(flink, spawn, reference, collection, through, in_workers, wait_until, tmp_path):
+def test_a_task_manager_that_is_killed(
+    flink, bring_up, spawn, reference, collection, through, in_workers, wait_until, tmp_path
+):
     output = tmp_path / "flink"
-    flags = [*through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=1"]
+    flags = [*through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=2"]
     process = spawn(*flags_for(collection, output, *flags))
     wait_until(lambda: finished_shards(output) >= 2)
     job = newest_job()
-    (busy,) = {
-        subtask["taskmanager-id"]
-        for vertex in job["vertices"]
-        if vertex["status"] == "RUNNING"
-        for subtask in flink_cluster.ask(f"jobs/{job['jid']}/vertices/{vertex['id']}")["subtasks"]
-    }
-    flink_cluster.kill(busy, signal.SIGKILL)
+    flink_cluster.kill("task-manager-1", signal.SIGKILL)
+    bring_up()  # as a supervisor would
     stdout, stderr = process.communicate(timeout=600)
     assert process.returncode == 0, stderr
     assert json.loads(stdout)["status"] == "published"

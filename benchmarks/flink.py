@@ -3,8 +3,9 @@
     scripts/flink up
     python -m benchmarks.flink --check
 
-Every round converts all photographs and a few with each of the three, in worker processes; what is compared is the time
-that Flink's own interface gives for the converting step, all less few: no start-up is in it. Bytes are Flink's too.
+Every round converts the same photographs with each of the three, in worker processes. What is compared is the time from
+the moment when every reference is on its way to its shard to the end of the last shard, as Flink's own interface tells:
+no start-up is in it. Bytes are Flink's too.
 """
 
 import math
@@ -17,11 +18,10 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks import measure, photographs
-from benchmarks.measure import BenchmarkError, Run, spread
+from benchmarks.measure import Run, spread
 from scripts import flink_job
 from scripts.flink_cluster import PORTS
 
-FEW = 200
 SHARDS = 64
 """Several for each slot, since a slot gets whole shards, and by their hash."""
 
@@ -37,22 +37,18 @@ BYTES_EACH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One contender's two runs in a round; converting is in seconds, by Flink's account."""
+class Measured:
+    """One run; by Flink's account the seconds of `converting`, start-up apart, and the bytes of the whole job."""
 
     whole: Run
     converting: float
-    converting_few: float
     shuffled: int
     sent: int
 
     @property
     def throughput(self) -> float:
         """Photographs a second, start-up apart."""
-        seconds = self.converting - self.converting_few
-        if seconds <= 0:
-            raise BenchmarkError("few photographs took as long as all: the machine is busy, or --count too small")
-        return (self.whole.records - FEW) / seconds
+        return self.whole.records / self.converting
 
 
 def command(pipeline: list[str], flags: tuple[str, ...]) -> list[str]:
@@ -63,36 +59,33 @@ def command(pipeline: list[str], flags: tuple[str, ...]) -> list[str]:
     return [*pipeline, "--runner=PortableRunner", *place, *workers, *sets, *flags]
 
 
-def both(words: list[str], inputs: Mapping[int, Path], count: int, work: Path) -> Pair:
-    """Runs a contender on few photographs and on all."""
-    measure.convert(words, inputs[FEW], FEW, work)
-    few = flink_job.newest_job()
-    whole = measure.convert(words, inputs[count], count, work)
+def convert(words: list[str], images: Path, count: int, work: Path) -> Measured:
+    """Converts the photographs once."""
+    whole = measure.convert(words, images, count, work)
     job = flink_job.newest_job()
-    converting, converting_few = (flink_job.seconds_in(each, "ConvertShards") for each in (job, few))
-    shuffled = flink_job.shuffled_bytes(job, "GroupByShard")
-    return Pair(whole, converting, converting_few, shuffled, flink_job.sent_bytes(job))
+    converting = flink_job.seconds_between(job, "AssignShards", "ConvertShards")
+    return Measured(whole, converting, flink_job.shuffled_bytes(job, "GroupByShard"), flink_job.sent_bytes(job))
 
 
-def figures(count: int, rounds: Mapping[str, list[Pair]]) -> dict[str, Any]:
+def figures(count: int, rounds: Mapping[str, list[Measured]]) -> dict[str, Any]:
     """What was measured, as spreads over the rounds."""
     return {
         "contenders": {
             name: {
-                "photographs_per_second_apart": spread(pair.throughput for pair in pairs),
-                "seconds_converting": spread(pair.converting for pair in pairs),
-                "seconds": spread(pair.whole.seconds for pair in pairs),
-                "shuffled_bytes_each": spread(pair.shuffled / count for pair in pairs),
-                "sent_bytes_each": spread(pair.sent / count for pair in pairs),
+                "photographs_per_second_apart": spread(run.throughput for run in runs),
+                "seconds_converting": spread(run.converting for run in runs),
+                "seconds": spread(run.whole.seconds for run in runs),
+                "shuffled_bytes_each": spread(run.shuffled / count for run in runs),
+                "sent_bytes_each": spread(run.sent / count for run in runs),
             }
-            for name, pairs in rounds.items()
+            for name, runs in rounds.items()
         },
         "two_slots_to_one": _ratio(rounds, "two slots", "one slot"),
         "two_threads_to_two_slots": _ratio(rounds, "two threads", "two slots"),
     }
 
 
-def _ratio(rounds: Mapping[str, list[Pair]], one: str, other: str) -> dict[str, float]:
+def _ratio(rounds: Mapping[str, list[Measured]], one: str, other: str) -> dict[str, float]:
     return spread(a.throughput / b.throughput for a, b in zip(rounds[one], rounds[other], strict=True))
 
 
@@ -122,20 +115,19 @@ def table(count: int, result: Mapping[str, Any]) -> Table:
 def main() -> None:
     """Runs the three in alternation."""
     parser = measure.options(__doc__)
-    parser.add_argument("--count", type=int, default=4_000, help=f"photographs, more than {FEW} (%(default)s)")
+    parser.add_argument("--count", type=int, default=4_000, help="photographs (%(default)s)")
     parser.add_argument("--pairs", type=int, default=3, help="rounds of all contenders (%(default)s)")
     arguments = parser.parse_args()
-    make = partial(photographs.make, work=arguments.work, own=arguments.photographs)
-    inputs = {number: make(number) for number in (FEW, arguments.count)}
+    images = photographs.make(arguments.count, arguments.work, arguments.photographs)
+    photographs.warm(images)
     pipeline = [word for word in arguments.pipeline if not word.startswith("--runner=")]
-    photographs.warm(inputs[arguments.count])
+    load = measure.load()
     contenders = {
-        name: partial(both, command(pipeline, flags), inputs, arguments.count, arguments.work)
+        name: partial(convert, command(pipeline, flags), images, arguments.count, arguments.work)
         for name, flags in CONTENDERS.items()
     }
-    measure.convert(command(pipeline, CONTENDERS["two slots"]), inputs[FEW], FEW, arguments.work)  # warms up
     result = {
-        "machine": {**measure.machine(), "load": measure.load()},
+        "machine": {**measure.machine(), "load_before": load},
         "photographs": arguments.count,
         "pairs": arguments.pairs,
         **figures(arguments.count, measure.alternate(contenders, arguments.pairs)),

@@ -4,7 +4,7 @@ import signal
 import threading
 from argparse import Namespace
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import apache_beam as beam
@@ -52,10 +52,10 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
         terminal.say(f"note: --no_wait has no effect, since the job server of {flags.runner} ends with this process")
         leave = False
     build(pipeline, job)
-    result = None
+    result, end_server = None, _nothing_to_end
     try:
         with terminal.watch(PROGRESS) if here else nullcontext():
-            result = _start(pipeline)
+            result, end_server = _start(pipeline)
             if leave:  # what works in this process ends with it
                 sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
                 return Outcome("submitted", sentence, 0)
@@ -66,6 +66,7 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
         if not (stop := _find_stop(error)):
             raise
         cancelled = _cancel(result, flags.runner) if flags.runner not in IN_PROCESS_RUNNERS else ""
+        end_server()
         raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
     return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
 
@@ -85,14 +86,31 @@ def _make_pipeline(runner: str, beam_arguments: list[str]) -> tuple[beam.Pipelin
         raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
 
 
-def _start(pipeline: beam.Pipeline) -> Any:
-    """Hands the job to its runner, and takes Ctrl-C back: a runner that starts a job server would end that first."""
-    interrupt = signal.getsignal(signal.SIGINT)
-    try:
-        return pipeline.run()
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, interrupt)
+def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None]]:
+    """Hands the job to its runner, and takes Ctrl-C back.
+
+    A runner that starts a job server has it ended by Ctrl-C, before the job could be cancelled through it.
+
+    Returns:
+        The runner's result, and what ends its job server: an interrupted launcher leaves without doing what is due at
+        exit.
+    """
+    ours = signal.getsignal(signal.SIGINT)
+    result = pipeline.run()
+    theirs = signal.getsignal(signal.SIGINT)
+    if theirs is ours or not callable(theirs):
+        return result, _nothing_to_end
+    signal.signal(signal.SIGINT, ours)
+
+    def end_server() -> None:
+        with suppress(KeyboardInterrupt):  # which the runner's handler passes on
+            theirs(signal.SIGINT, None)
+
+    return result, end_server
+
+
+def _nothing_to_end() -> None:
+    pass
 
 
 def _find_stop(error: BaseException | None) -> BaseException | None:

@@ -1,4 +1,4 @@
-"""What Flink's REST interface tells of a finished job: how much its steps sent, and how long one took."""
+"""What Flink's REST interface tells of a finished job: how much its steps sent, and when they ended."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -33,13 +33,17 @@ def shuffled_bytes(job: Job, grouping: str) -> int:
     return sum(vertices[edge["id"]]["metrics"]["write-bytes"] for edge in groups[0]["inputs"])
 
 
-def seconds_in(job: Job, step: str) -> float:
-    """Seconds from a step's first element to its end, on whichever task manager took longest.
+def seconds_between(job: Job, one: str, other: str) -> float:
+    """Seconds from the end of one step to the end of another, each on whichever worker took longest.
 
     Raises:
         ValueError: the job has no such step, or several.
     """
+    return (_end_of(job, other) - _end_of(job, one)) / 1000
+
+
+def _end_of(job: Job, step: str) -> int:
     found = [vertex for vertex in job["vertices"] if step in vertex["name"]]
     if len(found) != 1:
         raise ValueError(f"the job has {len(found)} steps named {step}")
-    return float(found[0]["duration"]) / 1000
+    return int(found[0]["end-time"])

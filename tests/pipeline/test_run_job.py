@@ -2,10 +2,12 @@
 
 import json
 import os
+import signal
 import sys
 import time
 from types import SimpleNamespace
 
+import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -177,6 +179,29 @@ def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
     told = json.loads(capsys.readouterr().out)
     again = "run the same command again to go on from its finished shards"
     assert told["sentence"] == f"{how}: the job on elsewhere.Runner was cancelled; {again}"
+
+
+def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, elsewhere, no_exit, monkeypatch):
+    jobs = elsewhere(wait=KeyboardInterrupt())
+    started, ended = beam.Pipeline.run, []
+
+    def start(pipeline):
+        result = started(pipeline)
+        ours = signal.getsignal(signal.SIGINT)
+
+        def theirs(*arguments):
+            ended.append(jobs[0].cancelled)
+            ours(*arguments)
+
+        signal.signal(signal.SIGINT, theirs)
+        return result
+
+    monkeypatch.setattr(beam.Pipeline, "run", start)
+    ours = signal.getsignal(signal.SIGINT)
+    with pytest.raises(no_exit, match="130"):
+        convert(photos, ON)
+    assert ended == [1]
+    assert signal.getsignal(signal.SIGINT) is ours
 
 
 def refuse():

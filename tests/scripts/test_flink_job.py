@@ -3,8 +3,8 @@ import pytest
 from scripts import flink_job
 
 
-def vertex(number, name, sent, duration=0):
-    return {"id": number, "name": name, "duration": duration, "metrics": {"write-bytes": sent}}
+def vertex(number, name, sent, end=0):
+    return {"id": number, "name": name, "end-time": end, "metrics": {"write-bytes": sent}}
 
 
 def node(number, operator, description, *inputs):
@@ -14,9 +14,9 @@ def node(number, operator, description, *inputs):
 JOB = {
     "vertices": [
         vertex("a", "List", 5_000),
-        vertex("b", "MapPartition at AssignShards", 1_100),
+        vertex("b", "MapPartition at AssignShards", 1_100, end=1_000),
         vertex("c", "GroupReduce at GroupByShard", 1_000),
-        vertex("d", "MapPartition at {ConvertShards, PublishDataset}", 90, duration=2_500),
+        vertex("d", "MapPartition at {ConvertShards, PublishDataset}", 90, end=3_500),
         vertex("e", "GroupReduce at GatherReports", 0),
     ],
     "plan": {
@@ -37,8 +37,8 @@ def test_what_a_job_sent():
     assert flink_job.sent_bytes(JOB) == 7_190
 
 
-def test_how_long_a_step_took():
-    assert flink_job.seconds_in(JOB, "ConvertShards") == 2.5
+def test_how_long_it_is_from_one_end_to_another():
+    assert flink_job.seconds_between(JOB, "AssignShards", "ConvertShards") == 2.5
 
 
 @pytest.mark.parametrize("name", ["Nowhere", "G"])
@@ -46,7 +46,7 @@ def test_a_name_must_say_which_step(name):
     with pytest.raises(ValueError, match=r"the job has [02] steps that group at"):
         flink_job.shuffled_bytes(JOB, name)
     with pytest.raises(ValueError, match="the job has"):
-        flink_job.seconds_in(JOB, name)
+        flink_job.seconds_between(JOB, name, name)
 
 
 def test_the_newest_job():

@@ -114,8 +114,13 @@ def build_parser(version: str) -> argparse.ArgumentParser:
     return parser
 
 
-def find_unknown_flag(arguments: Sequence[str]) -> str:
-    """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none."""
+def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
+    """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none.
+
+    Args:
+        arguments: what Recordmill's own parser left over.
+        elsewhere: whether a runner elsewhere may know more: then only a flag that is nearly one of ours is unknown.
+    """
     beams = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
@@ -123,8 +128,9 @@ def find_unknown_flag(arguments: Sequence[str]) -> str:
         _, unknown = beams.parse_known_args(list(arguments))
     except UsageError as error:
         return str(error)
-    if not unknown:
-        return ""
     ours = [flag for action in build_parser("")._actions for flag in action.option_strings]
-    near = difflib.get_close_matches(unknown[0].partition("=")[0], ours, 1)
-    return f"there is no flag {unknown[0]}" + (f": did you mean {near[0]}?" if near else ": see --help")
+    for word in unknown:
+        near = difflib.get_close_matches(word.partition("=")[0], ours, 1, cutoff=0.85 if elsewhere else 0.6)
+        if near or not elsewhere:
+            return f"there is no flag {word}" + (f": did you mean {near[0]}?" if near else ": see --help")
+    return ""

@@ -31,7 +31,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         ConfigError: the configuration is.
         PlaceError: an input or the output is not as it must be.
     """
-    if flags.runner in LOCAL_RUNNERS and (unknown := find_unknown_flag(beam_arguments)):
+    if unknown := find_unknown_flag(beam_arguments, elsewhere=flags.runner not in LOCAL_RUNNERS):
         raise UsageError(unknown)
     _choose_places(flags, terminal)
     settings, plain = load_settings(flags.config, flags.set or [])

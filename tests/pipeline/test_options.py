@@ -78,3 +78,16 @@ def test_help_says_what_discard_does():
 )
 def test_find_unknown_flag(arguments, sentence):
     assert find_unknown_flag(arguments) == sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
+        (["--objectReuse=true", "--overwrit"], "there is no flag --overwrit: did you mean --overwrite?"),
+        (["--objectReuse=true", "--numberOfExecutionRetries=3", "--executionRetryDelay", "1000"], ""),
+        (["--planner=x", "--outputFormat=y", "--tempLocation=z"], ""),
+    ],
+)
+def test_a_runner_elsewhere_may_know_more_flags(arguments, sentence):
+    assert find_unknown_flag(arguments, elsewhere=True) == sentence

@@ -7,8 +7,10 @@ import shutil
 import socket
 import threading
 import time
+import urllib.request
 from urllib.parse import urlsplit
 
+import orjson
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
 
 from pipeline.preflight import PlaceError, UsageError
@@ -16,6 +18,8 @@ from pipeline.terminal import Terminal
 
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
 """Runners that start a job server, which ends with this process, where no `--job_endpoint` names one."""
+
+ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
 
 SECONDS_TO_CONNECT = 5.0
 
@@ -52,6 +56,32 @@ def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) 
         raise UsageError("--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server")
     elif runner == "FlinkRunner":
         _check_flink(options, terminal)
+
+
+def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
+    """Cancels a job through Flink's own interface: Beam's job server says that it has, and lets a batch job go on.
+
+    Args:
+        options: what names the cluster.
+        name: the job's.
+
+    Returns:
+        Whether Flink has taken it on; False where no cluster is named, or it knows no such job that runs.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    master = _flink_address(options)
+    if not master:
+        return False
+    root = master if "://" in master else f"http://{master}"
+    with urllib.request.urlopen(f"{root}/jobs/overview", timeout=SECONDS_TO_CONNECT) as answer:
+        jobs = orjson.loads(answer.read())["jobs"]
+    found = [job["jid"] for job in jobs if job["name"] == name and job["state"] not in ENDED_ON_FLINK]
+    for jid in found:
+        cancel = urllib.request.Request(f"{root}/jobs/{jid}?mode=cancel", method="PATCH")
+        urllib.request.urlopen(cancel, timeout=SECONDS_TO_CONNECT).close()
+    return bool(found)
 
 
 def quiet_beam(quiet: bool) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import apache_beam as beam
 import orjson
-from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, SetupOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipeline.job import Job
-from pipeline.job_server import check_job_server, ends_with_this_process, loops_back, quiet_beam
+from pipeline.job_server import cancel_on_flink, check_job_server, ends_with_this_process, loops_back, quiet_beam
 from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
 from pipeline.preflight import UsageError
 from pipeline.terminal import Terminal
@@ -22,6 +22,9 @@ from transforms import storage
 from transforms.progress import PROGRESS
 
 Build = Callable[[beam.Pipeline, Job], Any]
+
+JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
+"""Runners behind a Beam job server, whose word that a job was cancelled says nothing about the cluster."""
 
 SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to answer that a job is to end."""
@@ -47,6 +50,8 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
     quiet_beam(not flags.traceback)
     pipeline, here = _make_pipeline(flags.runner, beam_arguments)
     check_job_server(flags.runner, pipeline.options, terminal)
+    named = pipeline.options.view_as(GoogleCloudOptions)  # where Beam keeps it, whatever the runner
+    named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
     leave = not flags.wait and not here
     if leave and ends_with_this_process(flags.runner, pipeline.options):
         terminal.say(f"note: --no_wait has no effect, since the job server of {flags.runner} ends with this process")
@@ -65,7 +70,7 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
     except BaseException as error:
         if not (stop := _find_stop(error)):
             raise
-        cancelled = _cancel(result, flags.runner) if flags.runner not in IN_PROCESS_RUNNERS else ""
+        cancelled = _cancel(result, flags.runner, pipeline.options) if flags.runner not in IN_PROCESS_RUNNERS else ""
         end_server()
         raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
     return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
@@ -120,14 +125,16 @@ def _find_stop(error: BaseException | None) -> BaseException | None:
     return error
 
 
-def _cancel(result: Any, runner: str) -> str:
+def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
     """Ends a job that would go on without this process; says what was done."""
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
-    problem = [f"no answer in {SECONDS_TO_CANCEL:.0f} s"]
+    problem, certain = [f"no answer in {SECONDS_TO_CANCEL:.0f} s"], [runner not in JOB_SERVER_RUNNERS]
 
     def attempt() -> None:
         try:
+            if runner == "FlinkRunner":
+                certain[0] = cancel_on_flink(options, options.view_as(GoogleCloudOptions).job_name)
             result.cancel()
             problem[0] = ""
         except Exception as error:  # noqa: BLE001  # whatever a runner raises is told
@@ -139,9 +146,12 @@ def _cancel(result: Any, runner: str) -> str:
         thread.join(SECONDS_TO_CANCEL)
     except (KeyboardInterrupt, StoppedError):
         problem[0] = "stopped while asking"
+    again = "run the same command again to go on from its finished shards"
+    if certain[0] and (not problem[0] or runner in JOB_SERVER_RUNNERS):
+        return f"the job on {runner} was cancelled; {again}"
     if problem[0]:
         return f"the job on {runner} could not be cancelled ({problem[0]}) and may go on: stop it there"
-    return f"the job on {runner} was cancelled; run the same command again to go on from its finished shards"
+    return f"the job server of {runner} was asked to cancel the job, which may go on all the same: look there; {again}"
 
 
 def last_line(error: Exception) -> str:

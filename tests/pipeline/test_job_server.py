@@ -1,14 +1,16 @@
 """What is wrong with a portable runner's flags and places is one sentence, before any work."""
 
+import json
 import logging
 import socket
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipeline.job_server import check_job_server, ends_with_this_process, loops_back, quiet_beam
+from pipeline.job_server import cancel_on_flink, check_job_server, ends_with_this_process, loops_back, quiet_beam
 from pipeline.preflight import PlaceError, UsageError
 
 
@@ -168,3 +170,48 @@ def test_a_thread_that_grpc_ends_says_nothing(beams_logging, capsys):
     assert "ValueError: ours" in say(ValueError("ours"))
     quiet_beam(False)
     assert "hung up" in say(hung_up)
+
+
+@pytest.fixture
+def flink():
+    """A stand-in for Flink's interface; gives its address and what was asked of it."""
+    asked = []
+    states = {"1": ("ours", "RUNNING"), "2": ("other", "RUNNING"), "3": ("ours", "FINISHED")}
+
+    class Flink(BaseHTTPRequestHandler):
+        def do_GET(self):
+            jobs = [{"jid": jid, "name": name, "state": state} for jid, (name, state) in states.items()]
+            self.answer(json.dumps({"jobs": jobs}).encode())
+
+        def do_PATCH(self):
+            self.answer(b"")
+
+        def answer(self, content):
+            asked.append(f"{self.command} {self.path}")
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Flink) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("scheme", ["", "http://"])
+def test_a_job_is_cancelled_where_it_runs(flink, scheme):
+    address, asked = flink
+    options = PipelineOptions([f"--flink_master={scheme}{address}"])
+    assert cancel_on_flink(options, "ours")
+    assert asked == ["GET /jobs/overview", "PATCH /jobs/1?mode=cancel"]
+    assert not cancel_on_flink(options, "nobody's")
+    assert len(asked) == 3
+
+
+def test_without_a_cluster_nobody_is_asked():
+    assert not cancel_on_flink(PipelineOptions([]), "ours")

@@ -205,6 +205,24 @@ def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, el
     assert signal.getsignal(signal.SIGINT) is ours
 
 
+@pytest.mark.parametrize(
+    ("runner", "on_flink", "said"),
+    [
+        ("elsewhere.Runner", False, "the job on elsewhere.Runner was cancelled; "),
+        ("FlinkRunner", True, "the job on FlinkRunner was cancelled; "),
+        (
+            "FlinkRunner",
+            False,
+            "the job server of FlinkRunner was asked to cancel the job, which may go on all the same",
+        ),
+        ("PortableRunner", True, "the job server of PortableRunner was asked to cancel the job, which may go on all"),
+    ],
+)
+def test_what_is_known_of_a_cancelled_job(monkeypatch, runner, on_flink, said):
+    monkeypatch.setattr(run_job, "cancel_on_flink", lambda *_: on_flink)
+    assert run_job._cancel(Job(lambda: None), runner, PipelineOptions([])).startswith(said)
+
+
 def refuse():
     raise RuntimeError("pages\nno rights")
 

@@ -74,7 +74,7 @@ def test_the_targets_are_in_the_makefile():
         assert f"\n{target}: " in makefile
 
 
-@pytest.mark.parametrize("command", re.findall(r"^python -m (benchmarks\.\w+) ?(.*)$", TEXT, re.MULTILINE))
+@pytest.mark.parametrize("command", re.findall(r"^\$ python -m (benchmarks\.\w+) ?(.*)$", TEXT, re.MULTILINE))
 def test_there_are_such_measurements(command, somewhere):
     module, flags = command
     told = run(f"python -m {module} --help", somewhere).stdout

@@ -12,6 +12,7 @@ import yaml
 
 from pipeline.analyze_output import check_analysis_is_possible
 from pipeline.config import load_settings, name_dataset
+from pipeline.dataflow import check_dataflow, is_dataflow
 from pipeline.discard import discard_staging
 from pipeline.job import Job
 from pipeline.options import LOCAL_RUNNERS, find_unknown_flag
@@ -36,6 +37,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     _choose_places(flags, terminal)
     settings, plain = load_settings(flags.config, flags.set or [])
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
+    if is_dataflow(flags.runner):
+        check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
     check_places(inputs, output, flags.plan)
     if flags.discard and not flags.plan:
         for line in discard_staging(output):

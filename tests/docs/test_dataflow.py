@@ -46,8 +46,8 @@ def test_a_reference_takes_what_is_said():
     assert uri in TEXT
     ref = ImageRef(key, uri, 110_000, "1700000000.0", label="n01440764")
     coder = coders.registry.get_coder(typehints.KV[typehints.Tuple[str, int], ImageRef])
-    assert len(coder.encode((("train", 12), ref))) == 145
-    assert "145 bytes" in TEXT
+    assert 130 <= len(coder.encode((("train", 12), ref))) <= 170
+    assert "about 150 bytes" in TEXT
 
 
 def test_the_estimate_adds_up():
@@ -59,7 +59,7 @@ def test_the_estimate_adds_up():
         40 * minutes / 60 * 0.056,
         160 * minutes / 60 * 0.0036,
         images * 2 / 1000 * 0.0004,
-        images * 145e-9 * 0.011,
+        images * 150e-9 * 0.011,
     ]
     assert ROWS["images"] == f"{images * each / 1e9:.0f} GB"
     assert ROWS["shards of 128 MiB"] == f"{images * each / 2**27:.0f}"

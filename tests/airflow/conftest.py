@@ -34,7 +34,7 @@ def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def test_dag(airflow_home: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run_dag(airflow_home: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`airflow dags test` of our DAG on a date, where it may be without any network but this machine's own."""
     isolate = ["unshare", "--net", "--map-root-user", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"]
     alone = shutil.which("ip") and subprocess.run([*isolate, "true"], capture_output=True, check=False).returncode == 0

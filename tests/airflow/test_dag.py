@@ -38,15 +38,15 @@ def marker(folder):
 
 
 @pytest.mark.slow
-def test_a_dataset_a_date_and_long_output_hangs_nothing(test_dag, params, interpreter, tmp_path):
+def test_a_dataset_a_date_and_long_output_hangs_nothing(run_dag, params, interpreter, tmp_path):
     # 1 MB on stderr: the operator reads it to its end before it looks at stdout, whose pipe holds 64 KB.
     noisy = interpreter('seq 1 120000 | sed "s/^/line /" >&2\nexec $real "$@"')
-    done = test_dag("2026-03-04", {**params, "classes": ["cat", "dog"]}, RECORDMILL_PYTHON=noisy)
+    done = run_dag("2026-03-04", {**params, "classes": ["cat", "dog"]}, RECORDMILL_PYTHON=noisy)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "line 120000" in done.stdout
 
     # The next date writes beside it; a class that no image has fails the check, and leaves the dataset to be looked at.
-    done = test_dag("2026-03-05", {**params, "classes": ["cat", "zebra"]})
+    done = run_dag("2026-03-05", {**params, "classes": ["cat", "zebra"]})
     assert done.returncode != 0
     assert "2026-03-05: no image is of the class zebra" in done.stdout
     first, second = (marker(tmp_path / "datasets" / date) for date in ("2026-03-04", "2026-03-05"))
@@ -57,7 +57,7 @@ def test_a_dataset_a_date_and_long_output_hangs_nothing(test_dag, params, interp
 
 
 @pytest.mark.slow
-def test_a_retry_resumes(test_dag, params, interpreter, tmp_path):
+def test_a_retry_resumes(run_dag, params, interpreter, tmp_path):
     # The first try is killed, as by the kernel, when a shard is finished.
     killed_once = interpreter(
         f"""if mkdir {tmp_path}/tried 2>/dev/null; then
@@ -70,17 +70,17 @@ fi
 exec $real "$@"
 """
     )
-    done = test_dag("2026-03-06", params, RECORDMILL_PYTHON=killed_once)
+    done = run_dag("2026-03-06", params, RECORDMILL_PYTHON=killed_once)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "Apache Beam process failed with return code 137" in done.stdout
     assert 1 <= marker(tmp_path / "datasets" / "2026-03-06")["run"]["shards_reused"] < 12
 
 
 @pytest.mark.slow
-def test_a_failed_conversion_fails_the_task_and_what_follows(test_dag, params, photos, tmp_path):
+def test_a_failed_conversion_fails_the_task_and_what_follows(run_dag, params, photos, tmp_path):
     for number in range(12):
         (photos / "cat" / f"{number}.ppm").write_bytes(b"no picture")
-    done = test_dag("2026-03-07", params)
+    done = run_dag("2026-03-07", params)
     assert done.returncode != 0
     assert "Apache Beam process failed with return code 3" in done.stdout
     assert done.stdout.count("Running command: ") == 3  # two retries

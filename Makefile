@@ -6,16 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-interop lint format docs bench lock clean
-
-help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
-.PHONY: help setup run test test-prism test-flink lint format docs bench lock clean
-
-help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
-.PHONY: help setup run test test-dataflow lint format docs bench lock clean
-.PHONY: help setup run test test-dataflow test-airflow lint format docs bench lock clean
+.PHONY: help setup run test test-interop test-prism test-flink test-dataflow test-airflow lint format docs bench lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -42,11 +33,13 @@ test-interop: setup ## Try datasets with TFDS, TFT, Keras, mlcroissant, DALI, Py
 	failed=0; for file in tests/interop/test_*.py; do \
 		INTEROP_DATASETS=$(CURDIR)/out/interop .venv-interop/bin/python -m pytest -q -c tests/interop/pytest.ini $$file || failed=1; \
 	done; exit $$failed
+
 test-prism: setup ## Build Prism with Go, once, and test the main job on it
 	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest tests/pipeline/test_prism.py
 
 test-flink: setup ## Start a Flink cluster, test the main job on it, stop it; half an hour
 	RECORDMILL_FLINK=1 $(BIN)/python -m pytest tests/pipeline/flink tests/docs/test_flink.py
+
 test-dataflow: setup ## Test what Dataflow would run, in an environment of its own
 	test -x .venv-dataflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-dataflow
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock \
@@ -85,5 +78,4 @@ lock: setup ## Resolve requirements.lock anew from pyproject.toml
 		--output-file requirements.lock pyproject.toml
 
 clean: ## Delete the environment and everything generated
-	rm -rf $(VENV) .venv-interop build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf $(VENV) .venv-* build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -33,7 +33,8 @@ examples:
     python -m pipeline.run --config configs/filename_labels.yaml --input gs://bucket/raw --output gs://bucket/dataset
 
 exit codes:
-  0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected   130, 143 stopped by a signal
+  0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected
+  130, 143 stopped by a signal
 
 Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
 """

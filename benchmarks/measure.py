@@ -146,6 +146,11 @@ def machine() -> dict[str, Any]:
     return {"cpus": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
 
 
+def load() -> float:
+    """Processes that wanted a processor over the last minute; more than there are processors spoil absolute times."""
+    return round(os.getloadavg()[0], 1)
+
+
 def options(description: str | None) -> argparse.ArgumentParser:
     """Returns a parser of the options that all benchmarks take."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)

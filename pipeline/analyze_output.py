@@ -47,7 +47,7 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
     if not job.settings.analyze or outcome.exit_code:
         return outcome
     output = job.run.output
-    if outcome.status == "submitted":
+    if outcome.status in ("submitted", "built"):
         return replace(outcome, notes=(*outcome.notes, f"once the dataset is there, run {COMMAND} {output}"))
     if outcome.status not in ("published", "kept"):
         return outcome

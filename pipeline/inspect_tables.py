@@ -8,13 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.printable import printable
-from pipeline.summary_table import show_bytes
 from reading.dataset import Dataset
 from reading.find_record import FoundRecord
 from reading.summarize_dataset import Summary
 from transforms.imaging import BadImage
 from transforms.imaging.jpeg_header import read_jpeg_header
 from transforms.imaging.sniff import sniff
+from transforms.show_bytes import show_bytes
 
 _BAR = 24  # cells of the longest bar
 _KINDS = {

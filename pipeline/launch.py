@@ -112,7 +112,7 @@ def _write_files(outcome: Outcome, job: Job | None, flags: Namespace, line: byte
     The outcome file is the job's to write, but a job that crashed, or was never begun, has not.
     """
     told = as_json({**outcome.as_dict(), "run_id": job.run.run_id if job else ""})
-    outcome_file = flags.outcome_file if outcome.status != "submitted" else None
+    outcome_file = flags.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
     for what, path, content in (("summary", flags.summary_json, line), ("outcome", outcome_file, told)):
         try:

@@ -1,6 +1,7 @@
 """The flags: where and how a run works. What the dataset is stands in YAML.
 
-Every boolean has a `--no_` twin, since Airflow can only give flags, not leave them out.
+Every boolean has a `--no_` twin, since Airflow can only give flags, not leave them out, and takes a value, since
+templates of Dataflow cannot give flags without one.
 """
 
 import argparse
@@ -32,7 +33,8 @@ examples:
     python -m pipeline.run --config configs/filename_labels.yaml --input gs://bucket/raw --output gs://bucket/dataset
 
 exit codes:
-  0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected   130 interrupted
+  0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected
+  130, 143 stopped by a signal
 
 Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
 """
@@ -60,27 +62,48 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"
     )
     run = parser.add_argument_group("how to run")
-    run.add_argument("--plan", action="store_true", help="show counts, splits, shards and sizes, and write nothing")
-    run.add_argument("--no_plan", dest="plan", action="store_false", help=argparse.SUPPRESS)
-    run.add_argument("--overwrite", action="store_true", help="replace another dataset that the output holds")
-    run.add_argument("--no_overwrite", dest="overwrite", action="store_false", help=argparse.SUPPRESS)
-    run.add_argument(
-        "--discard",
-        action="store_true",
-        help="first delete the unfinished work of earlier runs there; a complete dataset whose publishing was cut is "
+    _add_switch(run, "plan", "show counts, splits, shards and sizes, and write nothing")
+    _add_switch(run, "overwrite", "replace another dataset that the output holds")
+    _add_switch(
+        run,
+        "discard",
+        "first delete the unfinished work of earlier runs there; a complete dataset whose publishing was cut is "
         "put in place instead",
     )
-    run.add_argument("--no_discard", dest="discard", action="store_false", help=argparse.SUPPRESS)
-    run.add_argument("--wait", action="store_true", default=True, help=argparse.SUPPRESS)
-    run.add_argument("--no_wait", dest="wait", action="store_false", help="leave once a runner elsewhere has the job")
+    _add_switch(run, "wait", default=True, help_without="leave once a runner elsewhere has the job")
     run.add_argument(
         "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one a processor)"
     )
     told = parser.add_argument_group("what is told")
     told.add_argument("--summary_json", metavar="FILE", help="also write the JSON of the last line to this file")
     told.add_argument("--outcome_file", metavar="FILE", help="where the job itself writes how it ended, and leaves it")
-    told.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
-    told.add_argument("--no_traceback", dest="traceback", action="store_false", help=argparse.SUPPRESS)
+    _add_switch(told, "traceback", "show where an unexpected error comes from")
+
+
+def _add_switch(
+    group: argparse._ArgumentGroup,
+    name: str,
+    help_with: str = argparse.SUPPRESS,
+    default: bool = False,
+    help_without: str = argparse.SUPPRESS,
+) -> None:
+    """Adds `--name` and `--no_name`; a value may follow, since templates of Dataflow give every flag one."""
+    group.add_argument(
+        f"--{name}",
+        nargs="?",
+        type=_true_or_false,
+        const=True,
+        default=default,
+        metavar="true|false",
+        help=help_with,
+    )
+    group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)
+
+
+def _true_or_false(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text} is neither true nor false")
+    return text.lower() == "true"
 
 
 def _positive(text: str) -> int:
@@ -109,14 +132,19 @@ def build_parser(version: str) -> argparse.ArgumentParser:
         "--runner",
         default="DirectRunner",
         type=_known_runner,
-        help="DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, ...",
+        help="DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, DataflowRunner, ...",
     )
     _add_flags(parser)
     return parser
 
 
-def find_unknown_flag(arguments: Sequence[str]) -> str:
-    """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none."""
+def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
+    """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none.
+
+    Args:
+        arguments: what Recordmill's own parser left over.
+        elsewhere: whether a runner elsewhere may know more: then only a flag that is nearly one of ours is unknown.
+    """
     beams = Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
@@ -124,8 +152,9 @@ def find_unknown_flag(arguments: Sequence[str]) -> str:
         _, unknown = beams.parse_known_args(list(arguments))
     except UsageError as error:
         return str(error)
-    if not unknown:
-        return ""
     ours = [flag for action in build_parser("")._actions for flag in action.option_strings]
-    near = difflib.get_close_matches(unknown[0].partition("=")[0], ours, 1)
-    return f"there is no flag {unknown[0]}" + (f": did you mean {near[0]}?" if near else ": see --help")
+    for word in unknown:
+        near = difflib.get_close_matches(word.partition("=")[0], ours, 1, cutoff=0.85 if elsewhere else 0.6)
+        if near or not elsewhere:
+            return f"there is no flag {word}" + (f": did you mean {near[0]}?" if near else ": see --help")
+    return ""

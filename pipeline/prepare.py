@@ -12,6 +12,7 @@ import yaml
 
 from pipeline.analyze_output import check_analysis_is_possible
 from pipeline.config import load_settings, name_dataset
+from pipeline.dataflow import check_dataflow, is_dataflow
 from pipeline.discard import discard_staging
 from pipeline.job import Job
 from pipeline.options import LOCAL_RUNNERS, find_unknown_flag
@@ -31,11 +32,13 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         ConfigError: the configuration is.
         PlaceError: an input or the output is not as it must be.
     """
-    if flags.runner in LOCAL_RUNNERS and (unknown := find_unknown_flag(beam_arguments)):
+    if unknown := find_unknown_flag(beam_arguments, elsewhere=flags.runner not in LOCAL_RUNNERS):
         raise UsageError(unknown)
     _choose_places(flags, terminal)
     settings, plain = load_settings(flags.config, flags.set or [])
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
+    if is_dataflow(flags.runner):
+        check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
     check_places(inputs, output, flags.plan)
     if flags.discard and not flags.plan:
         for line in discard_staging(output):

@@ -1,18 +1,20 @@
 """One job on its runner: built, run, waited for, and asked how it ended."""
 
-import logging
+import signal
 import threading
 from argparse import Namespace
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import apache_beam as beam
 import orjson
-from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, PortableOptions, SetupOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, SetupOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
+from pipeline.dataflow import explain_built, is_dataflow, name_job
 from pipeline.job import Job
+from pipeline.job_server import cancel_on_flink, check_job_server, ends_with_this_process, loops_back, quiet_beam
 from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
 from pipeline.preflight import UsageError
 from pipeline.terminal import Terminal
@@ -21,6 +23,9 @@ from transforms import storage
 from transforms.progress import PROGRESS
 
 Build = Callable[[beam.Pipeline, Job], Any]
+
+JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
+"""Runners behind a Beam job server, whose word that a job was cancelled says nothing about the cluster."""
 
 SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to answer that a job is to end."""
@@ -34,22 +39,34 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
     """Runs one job.
 
     Returns:
-        How it ended; that it was submitted, where it works elsewhere and is not waited for.
+        How it ended; that it was submitted, where it works elsewhere and is not waited for; that it was only built.
 
     Raises:
         UsageError: there is no such runner, or it lacks a flag.
+        PlaceError: its job server does not answer.
         KeyboardInterrupt: so it was ended; what became of a job elsewhere is its text. `StoppedError` likewise.
         Exception: whatever the runner raises.
     """
     PROGRESS.reset()
-    logging.getLogger("apache_beam").setLevel(logging.WARNING if flags.traceback else logging.CRITICAL)
+    quiet_beam(not flags.traceback)
     pipeline, here = _make_pipeline(flags.runner, beam_arguments)
+    check_job_server(flags.runner, pipeline.options, terminal)
+    named = pipeline.options.view_as(GoogleCloudOptions)  # where Beam keeps it, whatever the runner
+    named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
+    leave = not flags.wait and not here
+    if leave and ends_with_this_process(flags.runner, pipeline.options):
+        terminal.say(f"note: --no_wait has no effect, since the job server of {flags.runner} ends with this process")
+        leave = False
     build(pipeline, job)
-    result = None
+    result, end_server = None, _nothing_to_end
     try:
         with terminal.watch(PROGRESS) if here else nullcontext():
-            result = pipeline.run()
-            if not flags.wait and not here:  # what works in this process ends with it
+            result, end_server = _start(pipeline)
+            if is_dataflow(flags.runner):
+                if sentence := explain_built(pipeline.options):
+                    return Outcome("built", sentence, 0)
+                terminal.say(name_job(result, pipeline.options))
+            if leave:  # what works in this process ends with it
                 sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
                 return Outcome("submitted", sentence, 0)
             if not here:
@@ -58,7 +75,8 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
     except BaseException as error:
         if not (stop := _find_stop(error)):
             raise
-        cancelled = _cancel(result, flags.runner) if flags.runner not in IN_PROCESS_RUNNERS else ""
+        cancelled = _cancel(result, flags.runner, pipeline.options) if flags.runner not in IN_PROCESS_RUNNERS else ""
+        end_server()
         raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
     return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
 
@@ -71,20 +89,38 @@ def _make_pipeline(runner: str, beam_arguments: list[str]) -> tuple[beam.Pipelin
         options.view_as(SetupOptions).save_main_session = False
         # Behind the name DirectRunner Beam would look for a Prism binary, and run elsewhere on line than off line.
         pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
-        return pipeline, in_process or _loops_back(runner, options)
+        return pipeline, in_process or loops_back(runner, options)
     except SystemExit:
         raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None
     except (ValueError, ImportError, AttributeError) as error:  # the last two: a runner named by its class's path
         raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
 
 
-def _loops_back(runner: str, options: PipelineOptions) -> bool:
-    """Whether a portable runner sends the work back to this process, as Beam decides it in `default_environment`."""
-    chosen = options.view_as(PortableOptions).environment_type
-    if chosen:
-        return bool(chosen == "LOOPBACK")
-    on_this_machine = options.view_as(FlinkRunnerOptions).flink_master in ("[auto]", "[local]")
-    return runner == "PrismRunner" or (runner == "FlinkRunner" and on_this_machine)
+def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None]]:
+    """Hands the job to its runner, and takes Ctrl-C back.
+
+    A runner that starts a job server has it ended by Ctrl-C, before the job could be cancelled through it.
+
+    Returns:
+        The runner's result, and what ends its job server: an interrupted launcher leaves without doing what is due at
+        exit.
+    """
+    ours = signal.getsignal(signal.SIGINT)
+    result = pipeline.run()
+    theirs = signal.getsignal(signal.SIGINT)
+    if theirs is ours or not callable(theirs):
+        return result, _nothing_to_end
+    signal.signal(signal.SIGINT, ours)
+
+    def end_server() -> None:
+        with suppress(KeyboardInterrupt):  # which the runner's handler passes on
+            theirs(signal.SIGINT, None)
+
+    return result, end_server
+
+
+def _nothing_to_end() -> None:
+    pass
 
 
 def _find_stop(error: BaseException | None) -> BaseException | None:
@@ -94,14 +130,16 @@ def _find_stop(error: BaseException | None) -> BaseException | None:
     return error
 
 
-def _cancel(result: Any, runner: str) -> str:
+def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
     """Ends a job that would go on without this process; says what was done."""
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
-    problem = [f"no answer in {SECONDS_TO_CANCEL:.0f} s"]
+    problem, certain = [f"no answer in {SECONDS_TO_CANCEL:.0f} s"], [runner not in JOB_SERVER_RUNNERS]
 
     def attempt() -> None:
         try:
+            if runner == "FlinkRunner":
+                certain[0] = cancel_on_flink(options, options.view_as(GoogleCloudOptions).job_name)
             result.cancel()
             problem[0] = ""
         except Exception as error:  # noqa: BLE001  # whatever a runner raises is told
@@ -113,9 +151,12 @@ def _cancel(result: Any, runner: str) -> str:
         thread.join(SECONDS_TO_CANCEL)
     except (KeyboardInterrupt, StoppedError):
         problem[0] = "stopped while asking"
+    again = "run the same command again to go on from its finished shards"
+    if certain[0] and (not problem[0] or runner in JOB_SERVER_RUNNERS):
+        return f"the job on {runner} was cancelled; {again}"
     if problem[0]:
         return f"the job on {runner} could not be cancelled ({problem[0]}) and may go on: stop it there"
-    return f"the job on {runner} was cancelled; run the same command again to go on from its finished shards"
+    return f"the job server of {runner} was asked to cancel the job, which may go on all the same: look there; {again}"
 
 
 def last_line(error: Exception) -> str:
@@ -129,6 +170,8 @@ def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
     told = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
     if told.get("run_id") != job.run.run_id:  # none, or an earlier run's
         sentence = f"the job on {runner} ended ({state}) without saying how: its outcome was expected in {path}"
+        if storage.is_local(path) and runner not in LOCAL_RUNNERS:
+            sentence += ", which must be a folder that its workers and this machine share"
         return Outcome("failed", sentence, FAILED)
     if not keep:
         storage.remove_files([path])

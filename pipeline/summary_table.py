@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from schemas.outcome import Outcome
+from transforms.show_bytes import show_bytes
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -46,12 +47,16 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "boxes", _boxes(numbers["boxes"])
     if numbers.get("changes"):
         yield "changed", _counted(numbers["changes"])
+    if duplicates := _duplicates(numbers.get("duplicates") or {}):
+        yield "duplicates", duplicates
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
         ratio = f"{after / max(before, 1):.2f}x"
         yield "bytes", f"{show_bytes(before)} of images became {show_bytes(after)} of TFRecords, {ratio}"
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
+        if "report" in numbers:
+            yield "look at", f"{output}/{numbers['report']}"
         yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
 
 
@@ -62,14 +67,24 @@ def _boxes(counts: Mapping[str, int]) -> str:
     return f"{counts['listed']:,} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
 
 
+def _duplicates(numbers: Mapping[str, Any]) -> str:
+    same, alike = numbers.get("same_bytes") or {}, numbers.get("look_alike") or {}
+    parts = []
+    if same.get("groups"):
+        images = f"{same['groups']:,} image{'' if same['groups'] == 1 else 's'}"
+        parts.append(f"{same['groups'] + same['images']:,} files hold {images}" + _crossing(same))
+    if alike.get("pairs"):
+        pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
+        least = "" if alike["complete"] else "at least "
+        parts.append(f"{least}{alike['pairs']:,} {pairs} alike" + _crossing(alike))
+    return "; ".join(parts) + " (duplicates.jsonl)" if parts else ""
+
+
+def _crossing(numbers: Mapping[str, int]) -> str:
+    said = [(numbers["across_splits"], "across splits"), (numbers["conflicting"], "with different classes")]
+    told = [f"{count:,} {what}" for count, what in said if count]
+    return f", {' and '.join(told)}" if told else ""
+
+
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
-
-
-def show_bytes(count: float) -> str:
-    """A size for people, in units of 1024: `1.5 MiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024:
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} TiB"

@@ -14,11 +14,11 @@ from pipeline.options import Parser
 from pipeline.preflight import UsageError
 from pipeline.printable import printable
 from pipeline.record_progress import record_progress
-from pipeline.summary_table import show_bytes
 from reading.dataset import OpenError, open_dataset
 from reading.verify_dataset import Verification, verify_dataset
 from reading.verify_shard import LEVELS
 from schemas.outcome import DONE, FAILED, WRONG_USAGE
+from transforms.show_bytes import show_bytes
 
 EXAMPLES = """\
 levels, each with all of those before it:

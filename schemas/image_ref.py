@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from apache_beam import coders
+from schemas.record_coder import register_record
 
 UNKNOWN_SIZE = -1
 
@@ -68,4 +68,4 @@ class ImageRef:
         return known if known >= 0 else ASSUMED_BYTES
 
 
-coders.registry.register_row(ImageRef)
+register_record(ImageRef)

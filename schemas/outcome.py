@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Status = Literal["published", "kept", "planned", "submitted", "refused", "failed"]
+Status = Literal["published", "kept", "planned", "submitted", "built", "refused", "failed"]
 
 DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED = 0, 1, 2, 3
 """What a process exits with."""
@@ -16,7 +16,8 @@ class Outcome:
 
     Attributes:
         status: `published` a dataset; `kept` the same one that was there; `planned` and wrote
-            nothing; `refused` to touch the output; `failed`.
+            nothing; `submitted` to a runner elsewhere and not waited for; `built` and started by somebody else, if at
+            all; `refused` to touch the output; `failed`.
         sentence: one sentence for people.
         exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected.
         plan_id: the plan; empty where it did not come to one.

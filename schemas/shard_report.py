@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apache_beam import coders
+from schemas.record_coder import register_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,4 +46,4 @@ class ShardReport:
     problem: str = ""
 
 
-coders.registry.register_row(ShardReport)
+register_record(ShardReport)

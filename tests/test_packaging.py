@@ -47,4 +47,6 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
         shipped = {Path(*Path(name).parts[1:]) for name in archive.getnames()}
     sources = {path.relative_to(REPO) for package in PACKAGES for path in (REPO / package).rglob("*.py")}
     configs = {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
+    page = {Path("transforms/describing", name) for name in ("report.html.jinja", "report.css")}
+    assert page <= shipped
     assert sources | configs | {Path("recordmill.py"), Path("setup.py")} <= shipped

@@ -92,6 +92,8 @@ def _convert(
         "moments": image.moments,
         "changes": image.changes,
     }
+    if image.difference_hash is not None:
+        row["difference_hash"] = f"{image.difference_hash:016x}"
     boxes = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
     if boxes is not None:
         row["boxes"] = boxes

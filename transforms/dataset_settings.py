@@ -101,6 +101,7 @@ class DatasetSettings:
         max_rejected: when rejected images fail the run.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is there.
             Sets `images.moments`; needs `images.check: decode` and a split called `train`.
+        report: whether `report.html`, a page for people to look at, is put beside the dataset.
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
@@ -124,6 +125,7 @@ class DatasetSettings:
     limit: int | None = None
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
     analyze: bool = False
+    report: bool = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""

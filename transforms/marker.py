@@ -24,8 +24,11 @@ class PublishedShard:
     report: ShardReport
 
 
-LABELS, REJECTED, CONFIGURATION = "labels.txt", "rejected.jsonl", "config.yaml"
+LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"
 """The files of a dataset beside its shards, their sidecars and the marker."""
+
+REPORT = "report.html"
+"""The page for people, where it is asked for."""
 
 
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
@@ -65,7 +68,12 @@ def name_sidecars_of_nothing(reports: Iterable[ShardReport]) -> dict[str, ShardR
 
 
 def build_marker(
-    plan: Plan, shards: list[PublishedShard], ledger: Ledger, settings: DatasetSettings, reports: list[ShardReport]
+    plan: Plan,
+    shards: list[PublishedShard],
+    ledger: Ledger,
+    settings: DatasetSettings,
+    reports: list[ShardReport],
+    duplicates: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
     changes: Counter[str] = Counter()
@@ -83,9 +91,10 @@ def build_marker(
         "ledger": ledger.as_dict(),
         **({"boxes": boxes} if boxes else {}),
         "changes": dict(sorted(changes.items())),
+        "duplicates": dict(duplicates or {}),
         "input_bytes": sum(report.input_bytes for report in reports),
         "output_bytes": sum(shard.report.bytes for shard in shards),
-        "files": [LABELS, REJECTED, CONFIGURATION, *name_sidecars_of_nothing(reports)],
+        "files": [LABELS, REJECTED, CONFIGURATION, DUPLICATES, *name_sidecars_of_nothing(reports)],
         "notes": plan.notes,
     }
 
@@ -119,8 +128,9 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
         name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
         for name, split in marker["splits"].items()
     }
-    keys = ("ledger", "boxes", "changes", "input_bytes", "output_bytes")
-    return {"splits": splits, **{key: marker[key] for key in keys if key in marker}}
+    keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes")
+    report = {"report": REPORT} if REPORT in marker["files"] else {}
+    return {"splits": splits, **{key: marker[key] for key in keys if key in marker}, **report}
 
 
 def preview_numbers(plan: Plan) -> dict[str, Any]:

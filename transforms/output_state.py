@@ -17,9 +17,11 @@ _OURS = frozenset(
         "README.md",
         "croissant.json",
         "dataset_info.json",
+        "duplicates.jsonl",
         "features.json",
         "label_map.pbtxt",
         "rejected.jsonl",
+        "report.html",
         "schema.pbtxt",
         "sidecars",
     )

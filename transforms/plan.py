@@ -116,9 +116,9 @@ def _recipe(
     label_map: LabelMap,
 ) -> dict[str, Any]:
     """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
-    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit. Nor does what is learnt
-    # from the finished dataset: a dataset with moments can be analysed later.
-    kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze")}
+    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit. Nor does a page for
+    # people, or what is learnt from the finished dataset: a dataset with moments can be analysed later.
+    kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze", "report")}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
     layout = settings.layout

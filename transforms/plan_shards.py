@@ -50,7 +50,7 @@ def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettin
     if plan.action == "convert":
         plan = _look_at_output(plan, run)
     PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
-    PROGRESS.stage = "converting" if plan.action == "convert" else "finishing"
+    PROGRESS.enter("converting" if plan.action == "convert" else "finishing")
     return plan
 
 

@@ -4,6 +4,7 @@ Only ever shown. What is counted for the ledger comes out of the pipeline.
 """
 
 import threading
+import time
 from dataclasses import dataclass, field
 
 
@@ -16,12 +17,15 @@ class Progress:
         planned: images to convert, once that is known.
         done: images written or rejected so far, or found finished.
         stage: what is being done, in a word.
+        entered: when each stage began, by a monotonic clock; empty in a process that does not run the work from its
+            beginning on.
     """
 
     listed: int = 0
     planned: int = 0
     done: int = 0
     stage: str = "listing"
+    entered: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def reset(self) -> None:
@@ -29,6 +33,20 @@ class Progress:
         with self._lock:
             self.listed = self.planned = self.done = 0
             self.stage = "listing"
+            self.entered = {"listing": time.monotonic()}
+
+    def enter(self, stage: str) -> None:
+        """Begins another stage."""
+        with self._lock:
+            self.stage = stage
+            if self.entered:
+                self.entered[stage] = time.monotonic()
+
+    def seconds(self) -> dict[str, float]:
+        """How long each stage took, the last one until now; empty where this process did not do all of them."""
+        with self._lock:
+            ends = [*list(self.entered.values())[1:], time.monotonic()]
+            return {name: end - began for (name, began), end in zip(self.entered.items(), ends, strict=False)}
 
     def add_done(self, images: int) -> None:
         """Counts images that are done."""

@@ -10,15 +10,17 @@ from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.dataset_settings import DatasetSettings
-from transforms.describing import StagedDataset
+from transforms.describing import StagedDataset, choose_samples
+from transforms.duplicates import list_duplicates
 from transforms.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
-from transforms.marker import build_marker, name_shards, numbers_of, preview_numbers
+from transforms.marker import DUPLICATES, build_marker, name_shards, numbers_of, preview_numbers
 from transforms.output_errors import explain_output_error
 from transforms.output_state import find_fault, read_marker, read_output
 from transforms.plan import Plan
 from transforms.progress import PROGRESS
 from transforms.run_settings import RunSettings
 from transforms.shard_files import staging_folder
+from transforms.statistics import gather_statistics, list_sidecars
 from transforms.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
 
 
@@ -27,7 +29,7 @@ def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, r
 
     What users can mend, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
     """
-    PROGRESS.stage = "publishing"
+    PROGRESS.enter("publishing")
     try:
         outcome = _convert(reports, plan, settings, run) if plan.action == "convert" else _settle(plan, settings, run)
     except (LedgerError, ValueError) as error:
@@ -74,17 +76,28 @@ def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
         too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)
     shards = name_shards(reports, settings)
-    marker = build_marker(plan, shards, ledger, settings, reports)
     folder = staging_folder(run.output, plan.plan_id)
-    stage_dataset(StagedDataset(marker, settings, run.config_text, shards, reports, folder), plan, run)
-    switch_dataset(run.output, plan.plan_id)
+    sidecars = list_sidecars(reports, folder)
+    statistics = gather_statistics(sidecars, choose_samples(reports) if settings.report else {})
+    duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
+    marker = build_marker(plan, shards, ledger, settings, reports, duplicates.numbers)
+    dataset = StagedDataset(
+        marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, _facts_of(run)
+    )
+    stage_dataset(dataset, plan, run)
+    published = switch_dataset(run.output, plan.plan_id)
     reused = sum(report.reused for report in reports)
     notes = (
         *plan.notes,
         *([f"{reused} of {len(reports)} shards had been finished by an earlier run"] if reused else []),
     )
     sentence = f"{ledger.written:,} images are in {run.output}"
-    return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(marker), notes)
+    return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(published), notes)
+
+
+def _facts_of(run: RunSettings) -> dict[str, Any]:
+    """What is known of a run that is about to publish."""
+    return {**run.facts, "inputs": dict(run.inputs), "seconds": PROGRESS.seconds()}
 
 
 def _published_meanwhile(plan: Plan, run: RunSettings) -> bool:

@@ -14,7 +14,7 @@ import orjson
 from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.describing import StagedDataset, describe_dataset
-from transforms.marker import CONFIGURATION, LABELS, REJECTED, check_names, name_sidecars_of_nothing
+from transforms.marker import CONFIGURATION, DUPLICATES, LABELS, REJECTED, check_names, name_sidecars_of_nothing
 from transforms.output_state import MARKER, holds_plan, read_marker
 from transforms.plan import Plan
 from transforms.run_settings import RunSettings
@@ -65,7 +65,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     labels = plan.label_map.as_text(dataset.settings.layout.label_lines)
     storage.write_file(storage.join(staging, LABELS), labels.encode())
     storage.write_file(storage.join(staging, CONFIGURATION), dataset.config_text.encode())
-    moves = [[name, name] for name in (LABELS, CONFIGURATION, REJECTED)]
+    moves = [[name, name] for name in (LABELS, CONFIGURATION, REJECTED, DUPLICATES)]
     for shard in dataset.shards:
         moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
         moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])

@@ -1,4 +1,5 @@
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import convert, fixed_cost, measure, memory, photographs
+from benchmarks import convert, fixed_cost, flink, measure, memory, photographs, prism
 from benchmarks.measure import Run
 
 
@@ -75,3 +76,42 @@ def test_fixed_cost(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -
     result, code = outcome(fixed_cost, capsys, "--check")
     assert result["difference"] == {"min": 0.6, "median": 0.6, "max": 0.6}
     assert code == 0
+
+
+def finished_job(seconds: float) -> dict[str, Any]:
+    def vertex(name: str, sent: int, end: float) -> dict[str, Any]:
+        return {"id": name, "name": name, "end-time": 1000 * end, "metrics": {"write-bytes": sent}}
+
+    group = {"id": "group", "operator": "GroupReduce", "description": "GroupByShard", "inputs": [{"id": "assign"}]}
+    vertices = [vertex("assign", 440_000, 9), vertex("group", 400_000, 10), vertex("ConvertShards", 0, 9 + seconds)]
+    vertices[0]["name"] = "AssignShards"
+    return {"vertices": vertices, "plan": {"nodes": [group]}}
+
+
+@pytest.mark.parametrize(("two", "threads", "code"), [(1.6, 1.6, 0), (1.25, 1.25, 1), (2, 1.6, 1)])
+def test_flink(fake, capsys, monkeypatch, two, threads, code):
+    def newest_job() -> dict[str, Any]:
+        speed = threads if "--threads=2" in fake[-1] else two if "--parallelism=2" in fake[-1] else 1
+        return finished_job(40 / speed)
+
+    monkeypatch.setattr("scripts.flink_job.newest_job", newest_job)
+    monkeypatch.setattr(photographs, "warm", lambda folder: 0)
+    result, ended = outcome(flink, capsys, "--pairs", "2", "--check")
+    assert result["contenders"]["one slot"]["photographs_per_second_apart"]["median"] == 100
+    assert result["two_slots_to_one"]["median"] == two
+    assert result["two_threads_to_two_slots"]["median"] == threads / two
+    assert result["contenders"]["two slots"]["shuffled_bytes_each"]["max"] == 110
+    assert result["contenders"]["two slots"]["sent_bytes_each"]["max"] == 210
+    assert ended == code
+    assert len(fake) == 6
+    assert "--runner=PortableRunner" in fake[0]
+    assert "images.reencode=always" in fake[0]
+
+
+def test_prism(fake, capsys, monkeypatch):
+    built = subprocess.CompletedProcess([], 0, "/cache/prism\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: built)
+    result, code = outcome(prism, capsys, "--pairs", "2")
+    assert (code, result["difference"]["median"], result["ratio"]["median"]) == (0, 0, 1)
+    assert fake[0] == ["ours", "--fast", "--runner=PrismRunner", "--prism_location=/cache/prism"]
+    assert fake[1] == ["ours", "--fast", "--runner=DirectRunner"]

@@ -125,9 +125,16 @@ class Conversion:
     @property
     def deterministic_files(self) -> dict[str, bytes]:
         """All that must be the same bytes everywhere."""
-        names = [name for name in self.files if "tfrecord" in name or name == "labels.txt"]
-        assert len(names) >= 3
+        names = [name for name in self.files if "tfrecord" in name or name in ("labels.txt", "duplicates.jsonl")]
+        assert len(names) >= 4
         return {name: (self.output / name).read_bytes() for name in sorted(names)}
+
+    @property
+    def lasting_report(self) -> str:
+        """The report without its part about the run, which place and time are in."""
+        before, run, after = (self.output / "report.html").read_text(encoding="utf-8").partition('<section id="run">')
+        assert run
+        return before + after.partition("</section>")[2]
 
 
 @pytest.fixture(scope="session")

@@ -93,9 +93,10 @@ def test_an_analysis_that_crashed_at_its_end_fails_the_run(photos, convert, anal
     assert convert(photos, settings=ANALYZE).code == 1
 
 
-def test_a_job_that_nobody_waits_for_is_analysed_by_hand(analyses):
+@pytest.mark.parametrize("status", ["submitted", "built"])
+def test_a_job_that_nobody_waits_for_is_analysed_by_hand(analyses, status):
     job = SimpleNamespace(settings=SimpleNamespace(analyze=True), run=SimpleNamespace(output="gs://b/out"))
-    outcome = analyze_output(Outcome("submitted", "it was submitted", 0), job, None)
+    outcome = analyze_output(Outcome(status, "it was", 0), job, None)
     assert outcome.notes == ("once the dataset is there, run python -m pipeline.analyze gs://b/out",)
     assert analyses.asked == []
 

@@ -36,10 +36,19 @@ def assert_same(one, other):
     assert other.code == 0
     assert one.deterministic_files == other.deterministic_files
     assert one.lasting_marker == other.lasting_marker
+    assert one.lasting_report == other.lasting_report
 
 
 def test_threads(convert, collection, reference, tmp_path):
     assert_same(reference, convert(collection, "--threads=4", settings=SETTINGS, output=tmp_path / "other"))
+
+
+@pytest.mark.slow
+def test_worker_processes(convert_in_child, collection, reference, tmp_path):
+    # Workers elsewhere know only what the pipeline and the installed package tell them.
+    several = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+    other = convert_in_child(collection, *several, settings=SETTINGS, output=tmp_path / "other")
+    assert_same(reference, other)
 
 
 def test_another_root_folder(convert, collection, reference, tmp_path):

@@ -42,8 +42,8 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(convert_in_chil
     assert done.stdout.endswith("}\n")
     assert len(done.stdout) < 4096
     assert set(done.line) == {
-        "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "changes", "input_bytes",
-        "output_bytes", "seconds",
+        "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "changes", "duplicates",
+        "input_bytes", "output_bytes", "report", "seconds",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == ("published", 0, str(done.output))
     assert done.line["plan_id"] == done.marker["plan"]["id"]
@@ -160,8 +160,9 @@ def test_without_places_the_sample_is_converted(tmp_path, monkeypatch, capsys):
         "left_out": {},
     }
     assert sorted(os.listdir("out/quickstart")) == [
-        "README.md", "config.yaml", "croissant.json", "dataset_info.json", "features.json",
-        "image.class.label.labels.txt", "labels.txt", "recordmill.json", "rejected.jsonl", "schema.pbtxt", "sidecars",
+        "README.md", "config.yaml", "croissant.json", "dataset_info.json", "duplicates.jsonl", "features.json",
+        "image.class.label.labels.txt", "labels.txt", "recordmill.json", "rejected.jsonl", "report.html",
+        "schema.pbtxt", "sidecars",
         "test-00000-of-00001.tfrecord", "train-00000-of-00001.tfrecord",
     ]  # fmt: skip
 

@@ -29,6 +29,15 @@ def test_every_boolean_has_a_twin_and_the_last_one_wins(name):
     assert getattr(parse(f"--{name}", f"--no_{name}")[0], name) is False
 
 
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_every_boolean_takes_a_value(name):
+    # A flex template of Dataflow gives each parameter as --name=value.
+    assert getattr(parse(f"--no_{name}", f"--{name}=true")[0], name) is True
+    assert getattr(parse(f"--{name}", f"--{name}=False")[0], name) is False
+    with pytest.raises(UsageError, match=f"argument --{name}: yes is neither true nor false: see --help"):
+        parse(f"--{name}=yes")
+
+
 def test_an_abbreviation_matches_nothing():
     # Airflow always adds --labels=...
     assert parse("--out=x", "--labels=foo", "--over")[1] == ["--out=x", "--labels=foo", "--over"]
@@ -78,3 +87,16 @@ def test_help_says_what_discard_does():
 )
 def test_find_unknown_flag(arguments, sentence):
     assert find_unknown_flag(arguments) == sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
+        (["--objectReuse=true", "--overwrit"], "there is no flag --overwrit: did you mean --overwrite?"),
+        (["--objectReuse=true", "--numberOfExecutionRetries=3", "--executionRetryDelay", "1000"], ""),
+        (["--planner=x", "--outputFormat=y", "--tempLocation=z"], ""),
+    ],
+)
+def test_a_runner_elsewhere_may_know_more_flags(arguments, sentence):
+    assert find_unknown_flag(arguments, elsewhere=True) == sentence

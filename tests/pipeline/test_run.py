@@ -51,9 +51,9 @@ def test_every_image_becomes_exactly_one_example_with_exact_values(dataset, phot
 def test_a_dataset_is_its_files_and_nothing_else(dataset):
     shards = {f"{split}-0000{index}-of-00002.tfrecord" for split in ("train", "test") for index in (0, 1)}
     sidecars = {f"sidecars/{name}.jsonl" for name in shards}
-    described = {"README.md", "croissant.json", "schema.pbtxt"}
+    described = {"README.md", "croissant.json", "schema.pbtxt", "report.html"}
     described |= {"dataset_info.json", "features.json", "image.class.label.labels.txt"}
-    listed = {"labels.txt", "config.yaml", "rejected.jsonl", "recordmill.json"}
+    listed = {"labels.txt", "config.yaml", "rejected.jsonl", "duplicates.jsonl", "recordmill.json"}
     assert dataset.files == shards | sidecars | listed | described
 
 
@@ -150,8 +150,9 @@ def test_the_stored_configuration_makes_the_same_dataset(dataset, convert, photo
 def test_the_plan_is_the_same_as_far_as_the_recipe_is(dataset):
     settings = yaml.safe_load((dataset.output / "config.yaml").read_text())
     recipe = dataset.marker["plan"]["recipe"]
-    assert {key: value for key, value in settings.items() if key != "max_rejected"} == {
-        key: recipe[key] for key in settings if key != "max_rejected"
+    no_part = {"max_rejected", "report"}
+    assert {key: value for key, value in settings.items() if key not in no_part} == {
+        key: recipe[key] for key in settings if key not in no_part
     }
 
 

@@ -2,10 +2,12 @@
 
 import json
 import os
+import signal
 import sys
 import time
 from types import SimpleNamespace
 
+import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -77,8 +79,9 @@ def no_exit(monkeypatch):
         (["--runner=NoSuchRunner"], "no job can be made for --runner=NoSuchRunner: Unexpected pipeline runner"),
         (["--runner=no.such.Runner"], "no job can be made for --runner=no.such.Runner: No module named 'no'"),
         (["--runner=os.Runner"], "no job can be made for --runner=os.Runner: module 'os' has no attribute"),
-        (["--runner=DataflowRunner"], "no job can be made for --runner=DataflowRunner: "),
-        (["--runner=FlinkRunner", "--parallelism=x"], "the flags --parallelism=x cannot be understood by Beam"),
+        (["--runner=DataflowRunner"], "Dataflow's workers do not see "),
+        (["--runner=FlinkRunner", "--parallelism=x"], "argument --parallelism: invalid int value: 'x': see --help"),
+        (["--runner=FlinkRunner", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
         (["--threads=many"], "argument --threads: many is no number of 0 or more: see --help"),
         (["--threads"], "argument --threads: expected one argument: see --help"),
     ],
@@ -118,6 +121,7 @@ def test_a_job_without_an_outcome(convert, photos, elsewhere, tmp_path, kept):
     (error,) = done.errors
     begin = "the job on elsewhere.Runner ended (CANCELLED) without saying how: its outcome was expected in "
     assert error.startswith(f"{begin}{file}" if kept else f"{begin}{done.output}/.outcome-")
+    assert error.endswith(", which must be a folder that its workers and this machine share")
     assert (done.code, done.line["sentence"]) == (1, error)
     if kept:
         assert json.loads(file.read_bytes())["sentence"] == error
@@ -128,6 +132,15 @@ def test_a_remote_job_is_left_to_itself_where_nobody_waits(convert, photos, else
     done = convert(photos, ON, "--no_wait", f"--outcome_file={tmp_path / 'outcome.json'}")
     assert (done.code, done.line["status"], len(jobs)) == (0, "submitted", 1)
     assert not (tmp_path / "outcome.json").exists()
+
+
+def test_a_job_that_would_be_lost_is_waited_for(convert, photos, elsewhere, monkeypatch):
+    monkeypatch.setattr(run_job, "ends_with_this_process", lambda *_: True)
+    elsewhere()
+    done = convert(photos, ON, "--no_wait")
+    assert (done.code, done.line["status"]) == (0, "published")
+    note = "note: --no_wait has no effect, since the job server of elsewhere.Runner ends with this process"
+    assert done.stderr.splitlines()[0] == note
 
 
 @pytest.mark.parametrize("runner", ["DirectRunner", "FnApiRunner", "direct"])
@@ -167,6 +180,47 @@ def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
     told = json.loads(capsys.readouterr().out)
     again = "run the same command again to go on from its finished shards"
     assert told["sentence"] == f"{how}: the job on elsewhere.Runner was cancelled; {again}"
+
+
+def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, elsewhere, no_exit, monkeypatch):
+    jobs = elsewhere(wait=KeyboardInterrupt())
+    started, ended = beam.Pipeline.run, []
+
+    def start(pipeline):
+        result = started(pipeline)
+        ours = signal.getsignal(signal.SIGINT)
+
+        def theirs(*arguments):
+            ended.append(jobs[0].cancelled)
+            ours(*arguments)
+
+        signal.signal(signal.SIGINT, theirs)
+        return result
+
+    monkeypatch.setattr(beam.Pipeline, "run", start)
+    ours = signal.getsignal(signal.SIGINT)
+    with pytest.raises(no_exit, match="130"):
+        convert(photos, ON)
+    assert ended == [1]
+    assert signal.getsignal(signal.SIGINT) is ours
+
+
+@pytest.mark.parametrize(
+    ("runner", "on_flink", "said"),
+    [
+        ("elsewhere.Runner", False, "the job on elsewhere.Runner was cancelled; "),
+        ("FlinkRunner", True, "the job on FlinkRunner was cancelled; "),
+        (
+            "FlinkRunner",
+            False,
+            "the job server of FlinkRunner was asked to cancel the job, which may go on all the same",
+        ),
+        ("PortableRunner", True, "the job server of PortableRunner was asked to cancel the job, which may go on all"),
+    ],
+)
+def test_what_is_known_of_a_cancelled_job(monkeypatch, runner, on_flink, said):
+    monkeypatch.setattr(run_job, "cancel_on_flink", lambda *_: on_flink)
+    assert run_job._cancel(Job(lambda: None), runner, PipelineOptions([])).startswith(said)
 
 
 def refuse():

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from pipeline.summary_table import show_bytes, summary_tables
+from pipeline.summary_table import summary_tables
 from schemas.outcome import Outcome
 
 LEDGER = {
@@ -56,16 +56,40 @@ def test_nothing_to_say():
     assert shown(Outcome("failed", "", 1)) == []
 
 
+SAME = {"groups": 2, "images": 3, "across_splits": 1, "conflicting": 0}
+ALIKE = {"pairs": 1, "across_splits": 1, "conflicting": 1, "bits": 5, "complete": True}
+NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
+
+
 @pytest.mark.parametrize(
-    ("count", "text"),
+    ("same", "alike", "line"),
     [
-        (0, "0 B"),
-        (1023, "1,023 B"),
-        (1024, "1.0 KiB"),
-        (1.5 * 2**20, "1.5 MiB"),
-        (2**40, "1.0 TiB"),
-        (2**51, "2,048.0 TiB"),
+        (SAME, None, "duplicates 5 files hold 2 images, 1 across splits (duplicates.jsonl)"),
+        (
+            {**NONE, "groups": 1, "images": 1},
+            ALIKE,
+            "duplicates 2 files hold 1 image; "
+            "1 pair looks alike, 1 across splits and 1 with different classes (duplicates.jsonl)",
+        ),
+        (
+            NONE,
+            {**ALIKE, "pairs": 1200, "conflicting": 0, "complete": False},
+            "duplicates at least 1,200 pairs look alike, 1 across splits (duplicates.jsonl)",
+        ),
     ],
 )
-def test_show_bytes(count, text):
-    assert show_bytes(count) == text
+def test_duplicates_are_one_line(same, alike, line):
+    numbers = {**NUMBERS, "duplicates": {"same_bytes": same, "look_alike": alike}}
+    lines = shown(Outcome("published", "", 0, "", numbers))
+    assert [each for each in lines if each.startswith("duplicates")] == [line]
+
+
+@pytest.mark.parametrize("alike", [None, {**ALIKE, "pairs": 0}])
+def test_no_duplicates_are_no_line(alike):
+    numbers = {**NUMBERS, "duplicates": {"same_bytes": NONE, "look_alike": alike}}
+    assert shown(Outcome("published", "", 0, "", numbers)) == shown(Outcome("published", "", 0, "", NUMBERS))
+
+
+def test_the_report_is_pointed_at():
+    lines = shown(Outcome("kept", "", 0, "", {**NUMBERS, "report": "report.html"}))
+    assert lines[-2] == "look at out/report.html"

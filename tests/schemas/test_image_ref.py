@@ -3,9 +3,9 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 from apache_beam import coders
-from apache_beam.coders.row_coder import RowCoder
 
 from schemas.image_ref import ImageRef
+from schemas.record_coder import RecordCoder
 
 REF = ImageRef(
     key="a/ü\n.jpg",
@@ -27,9 +27,9 @@ REF = ImageRef(
 )
 
 
-def test_beam_carries_it_as_a_row_that_is_deterministic():
+def test_beam_carries_it_as_a_record_that_is_deterministic():
     coder = coders.registry.get_coder(ImageRef)
-    assert isinstance(coder, RowCoder)
+    assert coder == RecordCoder(ImageRef)
     assert coder.is_deterministic()
     assert coder.decode(coder.encode(REF)) == REF
     assert isinstance(coder.decode(coder.encode(REF)), ImageRef)

@@ -1,6 +1,6 @@
 from apache_beam import coders
-from apache_beam.coders.row_coder import RowCoder
 
+from schemas.record_coder import RecordCoder
 from schemas.shard_report import ShardReport
 
 REPORT = ShardReport(
@@ -22,7 +22,7 @@ REPORT = ShardReport(
 )
 
 
-def test_beam_carries_it_as_a_row():
+def test_beam_carries_it_as_a_record():
     coder = coders.registry.get_coder(ShardReport)
-    assert isinstance(coder, RowCoder)
+    assert coder == RecordCoder(ShardReport)
     assert coder.decode(coder.encode(REPORT)) == REPORT

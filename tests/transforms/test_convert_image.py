@@ -193,3 +193,12 @@ def test_fields_of_a_reference_keep_their_types():
     fields = {"n": 3, "x": 0.5, "t": "ü", "many": ["a", "b"], "flag": True}
     record = reference_record(ImageRef("a", "a", features=orjson.dumps(fields).decode()), None, None)
     assert {key: record[key] for key in fields} == {**fields, "t": "ü".encode(), "many": [b"a", b"b"]}
+
+
+def test_the_row_has_a_difference_hash_where_look_alikes_are_searched_for(pictures, draw):
+    _, ref = pictures(2)
+    images = ImageSettings(near_duplicates=True)
+    row = convert(ref, replace(SETTINGS, images=images)).row
+    assert int(row["difference_hash"], 16) == prepare_image(draw(1), images).difference_hash
+    assert len(row["difference_hash"]) == 16
+    assert "difference_hash" not in convert(ref).row

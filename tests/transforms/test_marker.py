@@ -10,8 +10,10 @@ from transforms.dataset_settings import DatasetSettings, ShardSettings
 from transforms.ledger import Ledger
 from transforms.marker import (
     CONFIGURATION,
+    DUPLICATES,
     LABELS,
     REJECTED,
+    REPORT,
     build_marker,
     check_names,
     name_shards,
@@ -24,6 +26,7 @@ from transforms.splitting import Selection, SplitSettings
 from transforms.summary import SplitSummary, Summary
 
 SETTINGS = DatasetSettings(name="pets")
+DUPLICATE_NUMBERS = {"same_bytes": {"groups": 1}}
 LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 
 
@@ -67,7 +70,7 @@ def test_shards_with_records_are_named_densely():
 
 
 def marker():
-    return build_marker(make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, REPORTS)
+    return build_marker(make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, REPORTS, DUPLICATE_NUMBERS)
 
 
 def test_the_marker_is_exact():
@@ -92,9 +95,10 @@ def test_the_marker_is_exact():
         "labels": {"cat": 0, "dog": 1},
         "ledger": LEDGER.as_dict(),
         "changes": {"rotated": 3},
+        "duplicates": {"same_bytes": {"groups": 1}},
         "input_bytes": 200,
         "output_bytes": 600,
-        "files": ["labels.txt", "rejected.jsonl", "config.yaml", "sidecars/rejected-00000.jsonl"],
+        "files": ["labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl", "sidecars/rejected-00000.jsonl"],
         "notes": ["a note"],
     }
 
@@ -116,6 +120,7 @@ def test_sidecars_of_shards_without_records_are_numbered_in_the_shards_order():
         ("labels", "{split}.txt", "labels.txt"),
         ("rejected", "{split}.jsonl", "rejected.jsonl"),
         ("config", "{split}.yaml", "config.yaml"),
+        ("duplicates", "{split}.jsonl", "duplicates.jsonl"),
         ("recordmill", "{split}.json", "recordmill.json"),
     ],
 )
@@ -146,10 +151,13 @@ def test_two_shards_with_one_name_are_an_error():
 
 def test_files_that_are_no_shards_have_fixed_names():
     assert (LABELS, REJECTED, CONFIGURATION) == ("labels.txt", "rejected.jsonl", "config.yaml")
+    assert (DUPLICATES, REPORT) == ("duplicates.jsonl", "report.html")
 
 
 def test_the_order_of_the_reports_changes_no_byte():
-    other = build_marker(make_plan(), name_shards(REPORTS[::-1], SETTINGS), LEDGER, SETTINGS, REPORTS[::-1])
+    other = build_marker(
+        make_plan(), name_shards(REPORTS[::-1], SETTINGS), LEDGER, SETTINGS, REPORTS[::-1], DUPLICATE_NUMBERS
+    )
     assert orjson.dumps(other) == orjson.dumps(marker())
 
 
@@ -158,9 +166,15 @@ def test_an_outcome_repeats_the_numbers():
         "splits": {"train": {"images": 5, "shards": 2, "bytes": 500}, "test": {"images": 1, "shards": 1, "bytes": 100}},
         "ledger": LEDGER.as_dict(),
         "changes": {"rotated": 3},
+        "duplicates": {"same_bytes": {"groups": 1}},
         "input_bytes": 200,
         "output_bytes": 600,
     }
+
+
+def test_an_outcome_names_the_report_where_there_is_one():
+    described = {**marker(), "files": [*marker()["files"], "report.html"]}
+    assert numbers_of(described) == {**numbers_of(marker()), "report": "report.html"}
 
 
 def test_a_preview_tells_what_is_expected():

@@ -196,12 +196,16 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 
 def test_every_other_setting_is_among_those():
     # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
-    assert {*CHANGED, "decode", "max_rejected", "analyze"} == set(settings_as_dict(BASE, "x"))
+    assert {*CHANGED, "decode", "max_rejected", "analyze", "report"} == set(settings_as_dict(BASE, "x"))
 
 
 def test_the_plan_id_does_not_change_with_limits_on_rejects():
     tolerant = replace(BASE, max_rejected=RejectionLimits(share=1.0, count=10**6, lost_classes=5))
     assert plan_of(settings=tolerant).plan_id == plan_of().plan_id
+
+
+def test_the_plan_id_does_not_change_with_the_report():
+    assert plan_of(settings=replace(BASE, report=False)).plan_id == plan_of().plan_id
 
 
 def test_the_plan_id_does_not_change_with_root_time_or_order_of_the_listing():

@@ -26,6 +26,7 @@ DESCRIPTIONS = [
     "image.class.label.labels.txt",
     "schema.pbtxt",
     "croissant.json",
+    "report.html",
 ]
 
 SETTINGS = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
@@ -74,6 +75,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
         "labels.txt",
         "config.yaml",
         "rejected.jsonl",
+        "duplicates.jsonl",
         "recordmill.json",
         *DESCRIPTIONS,
     }
@@ -166,7 +168,7 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     assert {name for name in tree(run.output) if name.endswith(".tfrecord")} == {
         f"train-0000{index}-of-00003.tfrecord" for index in range(3)
     }
-    assert len(tree(run.output)) == 10 + len(DESCRIPTIONS)
+    assert len(tree(run.output)) == 11 + len(DESCRIPTIONS)
 
 
 def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tree):
@@ -295,6 +297,7 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
         "labels.txt",
         "config.yaml",
         "rejected.jsonl",
+        "duplicates.jsonl",
         "recordmill.json",
         *DESCRIPTIONS,
     }
@@ -302,7 +305,8 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
     assert {row["key"] for row in rows} == {ref.key for ref in first}
     assert all("rejected" in row for row in rows)
     files = json.loads(tree(run.output)["recordmill.json"])["files"]
-    assert files == ["labels.txt", "rejected.jsonl", "config.yaml", "sidecars/rejected-00000.jsonl", *DESCRIPTIONS]
+    beside = ["labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"]
+    assert files == [*beside, "sidecars/rejected-00000.jsonl", *DESCRIPTIONS]
     assert run_steps(tolerant, run)["status"] == "kept"
     (Path(run.output) / "sidecars/rejected-00000.jsonl").unlink()
     assert run_steps(tolerant, run)["sentence"].startswith(f"{run.output} lacks sidecars/rejected-00000.jsonl, ")

@@ -2,5 +2,6 @@
 
 from transforms.describing.describe_dataset import describe_dataset
 from transforms.describing.staged_dataset import StagedDataset
+from transforms.describing.thumbnails import choose_samples
 
-__all__ = ["StagedDataset", "describe_dataset"]
+__all__ = ["StagedDataset", "choose_samples", "describe_dataset"]

@@ -2,7 +2,8 @@
 
 A describer takes the dataset, complete in staging, and yields `(file name, content)` for each file that it has to say:
 none where it has nothing to say of this dataset. The content comes in pieces, so that a file about every record needs
-no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them.
+no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them, but for
+the one part of the report that says how the dataset was made.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +12,7 @@ from transforms.describing.croissant import describe_croissant
 from transforms.describing.data_card import describe_card
 from transforms.describing.index_files import describe_index
 from transforms.describing.label_map_text import describe_label_map
+from transforms.describing.report import describe_report
 from transforms.describing.schema_text import describe_schema
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.tfds_files import describe_tfds
@@ -23,6 +25,7 @@ DESCRIBERS: tuple[Describer, ...] = (
     describe_tfds,
     describe_schema,
     describe_croissant,
+    describe_report,
     describe_index,
 )
 """All of them, in the order in which the marker lists their files."""

@@ -1,14 +1,16 @@
 """What describers are given."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.features import Feature
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
+from transforms.duplicates import Duplicates
 from transforms.marker import PublishedShard
 from transforms.shard_files import read_rows, shard_path
+from transforms.statistics import Statistics
 
 LABEL_FIELDS = frozenset(("label", "label_text"))
 """What an Example of an image without a label lacks."""
@@ -25,6 +27,9 @@ class StagedDataset:
         shards: the shards under their final names, in the order of their splits' names.
         reports: of all shards, also of those without records, whose sidecars list rejected images alone.
         folder: where they lie until they are published; see `path_of`.
+        statistics: what the sidecars add up to.
+        duplicates: what the dataset holds twice.
+        run: what the marker's `run` part says so far. Of all descriptions the report alone repeats it.
     """
 
     marker: Mapping[str, Any]
@@ -33,6 +38,9 @@ class StagedDataset:
     shards: Sequence[PublishedShard]
     reports: Sequence[ShardReport]
     folder: str
+    statistics: Statistics = field(default_factory=Statistics)
+    duplicates: Duplicates = field(default_factory=Duplicates)
+    run: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def sure_features(self) -> tuple[Feature, ...]:

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from transforms.imaging.colour import apply_profile, to_gray_or_srgb
+from transforms.imaging.difference_hash import difference_hash, hash_reduction
 from transforms.imaging.icc import judge_profile
 from transforms.imaging.jpeg_codec import (
     SMALLEST_REDUCTION,
@@ -76,12 +77,15 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings) -> P
     if untouched and settings.check == "header":
         check_end(data, header)
         return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
-    # Nobody sees the pixels of an image that stays as it is: to check it, an eighth of each side will do.
-    unseen = untouched and not settings.moments
-    raster = _decode(data, header, SMALLEST_REDUCTION if unseen else jpeg_reduction(size, target))
+    reduction = jpeg_reduction(size, target)
+    if untouched and not settings.moments:
+        # Nobody sees the pixels of an image that stays as it is: to check it, an eighth of each side will do.
+        reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
+    raster = _decode(data, header, reduction)
     if untouched:
         taken = moments(raster) if settings.moments else None
-        return PreparedImage(data, "JPEG", header.height, header.width, header.components, taken, ())
+        hashed = difference_hash(raster) if settings.near_duplicates else None
+        return PreparedImage(data, "JPEG", header.height, header.width, header.components, taken, (), hashed)
     if fits:
         return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), "JPEG", settings)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
@@ -108,7 +112,11 @@ def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings)
     loaded = load_image(opened, file_format)
     if never:
         taken = moments(to_raster(loaded.image)) if settings.moments and _shows_as_it_is(loaded, file_format) else None
-        return PreparedImage(data, file_format, height, width, channels, taken, ())
+        hashed = None
+        if settings.near_duplicates:
+            shown, _ = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
+            hashed = difference_hash(to_raster(shown))
+        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
     image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
@@ -150,5 +158,6 @@ def _encode(raster: Raster, changes: set[str], source_format: str, settings: Ima
     height, width = raster.shape[:2]
     # Of what readers will see: the encoder changes each pixel a little.
     taken = moments(decode_jpeg(encoded, read_jpeg_header(encoded))) if settings.moments else None
+    hashed = difference_hash(raster) if settings.near_duplicates else None
     names = tuple(sorted(changes | {"reencoded"}))
-    return PreparedImage(encoded, "JPEG", height, width, count_channels(raster), taken, names)
+    return PreparedImage(encoded, "JPEG", height, width, count_channels(raster), taken, names, hashed)

@@ -33,6 +33,7 @@ class PreparedImage:
             three channels. None where they were not asked for, nothing was decoded, or, with `reencode: never`, what
             is stored is neither JPEG nor PNG, or not 8 bits of gray or RGB: other readers would see other values.
         changes: sorted names from `CHANGES`; empty where the bytes passed through bit for bit.
+        difference_hash: see `transforms.imaging.difference_hash`; None where it was not asked for.
     """
 
     encoded: bytes
@@ -42,3 +43,4 @@ class PreparedImage:
     channels: int
     moments: tuple[tuple[int, int], ...] | None
     changes: tuple[str, ...]
+    difference_hash: int | None = None

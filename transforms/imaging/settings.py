@@ -57,6 +57,8 @@ class ImageSettings:
         moments: whether each channel's sum and sum of squares over the stored image's pixels are taken too, for those
             who analyse the dataset (`analyze` sets it): about a third more time, since to check a JPEG that is stored
             untouched its coefficients are enough, and what is re-encoded is decoded once more.
+        near_duplicates: whether images that look alike are searched for, by the difference hash of each one's pixels.
+            Files with the same bytes are found without it.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -71,6 +73,7 @@ class ImageSettings:
     background: tuple[int, int, int] = (255, 255, 255)
     resize: Resize | None = None
     moments: bool = False
+    near_duplicates: bool = False
 
     def __post_init__(self) -> None:
         if not self.formats:
@@ -90,10 +93,15 @@ class ImageSettings:
         _check_choice("reencode", self.reencode, ("when_needed", "always", "never"))
         _check_choice("subsampling", self.subsampling, ("auto", "4:4:4", "4:2:2", "4:2:0"))
         _check_choice("grayscale", self.grayscale, ("keep", "expand"))
+        self._check_contradictions()
+
+    def _check_contradictions(self) -> None:
         if self.reencode == "never" and self.resize is not None:
             raise ValueError("resize: needs re-encoding, and reencode is never")
         if self.reencode == "never" and self.grayscale == "expand":
             raise ValueError("grayscale: expand needs re-encoding, and reencode is never")
+        if self.near_duplicates and self.check == "header" and self.reencode != "always":
+            raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
 
 
 def _check_choice(key: str, value: str, choices: Collection[str]) -> None:

@@ -23,6 +23,8 @@ from transforms.imaging.settings import ImageSettings, Resize
         ({"background": (0, 0, 256)}, "background"),
         ({"background": (0, 0)}, "background"),
         ({"resize": Resize(longest=9), "reencode": "never"}, "resize"),
+        ({"near_duplicates": True, "check": "header"}, "near_duplicates"),
+        ({"near_duplicates": True, "check": "header", "reencode": "never"}, "near_duplicates"),
     ],
 )
 def test_a_wrong_value_names_its_key(values, key):

@@ -1,0 +1,142 @@
+"""The DAG run by Airflow itself on real conversions: dates, checks, failures, retries, long output."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).parents[2]
+SETTINGS = "shards: {count: 6}\nsplits: {fractions: {train: 0.7, test: 0.3}}\nimages: {reencode: always}\n"
+
+
+@pytest.fixture
+def params(photos, tmp_path):
+    (tmp_path / "own.yaml").write_text(SETTINGS, encoding="utf-8")
+    output = tmp_path / "datasets" / "{date}"
+    return {"input": str(photos), "output": str(output), "config": str(tmp_path / "own.yaml")}
+
+
+@pytest.fixture
+def interpreter(tmp_path, airflow_home):
+    """Makes a Python that does something of its own before, or instead of, `-m pipeline.run`: $real stands for it."""
+
+    def make(script):
+        path = tmp_path / "python"
+        head = f'#!/bin/sh\nreal={airflow_home["RECORDMILL_PYTHON"]}\n[ "$1" = -c ] && exec $real "$@"\n'
+        path.write_text(f"{head}{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+def marker(folder):
+    return json.loads((folder / "recordmill.json").read_bytes())
+
+
+@pytest.mark.slow
+def test_a_dataset_a_date_and_long_output_hangs_nothing(run_dag, params, interpreter, tmp_path):
+    # 1 MB on stderr: the operator reads it to its end before it looks at stdout, whose pipe holds 64 KB.
+    noisy = interpreter('seq 1 120000 | sed "s/^/line /" >&2\nexec $real "$@"')
+    done = run_dag("2026-03-04", {**params, "classes": ["cat", "dog"]}, RECORDMILL_PYTHON=noisy)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "line 120000" in done.stdout
+
+    # The next date writes beside it; a class that no image has fails the check, and leaves the dataset to be looked at.
+    done = run_dag("2026-03-05", {**params, "classes": ["cat", "zebra"]})
+    assert done.returncode != 0
+    assert "2026-03-05: no image is of the class zebra" in done.stdout
+    first, second = (marker(tmp_path / "datasets" / date) for date in ("2026-03-04", "2026-03-05"))
+    assert first["splits"] == second["splits"]
+    assert first["ledger"]["written"] == 60
+    told = json.loads((tmp_path / "datasets" / "2026-03-04.summary.json").read_bytes())
+    assert (told["status"], told["plan_id"]) == ("published", first["plan"]["id"])
+
+
+@pytest.mark.slow
+def test_a_retry_resumes(run_dag, params, interpreter, tmp_path):
+    # The first try is killed, as by the kernel, when a shard is finished.
+    killed_once = interpreter(
+        f"""if mkdir {tmp_path}/tried 2>/dev/null; then
+    $real "$@" --threads=1 & pid=$!
+    until ls {tmp_path}/datasets/*/.staging-*/*.done.json >/dev/null 2>&1; do sleep 0.01; done
+    kill -9 $pid
+    wait $pid
+    exit 137
+fi
+exec $real "$@"
+"""
+    )
+    done = run_dag("2026-03-06", params, RECORDMILL_PYTHON=killed_once)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "Apache Beam process failed with return code 137" in done.stdout
+    assert 1 <= marker(tmp_path / "datasets" / "2026-03-06")["run"]["shards_reused"] < 12
+
+
+@pytest.mark.slow
+def test_a_failed_conversion_fails_the_task_and_what_follows(run_dag, params, photos, tmp_path):
+    for number in range(12):
+        (photos / "cat" / f"{number}.ppm").write_bytes(b"no picture")
+    done = run_dag("2026-03-07", params)
+    assert done.returncode != 0
+    assert "Apache Beam process failed with return code 3" in done.stdout
+    assert done.stdout.count("Running command: ") == 3  # two retries
+    assert "running task <TaskInstance: recordmill.check" not in done.stdout
+    assert not (tmp_path / "datasets" / "2026-03-07" / "recordmill.json").exists()
+
+
+def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(airflow_home, interpreter, tmp_path):
+    said = "from types import SimpleNamespace as N; from pipeline.dataflow import name_job; "
+    said += "from apache_beam.options.pipeline_options import PipelineOptions as O; "
+    said += "print(name_job(N(job_id=lambda: '2026-1'), O([])))"
+    python = interpreter(f'printf "%s\\n" "$@" > {tmp_path}/arguments\n$real -c "{said}" >&2')
+    google = json.dumps({"conn_type": "google_cloud_platform", "extra": {"project": "my-project"}})
+    script = REPO / "tests" / "airflow" / "defer.py"
+    environment = {**airflow_home, "RECORDMILL_PYTHON": python, "AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT": google}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    deferred = json.loads(done.stdout.splitlines()[-1])
+    assert deferred["method"] == "execute_complete"
+    assert deferred["trigger"].endswith("DataflowJobStateCompleteTrigger")
+    waits_for = {name: deferred["arguments"][name] for name in ("job_id", "project_id", "location")}
+    assert waits_for == {"job_id": "2026-1", "project_id": "my-project", "location": "europe-west1"}
+    arguments = (tmp_path / "arguments").read_text(encoding="utf-8").splitlines()
+    assert arguments[:3] == ["-m", "pipeline.run", "--runner=DataflowRunner"]
+    assert {
+        "--input=gs://b/raw",
+        "--output=gs://b/d",
+        "--outcome_file=gs://b/d.summary.json",
+        "--no_wait",
+        "--project=my-project",
+        "--region=europe-west1",
+        "--temp_location=gs://b/temp",
+        "--sdk_container_image=image",
+    } <= set(arguments)
+    assert not [argument for argument in arguments if argument.startswith("--summary_json")]
+
+
+def test_backfills_are_known_to_airflow(airflow_home):
+    dates = ["--from-date=2026-03-01", "--to-date=2026-03-03"]
+    commands = [["dags", "reserialize"], ["backfill", "create", "--dag-id=recordmill", *dates, "--dry-run"]]
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", *command], env=airflow_home, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    days = [f"2026-03-0{day}" for day in (1, 2, 3)]
+    assert all(day in done.stdout for day in days), done.stdout
+
+
+def test_the_environment_is_the_one_of_the_documentation():
+    pytest.importorskip("airflow", reason="no apache-airflow here: make test-airflow")
+    from importlib.metadata import version
+
+    makefile = (REPO / "Makefile").read_text(encoding="utf-8")
+    for name in ("apache-airflow", "apache-airflow-providers-apache-beam", "apache-airflow-providers-google"):
+        assert f"{name}=={version(name)}" in makefile
+    assert os.environ.get("RECORDMILL_PYTHON") is None  # the DAG's own default is what users get

@@ -1,0 +1,109 @@
+"""What `--runner=DataflowRunner --dry_run=True` builds: the job's graph, labels, workers and packages. No network."""
+
+import json
+import sys
+
+import pytest
+
+from pipeline.options import build_parser
+from pipeline.prepare import prepare_job
+from pipeline.run import build
+from pipeline.run_job import _make_pipeline
+from pipeline.terminal import Terminal
+
+PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset"]
+WORKERS = [
+    "--job_name=nightly",
+    "--labels=team=vision",
+    "--labels=airflow-version=v3-3-2",
+    "--machine_type=n2d-standard-4",
+    "--disk_size_gb=40",
+    "--num_workers=2",
+    "--max_num_workers=50",
+]
+
+
+@pytest.fixture(scope="module")
+def job(dataflow_flags):
+    """Dataflow's own description of a job, not sent."""
+    flags, rest = build_parser("").parse_known_args([*dataflow_flags, *PLACES, *WORKERS, "--dry_run=True"])
+    pipeline, here = _make_pipeline(flags.runner, rest)
+    assert not here
+    build(pipeline, prepare_job(flags, rest, Terminal(sys.stderr)))
+    return pipeline.run().job
+
+
+def test_name_type_and_labels(job):
+    assert (job.proto.name, job.proto.type_.name) == ("nightly", "JOB_TYPE_BATCH")
+    assert dict(job.proto.labels) == {"team": "vision", "airflow-version": "v3-3-2"}
+
+
+def test_the_graph_is_the_chain_and_one_shuffle(job):
+    transforms = job.proto_pipeline.components.transforms.values()
+    steps = {transform.unique_name for transform in transforms if transform.unique_name.count("/") == 0}
+    assert steps - {"ref_AppliedPTransform_AppliedPTransform_1"} == {
+        "Create",
+        "ListImages",
+        "SelectImages",
+        "SummarizeImages",
+        "PlanShards",
+        "ShuffleReferences",
+        "ConvertShards",
+        "PublishDataset",
+    }
+    # References by shard; beside them a row or two: summaries and reports.
+    grouped = {each.unique_name for each in transforms if each.spec.urn == "beam:transform:group_by_key:v1"}
+    assert grouped == {
+        "ShuffleReferences/GroupByShard",
+        "SummarizeImages/MergeSummaries/CombinePerKey/GroupByKey",
+        "PublishDataset/GatherReports/GatherReports/CombinePerKey/GroupByKey",
+    }
+
+
+def test_what_is_shuffled_is_a_reference_and_no_pixel(job):
+    components = job.proto_pipeline.components
+    (shuffle,) = [each for each in components.transforms.values() if each.unique_name.endswith("/GroupByShard")]
+    (shuffled,) = shuffle.inputs.values()
+    coders, seen = [components.pcollections[shuffled].coder_id], b""
+    while coders:
+        coder = components.coders[coders.pop()]
+        seen += coder.spec.payload
+        coders += coder.component_coder_ids
+    assert b"uri" in seen
+    assert b"size" in seen
+    assert b"encoded" not in seen
+    assert b"pixels" not in seen
+
+
+def test_workers_are_as_asked_for(job):
+    from apache_beam.runners.dataflow.internal.apiclient import Environment
+
+    environment = Environment("gs://p.pb", [], job.options, "8", job.proto_pipeline, pipeline_proto_hash="0").proto
+    (pool,) = environment.worker_pools
+    assert (pool.machine_type, pool.disk_size_gb, pool.num_workers) == ("n2d-standard-4", 40, 2)
+    assert pool.autoscaling_settings.max_num_workers == 50
+    (image,) = pool.sdk_harness_container_images
+    assert image.use_single_core_per_container  # a process a core: docs/dataflow.md counts on it
+
+
+def test_the_package_is_shipped_and_the_main_session_is_not(job):
+    from apache_beam.portability.api import beam_runner_api_pb2
+
+    (environment,) = job.proto_pipeline.components.environments.values()
+    role = beam_runner_api_pb2.ArtifactStagingToRolePayload
+    staged = {role.FromString(each.role_payload).staged_name for each in environment.dependencies}
+    assert staged == {"workflow.tar.gz", "submission_environment_dependencies.txt"}
+    assert job.options.display_data()["save_main_session"] is False
+
+
+def test_nothing_is_pickled_by_value(job):
+    # What is defined in a module that workers import is named; the rest would travel as code, and need its globals.
+    for transform in job.proto_pipeline.components.transforms.values():
+        assert b"pipeline.run" not in transform.spec.payload, transform.unique_name
+
+
+def test_the_command_ends_well_and_says_that_nothing_runs(dataflow_flags, launch_offline):
+    done = launch_offline("pipeline/run.py", *dataflow_flags, *PLACES, "--dry_run=True")
+    line = json.loads(done.stdout)
+    assert (done.returncode, line["status"]) == (0, "built"), done.stderr
+    assert done.stderr.splitlines()[-1] == "the Dataflow job was built and, as --dry_run asks, not started"

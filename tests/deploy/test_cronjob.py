@@ -1,0 +1,136 @@
+"""The CronJob for Kubernetes: what it says agrees with the program, whose container is run here as a process."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from PIL import Image
+
+from pipeline.launch import INTERRUPTED, TERMINATED
+from pipeline.options import build_parser
+from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE
+
+REPO = Path(__file__).parents[2]
+MANIFEST = REPO / "deploy" / "kubernetes" / "cronjob.yaml"
+
+
+@pytest.fixture(scope="module")
+def job():
+    manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
+    assert (manifest["apiVersion"], manifest["kind"]) == ("batch/v1", "CronJob")
+    return manifest["spec"]["jobTemplate"]["spec"]
+
+
+@pytest.fixture(scope="module")
+def pod(job):
+    return job["template"]["spec"]
+
+
+@pytest.fixture(scope="module")
+def container(pod):
+    (only,) = pod["containers"]
+    return only
+
+
+def test_kubernetes_own_schema_accepts_it():
+    validate = shutil.which("kubernetes-validate", path=str(Path(sys.executable).parent))
+    if not validate:
+        pytest.skip("kubernetes-validate is not installed here: make test-dataflow")
+    done = subprocess.run([validate, "--strict", MANIFEST], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_would_fail_again_is_not_tried_again(job, pod, container):
+    exits, disruption = job["podFailurePolicy"]["rules"]
+    assert exits["action"] == "FailJob"
+    assert exits["onExitCodes"]["containerName"] == container["name"]
+    assert exits["onExitCodes"]["operator"] == "In"
+    assert exits["onExitCodes"]["values"] == [WRONG_USAGE, TOO_MANY_REJECTED]
+    assert not {DONE, FAILED, INTERRUPTED, TERMINATED, 128 + signal.SIGKILL} & set(exits["onExitCodes"]["values"])
+    assert disruption == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    assert pod["restartPolicy"] == "Never"
+    assert job["backoffLimit"] >= 1
+
+
+def test_the_arguments_are_known_flags(container):
+    flags, rest = build_parser("").parse_known_args(container["args"])
+    assert rest == []
+    assert flags.output == "/data/datasets/$(RUN)"
+    assert str(flags.threads) == container["resources"]["requests"]["cpu"]
+
+
+def test_every_pod_of_a_job_has_the_same_output(container):
+    (variable,) = container["env"]
+    assert variable["name"] == "RUN"
+    source = variable["valueFrom"]["fieldRef"]["fieldPath"]
+    assert source == "metadata.labels['batch.kubernetes.io/job-name']"
+
+
+def test_what_is_written_lies_on_a_volume(pod, container):
+    # The root is read-only; outcome files and Python's temporary ones go to /tmp.
+    mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    assert set(mounted) == {"/data", "/tmp"}
+    assert set(mounted.values()) == {volume["name"] for volume in pod["volumes"]}
+    (user,) = re.findall(r"^USER (\d+):\1$", (REPO / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    assert pod["securityContext"]["runAsUser"] == int(user)
+
+
+@pytest.fixture
+def start(container, tmp_path):
+    """Starts the container's program: the image's entry point, with the manifest's arguments."""
+    entry = re.search(r"^ENTRYPOINT (.*)$", (REPO / "deploy" / "Dockerfile").read_text(), re.MULTILINE)[1]
+    program, *rest = json.loads(entry)
+    assert program == "python"
+    arguments = [
+        text.replace("$(RUN)", "recordmill-29412345").replace("/data/", f"{tmp_path}/") for text in container["args"]
+    ]
+
+    def run(*more):
+        command = [sys.executable, *rest, *arguments, *more]
+        return subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_stopped_pod_ends_with_143_in_time_and_the_next_one_resumes(start, pod, tmp_path):
+    for number in range(40):
+        folder = tmp_path / "photos" / ("cat" if number % 2 else "dog")
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.effect_noise((800, 600), 40).convert("RGB").save(folder / f"{number}.jpg")
+    settings = ["--set=shards.count=8", "--set=images.reencode=always"]
+    output = tmp_path / "datasets" / "recordmill-29412345"
+    with start(*settings) as process:
+        end = time.monotonic() + 60
+        while not list(output.glob(".staging-*/*.done.json")):
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.002)
+        process.send_signal(signal.SIGTERM)
+        stdout, _ = process.communicate(timeout=pod["terminationGracePeriodSeconds"])
+    assert process.returncode == TERMINATED == 143
+    assert json.loads(stdout)["exit_code"] == 143
+    assert not (output / "recordmill.json").exists()
+    with start(*settings) as process:
+        process.communicate(timeout=120)
+    assert process.returncode == DONE
+    marker = json.loads((output / "recordmill.json").read_bytes())
+    assert marker["run"]["shards_reused"] >= 1
+    assert marker["ledger"]["written"] == 40
+
+
+@pytest.mark.parametrize(("spoil", "code"), [("--set=seeed=1", WRONG_USAGE), ("", TOO_MANY_REJECTED)])
+def test_the_codes_of_the_policy_are_those_that_come(start, tmp_path, spoil, code):
+    (tmp_path / "photos" / "cat").mkdir(parents=True)
+    for number in range(12):
+        (tmp_path / "photos" / "cat" / f"{number}.jpg").write_bytes(b"no picture")
+    with start(*([spoil] if spoil else [])) as process:
+        process.communicate(timeout=60)
+    assert process.returncode == code

@@ -1,0 +1,51 @@
+"""The flex template's files."""
+
+import json
+import re
+from pathlib import Path
+
+from pipeline.options import build_parser
+from scripts import template_metadata
+
+REPO = Path(__file__).parents[2]
+
+
+def test_the_metadata_is_what_the_flags_say():
+    assert template_metadata.PATH.read_text(encoding="utf-8") == template_metadata.metadata(), "run `make docs`"
+
+
+def test_every_parameter_is_a_flag_of_ours_or_beams():
+    rows = json.loads(template_metadata.PATH.read_text(encoding="utf-8"))["parameters"]
+    names = [row["name"] for row in rows]
+    assert names == [
+        "input",
+        "output",
+        "config",
+        "set",
+        "overwrite",
+        "discard",
+        "threads",
+        "outcome_file",
+        "sdk_container_image",
+    ]
+    assert [row["name"] for row in rows if not row["isOptional"]] == ["input", "output", "sdk_container_image"]
+    # As the service hands them over: each as --name=value.
+    values = {"TEXT": "x", "BOOLEAN": "true", "NUMBER": "2"}
+    given = [f"--{row['name']}={values.get(row['paramType'], 'gs://b/x')}" for row in rows]
+    flags, rest = build_parser("").parse_known_args(given)
+    assert rest == ["--sdk_container_image=x"]
+    assert (flags.input, flags.overwrite, flags.discard, flags.threads) == (["gs://b/x"], True, True, 2)
+
+
+def test_names_and_kinds_are_what_the_service_accepts():
+    # Names and ParameterType of the REST API's TemplateMetadata, v1b3.
+    kinds = {"TEXT", "GCS_READ_FOLDER", "GCS_WRITE_FOLDER", "GCS_READ_FILE", "GCS_WRITE_FILE", "BOOLEAN", "NUMBER"}
+    for row in template_metadata.describe_parameters():
+        assert set(row) == {"name", "label", "helpText", "paramType", "isOptional"}
+        assert re.fullmatch(r"[a-zA-Z][-_a-zA-Z0-9]+", row["name"])
+        assert row["paramType"] in kinds
+
+
+def test_the_entry_file_only_calls_ours():
+    lines = (REPO / "deploy" / "dataflow" / "main.py").read_text(encoding="utf-8").splitlines()
+    assert [line.partition("#")[0].strip() for line in lines if line] == ["from pipeline.run import main", "main()"]

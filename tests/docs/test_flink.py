@@ -1,0 +1,97 @@
+"""docs/flink.md is true: its commands are run, where there is a cluster; their flags are looked at in any case."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from pipeline.options import build_parser, find_unknown_flag
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs/flink.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+COMMANDS = [line for block in BLOCKS for line in re.sub(r"\\\n\s*", "", block).strip().splitlines()]
+CONVERSIONS = [command for command in COMMANDS if "pipeline.run" in command]
+
+
+@pytest.fixture(scope="module")
+def somewhere(tmp_path_factory):
+    """A folder with photographs, and with the scripts that the page names."""
+    folder = tmp_path_factory.mktemp("flink")
+    for number in range(40):
+        path = folder / "photos" / ("cat" if number % 2 else "dog") / f"{number}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (160, 120), (6 * number, 90, 7)).save(path, quality=90)
+    (folder / "scripts").symlink_to(ROOT / "scripts")
+    return folder
+
+
+def run(command, folder):
+    """As a user would, in a shell; this interpreter is `python`."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def files(dataset):
+    return {
+        str(path.relative_to(dataset)): path.read_bytes()
+        for path in dataset.rglob("*")
+        if path.is_file() and path.name != "recordmill.json"
+    }
+
+
+@pytest.mark.parametrize("command", CONVERSIONS)
+def test_there_are_such_flags(command):
+    words = shlex.split(command)[3:]
+    flags, beams = build_parser("").parse_known_args(words)
+    assert (flags.input, find_unknown_flag(beams)) == (["photos"], "")
+
+
+@pytest.mark.parametrize("script", ["scripts/flink", "scripts/prism"])
+def test_the_scripts_are_sound(script):
+    assert os.access(ROOT / script, os.X_OK)
+    subprocess.run(["bash", "-n", ROOT / script], check=True)
+
+
+def test_the_script_tells_what_it_can_do(somewhere):
+    assert "usage: scripts/flink" in run("scripts/flink --help", somewhere).stdout
+
+
+def test_the_targets_are_in_the_makefile():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in set(re.findall(r"`make ([a-z-]+)`", TEXT)):
+        assert f"\n{target}: " in makefile
+
+
+@pytest.mark.parametrize("command", re.findall(r"^\$ python -m (benchmarks\.\w+) ?(.*)$", TEXT, re.MULTILINE))
+def test_there_are_such_measurements(command, somewhere):
+    module, flags = command
+    told = run(f"python -m {module} --help", somewhere).stdout
+    assert all(flag in told for flag in re.findall(r"--\w+", flags))
+
+
+def test_every_command_does_what_it_says(somewhere):
+    if not os.environ.get("RECORDMILL_FLINK"):
+        pytest.skip("needs a Flink cluster, which takes minutes: make test-flink")
+    try:
+        for command in COMMANDS:
+            done = run(command, somewhere)
+            if "pipeline.run" in command:
+                assert json.loads(done.stdout)["ledger"]["written"] == 40
+    finally:
+        run("scripts/flink down", somewhere)
+    run("python -m pipeline.run --input photos --output direct", somewhere)
+    expected = files(somewhere / "direct")
+    for dataset in ("dataset", "dataset-pool", "dataset-flink", "dataset-prism"):
+        assert files(somewhere / dataset) == expected

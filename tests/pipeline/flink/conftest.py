@@ -1,0 +1,70 @@
+"""A real Flink cluster on this machine: one task manager of two slots, and a pool of worker processes."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from scripts import flink_packages
+from scripts.flink_cluster import PORTS
+
+ENVIRONMENT = {**os.environ, "PYTHON": sys.executable}
+JOB_SERVER = ("--runner=PortableRunner", f"--job_endpoint=localhost:{PORTS['job']}")
+WORKER_POOL = (
+    "--environment_type=EXTERNAL",
+    f"--environment_config=localhost:{PORTS['workers']}",
+    "--environment_cache_millis=60000",
+)
+
+
+def scripts_flink(*words: str) -> None:
+    done = subprocess.run([flink_packages.ROOT / "scripts/flink", *words], env=ENVIRONMENT, check=False)
+    assert done.returncode == 0
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[None]:
+    if not os.environ.get("RECORDMILL_FLINK"):
+        pytest.skip("needs a Flink cluster, which takes minutes: make test-flink")
+    scripts_flink("up")
+    yield
+    scripts_flink("down")
+
+
+@pytest.fixture
+def flink(cluster: None) -> None:
+    """All of the cluster runs, whatever a test before has killed."""
+    scripts_flink("up")
+
+
+@pytest.fixture(scope="session")
+def bring_up(cluster: None) -> Callable[[], None]:
+    return lambda: scripts_flink("up")
+
+
+@pytest.fixture(scope="session")
+def through() -> Callable[[str], tuple[str, ...]]:
+    """The flags that send a job to the cluster: through its job server, or one that the launcher starts."""
+    jar = flink_packages.CACHE / f"beam-flink-job-server-{flink_packages.BEAM_JOB_SERVER}" / "job-server-1.jar"
+    own = ("--runner=FlinkRunner", f"--flink_master=localhost:{PORTS['rest']}", f"--flink_job_server_jar={jar}")
+    return {"PortableRunner": JOB_SERVER, "FlinkRunner": own}.__getitem__
+
+
+@pytest.fixture(scope="session")
+def in_workers() -> dict[str, tuple[str, ...]]:
+    return {"LOOPBACK": ("--environment_type=LOOPBACK",), "EXTERNAL": WORKER_POOL}
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., None]:
+    def wait(condition: Callable[[], Any], seconds: float = 240.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it never came so far"
+            time.sleep(0.02)
+
+    return wait

@@ -1,0 +1,154 @@
+"""The main job on a standalone Flink cluster: the bytes of DirectRunner's, and what happens when something dies."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from scripts import flink_cluster
+from scripts.flink_job import newest_job, shuffled_bytes
+
+SETTINGS = {"shards.count": 6, "splits.fractions": {"train": 0.6, "test": 0.4}, "images.reencode": "always"}
+
+
+@pytest.fixture(scope="module")
+def collection(class_folders, picture, tmp_path_factory):
+    """Enough to be busy for some seconds; re-encoded, rejected and ignored things."""
+    root = class_folders(tmp_path_factory.mktemp("collection") / "photos", {"cat": 150, "dog": 150}, size=(900, 700))
+    (root / "cat/alpha.png").write_bytes(picture("alpha", kind="PNG", mode="RGBA"))
+    (root / "dog/text.jpg").write_bytes(b"no picture")
+    (root / ".DS_Store").write_bytes(b"x")
+    return root
+
+
+@pytest.fixture
+def reference(convert, collection, tmp_path):
+    done = convert(collection, settings=SETTINGS, output=tmp_path / "direct")
+    assert (done.code, len(done.shards())) == (0, 12)
+    assert done.marker["ledger"]["rejected"] == {"unknown_format": 1}
+    return done
+
+
+def flags_for(source, output, *flags):
+    sets = [f"--set={key}={json.dumps(value)}" for key, value in SETTINGS.items()]
+    return [f"--input={source}", f"--output={output}", "--threads=1", *sets, *flags]
+
+
+@pytest.fixture
+def on_flink(spawn, convert, tmp_path):
+    """Runs a conversion to its end: `on_flink(collection, *flags)`; gives its exit code, last line and errors."""
+
+    def run(source, output, *flags):
+        process = spawn(*flags_for(source, output, *flags))
+        stdout, stderr = process.communicate(timeout=600)
+        assert "Traceback" not in stderr
+        return process.returncode, json.loads(stdout), stderr
+
+    return run
+
+
+def assert_same(output, reference):
+    """Every file that lasts is the same, the marker but for its `run` part."""
+    files = {str(path.relative_to(output)): path for path in output.rglob("*") if path.is_file()}
+    assert set(files) == reference.files
+    for name, path in files.items():
+        if name != "recordmill.json":
+            assert path.read_bytes() == (reference.output / name).read_bytes(), name
+    marker = json.loads(files["recordmill.json"].read_bytes())
+    assert {key: value for key, value in marker.items() if key != "run"} == reference.lasting_marker
+    return marker
+
+
+def finished_shards(output):
+    return len(list(output.glob(".staging-*/*.done.json")))
+
+
+@pytest.mark.parametrize(
+    ("runner", "workers", "parallelism"),
+    [
+        ("PortableRunner", "LOOPBACK", 1),
+        ("PortableRunner", "EXTERNAL", 2),
+        ("FlinkRunner", "EXTERNAL", 1),
+        ("FlinkRunner", "LOOPBACK", 2),
+    ],
+)
+def test_the_bytes_of_direct_runner(
+    flink, on_flink, reference, collection, through, in_workers, tmp_path, runner, workers, parallelism
+):
+    flags = [*through(runner), *in_workers[workers], f"--parallelism={parallelism}"]
+    code, line, stderr = on_flink(collection, tmp_path / "flink", *flags)
+    assert (code, line["status"]) == (0, "published"), stderr
+    marker = assert_same(tmp_path / "flink", reference)
+    assert marker["run"]["runner"] == runner
+    job = newest_job()
+    assert {vertex["parallelism"] for vertex in job["vertices"]} == {parallelism}
+    assert 0 < shuffled_bytes(job, "GroupByShard") <= 500 * 302
+
+
+def test_workers_have_what_setup_file_ships(flink):
+    script = "import pipeline.run, recordmill, sys; sys.stdout.write(recordmill.__file__)"
+    python = flink_cluster.RUN / "workers/bin/python"
+    done = subprocess.run([python, "-c", script], cwd=flink_cluster.RUN, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"{flink_cluster.RUN}/workers/lib/")
+
+
+def test_a_task_manager_that_is_killed(
+    flink, bring_up, spawn, reference, collection, through, in_workers, wait_until, tmp_path
+):
+    output = tmp_path / "flink"
+    flags = [*through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=2"]
+    process = spawn(*flags_for(collection, output, *flags))
+    wait_until(lambda: finished_shards(output) >= 2)
+    job = newest_job()
+    flink_cluster.kill("task-manager-1", signal.SIGKILL)
+    bring_up()  # as a supervisor would
+    stdout, stderr = process.communicate(timeout=600)
+    assert process.returncode == 0, stderr
+    assert json.loads(stdout)["status"] == "published"
+    assert "Traceback" not in stderr
+    assert newest_job()["jid"] == job["jid"]  # Flink did its part again; nobody had to start another run
+    assert assert_same(output, reference)["run"]["shards_reused"] >= 2
+
+
+def test_a_job_whose_workers_are_killed_fails_in_a_sentence_and_a_rerun_goes_on(
+    flink, bring_up, spawn, on_flink, reference, collection, through, in_workers, wait_until, tmp_path
+):
+    output = tmp_path / "flink"
+    flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1"]
+    process = spawn(*flags_for(collection, output, *flags))
+    wait_until(lambda: finished_shards(output) >= 2)
+    flink_cluster.kill("workers", signal.SIGKILL)
+    stdout, stderr = process.communicate(timeout=600)
+    assert (process.returncode, json.loads(stdout)["status"]) == (1, "failed")
+    assert "Traceback" not in stderr
+    assert len([line for line in stderr.splitlines() if line.startswith("error: ")]) == 1
+    assert not (output / "recordmill.json").exists()
+    survived = finished_shards(output)
+    bring_up()
+    code, _, stderr = on_flink(collection, output, *flags)
+    assert code == 0, stderr
+    assert assert_same(output, reference)["run"]["shards_reused"] >= survived >= 2
+
+
+def test_ctrl_c_cancels_the_job(flink, spawn, collection, through, in_workers, wait_until, tmp_path):
+    output = tmp_path / "flink"
+    process = spawn(*flags_for(collection, output, *through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=1"))
+    wait_until(lambda: finished_shards(output) >= 1)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    again = "run the same command again to go on from its finished shards"
+    assert json.loads(stdout)["sentence"] == f"interrupted: the job on FlinkRunner was cancelled; {again}"
+    assert "Traceback" not in stderr
+    wait_until(lambda: newest_job()["state"] == "CANCELED", 60)
+
+
+def test_nobody_waits(flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path):
+    told = tmp_path / "outcome.json"
+    flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1", "--no_wait"]
+    code, line, _ = on_flink(collection, tmp_path / "flink", *flags, f"--outcome_file={told}")
+    assert (code, line["status"]) == (0, "submitted")
+    wait_until(told.exists)
+    assert json.loads(told.read_bytes())["status"] == "published"
+    assert_same(tmp_path / "flink", reference)

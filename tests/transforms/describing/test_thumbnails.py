@@ -1,0 +1,114 @@
+import base64
+import io
+from dataclasses import replace
+
+import pytest
+from PIL import Image
+
+from schemas.features import encode_example
+from schemas.shard_report import ShardReport
+from transforms.convert_image import ConvertedImage
+from transforms.dataset_settings import DatasetSettings
+from transforms.describing import thumbnails
+from transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES, SIDE, choose_samples, make_thumbnails
+from transforms.shard_files import Fingerprint, write_shard
+from transforms.statistics import Sidecar
+
+FEATURES = DatasetSettings().example_features
+
+
+def report(classes):
+    return ShardReport("train", 0, 0, "", 0, 0, "", "", 0, classes, {}, {})
+
+
+@pytest.mark.parametrize(("classes", "each"), [(1, 24), (2, 24), (3, 24), (4, 18), (7, 9), (10, 6), (24, 3)])
+def test_few_classes_are_all_shown_in_full_rows(classes, each):
+    counts = {f"class {number}": 5 for number in range(classes)}
+    assert choose_samples([report(counts), report(counts)]) == dict.fromkeys(sorted(counts), each)
+
+
+def test_many_classes_are_shown_from_the_largest_to_the_smallest():
+    chosen = choose_samples([report({f"{number:05}": number + 1 for number in range(20_000)})])
+    assert (len(chosen), set(chosen.values())) == (MOST_CLASSES, {3})
+    assert sum(chosen.values()) <= MOST_IMAGES
+    names = list(chosen)
+    assert (names[0], names[-1]) == ("19999", "00000")
+    assert names == sorted(names, reverse=True)
+
+
+def test_unlabelled_images_are_a_class_of_their_own():
+    assert choose_samples([report({"": 4, "cat": 9})]) == {"cat": 24, "": 24}
+    assert choose_samples([]) == {}
+
+
+@pytest.fixture
+def shard(tmp_path):
+    """`shard(images, compression)`: places of images that are stored as they are."""
+
+    def write(images, compression="none"):
+        converted = []
+        for number, encoded in enumerate(images):
+            record = encode_example(FEATURES, {"encoded": encoded}) if encoded else encode_example(FEATURES, {})
+            row = {"key": f"{number}", "bytes": 1, "class": "cat", "height": 9, "width": 9, "channels": 3}
+            converted.append(ConvertedImage(record, {**row, "changes": []}))
+        mark = Fingerprint("0" * 64, "0" * 64)
+        write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish()
+        sidecar = Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord"))
+        return [(sidecar, image.row) for image in converted]
+
+    return write
+
+
+def shown(uri):
+    kind, data = uri.split(",")
+    assert kind == "data:image/jpeg;base64"
+    return Image.open(io.BytesIO(base64.b64decode(data)))
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_each_record_gives_its_own_small_picture(shard, draw_file, compression):
+    colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (120, 120, 120)]
+    files = [draw_file(colour, kind) for colour, kind in zip(colours, ("JPEG", "PNG", "JPEG", "WEBP"), strict=True)]
+    uris = make_thumbnails(shard(files, compression)[::-1], FEATURES, compression)
+    for uri, colour in zip(uris, colours[::-1], strict=True):
+        picture = shown(uri)
+        assert picture.size == (SIDE, SIDE // 2)
+        assert all(abs(a - b) <= 4 for a, b in zip(picture.getpixel((20, 20)), colour, strict=True))
+
+
+@pytest.fixture
+def draw_file():
+    def draw(colour, kind="JPEG"):
+        stream = io.BytesIO()
+        Image.new("RGB", (400, 200), colour).save(stream, kind)
+        return stream.getvalue()
+
+    return draw
+
+
+def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
+    whole = draw_file((1, 2, 3))
+    places = shard([whole, whole[: len(whole) // 2], b"no picture", None, whole])
+    uris = make_thumbnails(places, FEATURES, "none")
+    assert [bool(uri) for uri in uris] == [True, False, False, False, True]
+    large = [(sidecar, {**row, "height": 10_000, "width": 10_000}) for sidecar, row in places[:1]]
+    assert make_thumbnails(large, FEATURES, "none") == [""]
+    raw = [replace(feature, field="pixels") for feature in FEATURES if feature.field == "encoded"]
+    assert make_thumbnails(places, raw, "none") == [""] * 5
+
+
+@pytest.mark.parametrize(("channels", "colour"), [(1, (90, 90, 90)), (3, (10, 90, 200))])
+def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
+    pixels = bytes(colour[:channels]) * (20 * 30)
+    ((sidecar, row),) = shard([pixels])
+    (uri,) = make_thumbnails([(sidecar, {**row, "height": 20, "width": 30, "channels": channels})], FEATURES, "none")
+    picture = shown(uri)
+    assert picture.size == (30, 20)
+    assert all(abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True))
+
+
+def test_a_compressed_shard_is_read_from_its_start_and_not_far(shard, draw_file, monkeypatch):
+    places = shard([draw_file((1, 2, 3))] * 5, "gzip")
+    monkeypatch.setattr(thumbnails, "MOST_UNPACKED", places[3][1]["offset"])
+    uris = make_thumbnails(places, FEATURES, "gzip")
+    assert [bool(uri) for uri in uris] == [True, True, True, False, False]

@@ -1,0 +1,125 @@
+"""`report.html`: one page for people, complete in itself, that shows what a dataset holds and how it came about.
+
+No script, no font, no file beside it: it opens offline and forbids itself to run or load anything. Every name is
+escaped, and whatever there may be very many of is shown by some and the number of the rest.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from transforms.describing import report_sections as sections
+from transforms.describing.staged_dataset import StagedDataset
+from transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
+from transforms.duplicates import Group
+from transforms.marker import REPORT
+from transforms.show_bytes import show_bytes
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+LONGEST_NAME = 160
+"""Characters of a name that are shown."""
+
+LONGEST_CONFIGURATION = 20_000
+
+MOST_OF_GROUP = 6
+"""Images of one group of duplicates that are named."""
+
+_TEMPLATE = "report.html.jinja"
+
+
+def describe_report(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """`report.html`, where the settings ask for it."""
+    if dataset.settings.report:
+        yield REPORT, (piece.encode() for piece in _template().generate(build_view(dataset)))
+
+
+@cache
+def _template() -> "Template":
+    # Imported here: it takes 0.07 s, which a worker that only converts need not spend.
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"bytes": show_bytes, "number": "{:,}".format, "name": show_name, "percent": show_percent}
+    folder = resources.files("transforms.describing")
+    template = environment.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
+    template.globals["css"] = (folder / "report.css").read_text(encoding="utf-8")
+    return template
+
+
+def show_name(name: str | None) -> str:
+    """A name that fits and that cannot disturb what stands around it: control characters become visible signs."""
+    text = "".join(chr(0x2400 + ord(c)) if c < " " else c if c.isprintable() else "\ufffd" for c in name or "")
+    if len(text) > LONGEST_NAME:
+        half = LONGEST_NAME // 2
+        text = f"{text[:half]}…{text[-half + 1 :]}"
+    return text or "(no class)"
+
+
+def show_percent(count: float, total: float) -> str:
+    """A share: what is something is never shown as nothing, and what is not all never as all."""
+    share = 100 * count / max(total, 1)
+    if 0 < share < 0.1:
+        return "<0.1 %"
+    return ">99.9 %" if 99.9 < share < 100 else f"{share:.1f} %".replace(".0 ", " ")
+
+
+def build_view(dataset: StagedDataset) -> dict[str, Any]:
+    """All that the template shows."""
+    marker, found = dataset.marker, dataset.duplicates
+    classes = sections.describe_classes(marker)
+    samples = [(name, place) for name, places in dataset.statistics.samples.items() for place in places]
+    groups = [(group, _shown(group)) for group in (*found.same_bytes, *found.look_alike)]
+    places = [place for _, place in samples]
+    places += [(image.sidecar, image.row) for _, images in groups for image in images]
+    pictures = iter(make_thumbnails(places, dataset.settings.example_features, dataset.settings.compression))
+    sheet: dict[str, list[dict[str, Any]]] = {name: [] for name in dataset.statistics.samples}
+    for name, (sidecar, row) in samples:
+        sheet[name].append({"picture": next(pictures), "key": row["key"], "split": sidecar.split})
+    if not any(each["picture"] for shown in sheet.values() for each in shown):
+        sheet = {}  # raw observations, or any files: nothing to look at
+    images = sum(split["records"] for split in marker["splits"].values())
+    return {
+        "marker": marker,
+        "title": marker["name"] or _title(images, classes["count"]),
+        "images": images,
+        "remarks": sections.find_remarks(marker, classes),
+        "ledger": sections.describe_ledger(marker),
+        "classes": classes,
+        "class_counts": _count_classes(marker),
+        "sheet": sheet,
+        "sheet_is_whole": len(sheet) < MOST_CLASSES or len(sheet) == classes["count"],
+        "sheet_is_single": max(map(len, sheet.values()), default=0) == 1,
+        "sizes": sections.describe_sizes(dataset.statistics),
+        "changes": sections.describe_changes(marker),
+        "rejected": sections.describe_rejected(marker, dataset.statistics),
+        "groups": [
+            {"group": group, "images": [{"picture": next(pictures), "found": image} for image in shown]}
+            for group, shown in groups
+        ],
+        "run": sections.describe_run(dataset.run, images, marker["input_bytes"]),
+        "configuration": dataset.config_text[:LONGEST_CONFIGURATION],
+        "configuration_is_cut": len(dataset.config_text) > LONGEST_CONFIGURATION,
+    }
+
+
+def _title(images: int, classes: int) -> str:
+    many = "" if images == 1 else "s"
+    return f"{images:,} image{many}" + (f" in {classes:,} class{'' if classes == 1 else 'es'}" if classes else "")
+
+
+def _shown(group: Group) -> list[Any]:
+    """Of a group the first images, one of each split and class before any others."""
+    first = {(image.sidecar.split, image.row["class"]): image for image in reversed(group.images)}
+    chosen = list(first.values())[::-1]
+    return [*chosen, *(image for image in group.images if image not in chosen)][:MOST_OF_GROUP]
+
+
+def _count_classes(marker: Any) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for split in marker["splits"].values():
+        for name, count in split["classes"].items():
+            counts[name] = counts.get(name, 0) + count
+    return counts

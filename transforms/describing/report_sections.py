@@ -1,0 +1,195 @@
+"""What the sections of the report say: plain values, computed from the marker and the statistics.
+
+Names and labels are passed on as they are: the template escapes every one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
+from transforms.imaging.prepared_image import CHANGES
+from transforms.rejection import REASONS
+from transforms.show_bytes import show_bytes
+from transforms.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
+
+MOST_BARS = 40
+"""Classes that have a bar; of more, the largest and the smallest."""
+
+SMALLEST_BARS = 10
+
+MOST_BRANCHES = 8
+"""Splits that have a branch of their own in the ledger's picture."""
+
+MOST_SIZES_TOLD = 6
+
+
+def describe_ledger(marker: Mapping[str, Any]) -> dict[str, Any]:
+    """The ledger as a flow: a branch for each split, and one for each reason why something is in none."""
+    ledger = marker["ledger"]
+    splits = sorted(marker["splits"].items(), key=lambda item: -item[1]["records"])
+    branches = [
+        {"kind": "written", "name": name, "count": split["records"], "place": list(marker["splits"]).index(name)}
+        for name, split in splits[:MOST_BRANCHES]
+    ]
+    if rest := splits[MOST_BRANCHES:]:
+        count = sum(split["records"] for _, split in rest)
+        branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
+    meanings = {reason: text for reasons in REASONS.values() for reason, text in reasons.items()}
+    for kind in ("rejected", "left_out", "ignored"):
+        for reason, count in sorted(ledger[kind].items(), key=lambda item: (-item[1], item[0])):
+            note = meanings.get(reason, "") if kind == "rejected" else ""
+            branches.append({"kind": kind, "name": reason.replace("_", " "), "count": count, "note": note})
+    flow = draw_flow([branch["count"] for branch in branches])
+    totals = {"written": ledger["written"]}
+    totals |= {kind: sum(ledger[kind].values()) for kind in ("rejected", "left_out", "ignored")}
+    return {"listed": ledger["listed"], "totals": totals, "flow": flow, "branches": branches}
+
+
+def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
+    """The balance of the classes: a bar for each, divided by split; of many classes the largest and smallest."""
+    splits = {name: split["classes"] for name, split in marker["splits"].items()}
+    names = {name for classes in splits.values() for name in classes}
+    rows = [{"name": name, "counts": [classes.get(name, 0) for classes in splits.values()]} for name in names]
+    for row in rows:
+        row["count"] = sum(row["counts"])
+    rows.sort(key=lambda row: (-row["count"], row["name"]))
+    counts = np.array([row["count"] for row in rows], np.int64)
+    between = 0 if len(rows) <= MOST_BARS else len(rows) - MOST_BARS
+    largest = rows[: MOST_BARS - SMALLEST_BARS] if between else rows
+    smallest = rows[-SMALLEST_BARS:] if between else []
+    for row in (*largest, *smallest):
+        row["stack"] = draw_stack(row["counts"], rows[0]["count"])
+    hidden = rows[len(largest) : len(largest) + between]
+    lacking = [
+        {"split": split, "count": len(absent), "names": absent[:5]}
+        for split, classes in splits.items()
+        if (absent := [row["name"] for row in rows if row["name"] and not classes.get(row["name"])])
+    ]
+    return {
+        "count": len(names - {""}),
+        "known": len(marker["labels"]),
+        "splits": list(splits),
+        "largest": largest,
+        "smallest": smallest,
+        "between": between,
+        "between_images": sum(row["count"] for row in hidden),
+        "median": float(np.median(counts)),
+        "least": int(counts[-1]),
+        "most": int(counts[0]),
+        "lacking": lacking,
+        "histogram": draw_histogram(np.bincount(np.log2(counts).astype(np.int64)), 1)
+        if between and counts[0] > counts[-1]
+        else None,
+    }
+
+
+def describe_sizes(statistics: Statistics) -> dict[str, Any] | None:
+    """Sizes, shapes and bytes of the images; None where the dataset has none."""
+    images = statistics.images
+    if not images:
+        return None
+    common = sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_SIZES_TOLD]
+    sides = draw_heat_map(statistics.sides)
+    aspects, file_bytes = draw_histogram(statistics.aspects), draw_histogram(statistics.file_bytes)
+    ratio = [_ratio(number) for number in range(ASPECT_BINS)]
+    landscape = int(statistics.aspects[ASPECT_BINS // 2 + 1 :].sum())
+    portrait = int(statistics.aspects[: ASPECT_BINS // 2].sum())
+    shapes = {"landscape": landscape, "square": images - landscape - portrait, "portrait": portrait}
+    return {
+        "common": [{"width": width, "height": height, "count": count} for (width, height), count in common],
+        "others": images - sum(count for _, count in common),
+        "different": len(statistics.sizes),
+        "images": images,
+        "sides": sides,
+        "widths": [_side(sides.columns[0]), _side(sides.columns[1] + 1)],
+        "heights": [_side(sides.rows[0]), _side(sides.rows[1] + 1)],
+        "aspects": aspects,
+        "ratios": [ratio[aspects.first], ratio[aspects.last]],
+        "shapes": shapes,
+        "file_bytes": file_bytes,
+        "bytes": [show_bytes(2 ** (file_bytes.first / 2)), show_bytes(2 ** ((file_bytes.last + 1) / 2))],
+        "average": _pixels(statistics.pixels / images),
+        "smallest": statistics.smallest,
+        "largest": statistics.largest,
+        "channels": sorted(statistics.channels.items()),
+    }
+
+
+def _pixels(count: float) -> str:
+    return f"{count / 1e6:,.1f} megapixels" if count >= 1e6 else f"{count:,.0f} pixels"
+
+
+def _side(number: int) -> int:
+    return round(2 ** (number / BINS_PER_DOUBLING))
+
+
+def _ratio(number: int) -> str:
+    ratio = 2 ** ((number - ASPECT_BINS // 2) / BINS_PER_DOUBLING)
+    return f"{ratio:.3g}:1" if ratio >= 1 else f"1:{1 / ratio:.3g}"
+
+
+def describe_changes(marker: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What was changed on the way, the most frequent first."""
+    changes = sorted(marker["changes"].items(), key=lambda item: (-item[1], item[0]))
+    return [{"name": name, "count": count, "meaning": CHANGES.get(name, "")} for name, count in changes]
+
+
+def describe_rejected(marker: Mapping[str, Any], statistics: Statistics) -> list[dict[str, Any]]:
+    """The reasons for which images were rejected, each with its meaning and some examples."""
+    told = []
+    for reason, count in sorted(marker["ledger"]["rejected"].items(), key=lambda item: (-item[1], item[0])):
+        examples = statistics.rejected.get(reason, [])
+        meaning = REASONS[examples[0]["stage"]].get(reason, "") if examples else ""
+        told.append({"reason": reason, "count": count, "meaning": meaning, "examples": examples})
+    return told
+
+
+def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any]) -> list[str]:
+    """What somebody who is about to train on the dataset should know, the worst first; names no class or file."""
+    remarks = []
+    for kind, one, many in (
+        ("same_bytes", "image is", "images are"),
+        ("look_alike", "pair of images that look alike is", "pairs of images that look alike are"),
+    ):
+        numbers = marker["duplicates"].get(kind) or {}
+        if count := numbers.get("conflicting"):
+            remarks.append(f"{count:,} {one if count == 1 else many} in different classes at once.")
+        if count := numbers.get("across_splits"):
+            remarks.append(
+                f"{count:,} {one if count == 1 else many} in more than one split: scores will look too good."
+            )
+    for lack in classes["lacking"]:
+        remarks.append(f"{lack['split']} has no image of {lack['count']:,} of the {classes['count']:,} classes.")
+    if unused := classes["known"] - classes["count"]:
+        remarks.append(f"{unused:,} of {classes['known']:,} classes have no image at all.")
+    if classes["count"] > 1 and classes["most"] >= 10 * classes["least"]:
+        remarks.append(
+            f"The largest class has {classes['most']:,} images, the smallest {classes['least']:,}: "
+            "weigh the classes, or the small ones will not be learned."
+        )
+    if rejected := sum(marker["ledger"]["rejected"].values()):
+        remarks.append(f"{rejected:,} files were rejected.")
+    return remarks + [f"{note[0].upper()}{note[1:]}." for note in marker["notes"] if note]
+
+
+def describe_run(run: Mapping[str, Any], images: int, input_bytes: int) -> dict[str, Any]:
+    """Where and how fast the dataset was made; times only where one process saw all of it."""
+    seconds: Mapping[str, float] = run.get("seconds", {})
+    total = sum(seconds.values())
+    stages: Sequence[dict[str, Any]] = [
+        {"name": name, "seconds": spent, "stack": draw_stack([round(1e6 * spent)], round(1e6 * max(seconds.values())))}
+        for name, spent in seconds.items()
+    ]
+    busy = seconds.get("converting", 0.0)
+    facts = {key: str(run[key]) for key in ("recordmill", "beam", "runner", "started") if key in run}
+    inputs = [f"{name} = {path}" if name else path for name, path in run.get("inputs", {}).items()]
+    return {
+        "facts": facts,
+        "inputs": inputs,
+        "stages": stages,
+        "total": total,
+        "speed": images / busy if busy else 0.0,
+        "byte_speed": input_bytes / busy if busy else 0.0,
+    }

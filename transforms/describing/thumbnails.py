@@ -1,0 +1,112 @@
+"""Small pictures for the report, read from the finished shards and nowhere else."""
+
+import base64
+import gzip
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from schemas.coercion import FeatureValueError
+from schemas.features import Feature, parse_example
+from schemas.shard_report import ShardReport
+from transforms import storage
+from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
+from transforms.imaging.sniff import sniff
+from transforms.record_reader import FRAMING_BYTES
+from transforms.statistics import Sidecar
+
+MOST_CLASSES = 24
+"""Classes of which images are shown."""
+
+MOST_IMAGES = 72
+"""Images that are shown of all classes together."""
+
+MOST_OF_CLASS = 24
+
+ROW = 3
+"""Images beside each other; rows are shown full."""
+
+SIDE = 112
+"""Pixels of a thumbnail's longer side at most: drawn at half of that, it is sharp on a dense screen."""
+
+MOST_UNPACKED = 8 * 2**20
+"""How far into a compressed shard pictures are looked for: it can only be read from its start."""
+
+MOST_PIXELS = 2**25
+"""Larger pictures are not decoded for a thumbnail."""
+
+_HEADER_BYTES = 12  # of a record's frame: the length and its checksum
+_READERS = 8  # each read of an object store waits for a network
+
+
+def choose_samples(reports: Iterable[ShardReport]) -> dict[str, int]:
+    """How many images of which classes are to be shown, by class name.
+
+    Where there are too many classes they are taken evenly from the largest to the smallest, both of them included.
+    """
+    classes: Counter[str] = Counter()
+    for report in reports:
+        classes.update(report.classes)
+    names = sorted(classes, key=lambda name: (-classes[name], name))
+    if len(names) > MOST_CLASSES:
+        last = len(names) - 1
+        names = [names[number * last // (MOST_CLASSES - 1)] for number in range(MOST_CLASSES)]
+    each = min(MOST_IMAGES // max(len(names), 1), MOST_OF_CLASS)
+    return dict.fromkeys(names, each - each % ROW)
+
+
+def make_thumbnails(
+    places: Sequence[tuple[Sidecar, dict[str, Any]]], features: Iterable[Feature], compression: str
+) -> list[str]:
+    """A `data:` URI for each image; the empty string for one that cannot be shown.
+
+    Args:
+        places: images by sidecar and row.
+        features: of the dataset; what none of them holds as an encoded image cannot be shown.
+        compression: of the shards.
+
+    Raises:
+        OSError: a shard cannot be read.
+    """
+    feature = next((feature for feature in features if feature.field == "encoded"), None)
+    if feature is None:
+        return [""] * len(places)
+
+    def make(place: tuple[Sidecar, dict[str, Any]]) -> str:
+        sidecar, row = place
+        if not 0 < row.get("height", 0) * row.get("width", 0) <= MOST_PIXELS:
+            return ""
+        record = _read_record(sidecar.shard, row["offset"], row["length"], compression)
+        return _thumbnail(record, feature, row) if record else ""
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(make, places))
+
+
+def _read_record(shard: str, offset: int, length: int, compression: str) -> bytes:
+    if compression == "none":
+        return storage.read_range(shard, offset + _HEADER_BYTES, length)
+    if offset + length + FRAMING_BYTES > MOST_UNPACKED:
+        return b""
+    with storage.open_to_read(shard) as stored, gzip.GzipFile(fileobj=stored) as stream:
+        return stream.read(offset + _HEADER_BYTES + length)[offset + _HEADER_BYTES :]
+
+
+def _thumbnail(record: bytes, feature: Feature, row: Mapping[str, Any]) -> str:
+    settings = ImageSettings(reencode="always", resize=Resize(longest=SIDE), quality=80, subsampling="4:2:0")
+    shape = (row["height"], row["width"], row["channels"])
+    try:
+        stored = parse_example([feature], record)[feature.key]
+        is_raw = sniff(stored) is None and len(stored) == math.prod(shape) and shape[2] in (1, 3)
+        prepared = (
+            prepare_pixels(np.frombuffer(stored, np.uint8).reshape(shape), settings)
+            if is_raw
+            else prepare_image(stored, settings)
+        )
+    except (BadImage, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
+        return ""
+    return f"data:image/jpeg;base64,{base64.b64encode(prepared.encoded).decode()}"

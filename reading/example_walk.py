@@ -55,7 +55,7 @@ class ExampleWalk:
     """
 
     def __init__(self) -> None:
-        self._heads: dict[bytes, tuple[int, tuple[str, Kind, int], bool]] = {}
+        self._heads: dict[bytes, tuple[int, tuple[str, Kind, int], int]] = {}
         self._profiles: set[Profile] = set()
 
     def __call__(self, data: memoryview) -> Content:
@@ -76,14 +76,20 @@ class ExampleWalk:
         known, profile, ends = self._heads.get, [], []
         while at < size:
             # One map entry: 0a <length> 0a <length> <key> 12 <length> <kind> <length> 0a <length> <value>.
-            head = bytes(data[at : at + data[at + 3] + 10])
+            head = data[at : at + data[at + 3] + 10].tobytes()
             hit = known(head)
             if hit is None:
                 end, item = self._look(data, at, size, head)
             else:
                 length, item, numbers = hit
                 end = at + length
-                if numbers and _count_varints(data, at + len(head), end) != item[2]:
+                if numbers == 1:  # what follows is of the length that the head says, and may be no varint
+                    sound = data[end - 1] <= 127
+                elif numbers == 2:
+                    sound = data[end - 2] > 127 >= data[end - 1]
+                else:
+                    sound = not numbers or _count_varints(data, at + len(head), end) == item[2]
+                if not sound:
                     end, item = self._look(data, at, size, b"")
             profile.append(item)
             ends.append(end)
@@ -126,7 +132,8 @@ class ExampleWalk:
             and (one_of_bytes or kind != "bytes")
             and len(self._heads) < _REMEMBERED
         ):
-            self._heads[head] = end - begin, item, kind == "int64"
+            single = item[2] == 1 and end - at - 2  # bytes of a single value
+            self._heads[head] = end - begin, item, (single or 3) if kind == "int64" else 0
         return end, item
 
 

@@ -22,7 +22,7 @@ FRAMING_BYTES = 16
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
-_HELD_UNCHECKED = 16 * BLOCK_BYTES
+_HELD_UNCHECKED = 4 * BLOCK_BYTES
 _NOT_ZERO = re.compile(rb"[^\0]")
 _HIGH_BYTES = bytes(4)  # of the length of any record below 4 GiB
 
@@ -77,8 +77,8 @@ class RecordFile:
                 damage = self._bad_length(offset)
             else:
                 if len(block) - at < length + FRAMING_BYTES:
-                    damage = self._look_at_large(offset, length)
-                    block, at = source.read(offset, 0 if damage else length + FRAMING_BYTES), 0
+                    block, damage = self._take(offset, length)
+                    at = 0
                 if damage is None:
                     end = at + _HEADER.size + length
                     data = block[at + _HEADER.size : end]
@@ -109,15 +109,20 @@ class RecordFile:
             offset += len(block)
         return offset - begin
 
-    def _look_at_large(self, offset: int, length: int) -> Damage | None:
-        """What is wrong with a record that is not in the block yet, before so much as its length is taken."""
+    def _take(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
+        """A block that begins with a record which was not in the last one, or what is wrong with it."""
         most = self._bytes.most_left(offset)
-        if length + FRAMING_BYTES > most:
-            return _cut(length, most)
+        damage = _cut(length, most) if length + FRAMING_BYTES > most else None
+        if damage is None and length > _HELD_UNCHECKED:
+            damage = self._sum_up(offset, length)
+        if damage is not None:
+            return memoryview(b""), damage
+        block = self._bytes.read(offset, length + FRAMING_BYTES)
+        return block, self._ended_inside(length, len(block)) if len(block) < length + FRAMING_BYTES else None
+
+    def _sum_up(self, offset: int, length: int) -> Damage | None:
+        """What is wrong with a large record, before as much as it claims is held."""
         with self._bytes.looking_ahead():
-            if length <= _HELD_UNCHECKED:
-                there = len(self._bytes.read(offset, length + FRAMING_BYTES))
-                return None if there >= length + FRAMING_BYTES else self._ended_inside(length, there)
             checksum, done = 0, _HEADER.size
             while done < _HEADER.size + length:
                 piece = self._bytes.read(offset + done, 1)[: _HEADER.size + length - done]

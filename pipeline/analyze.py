@@ -9,10 +9,11 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 import orjson
 
+from pipeline.options import Parser
 from pipeline.preflight import UsageError, normal_path
 from pipeline.run_job import last_line
 from reading.analyze_dataset import DEFAULT_SIZE, Analysis, analyze_dataset
@@ -39,16 +40,9 @@ exit codes:
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong as every other error is said, instead of ending the process."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}: see --help")
-
-
 def build_parser() -> argparse.ArgumentParser:
     """The flags."""
-    parser = _Parser(
+    parser = Parser(
         prog="python -m pipeline.analyze",
         description=f"Writes {TRANSFORM_FN}/ beside a finished dataset: statistics of its images, found with "
         "TensorFlow Transform, and a SavedModel that turns encoded images and label texts into normalised images and "

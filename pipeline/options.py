@@ -40,10 +40,11 @@ Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may 
 """
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Says what is wrong as every other error is said, instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
+        """Raises UsageError."""
         raise UsageError(f"{message}: see --help")
 
 
@@ -119,7 +120,7 @@ def _known_runner(text: str) -> str:
 
 def build_parser(version: str) -> argparse.ArgumentParser:
     """The parser of `python -m pipeline.run`."""
-    parser = _Parser(
+    parser = Parser(
         prog="python -m pipeline.run",
         description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
         epilog=EXAMPLES,
@@ -144,7 +145,7 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
         arguments: what Recordmill's own parser left over.
         elsewhere: whether a runner elsewhere may know more: then only a flag that is nearly one of ours is unknown.
     """
-    beams = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    beams = Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
     try:

@@ -1,10 +1,7 @@
 """`examples_as_numpy`: any TFRecord file's Examples as dicts of numpy arrays, without TensorFlow."""
 
-import gzip
-import struct
-import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -13,8 +10,7 @@ from numpy.typing import NDArray
 from reading.loading.split_info import LoadError
 from reading.record_files import find_record_files
 from schemas.example_proto import Example
-from transforms import storage
-from transforms.tfrecord_file import DamagedFileError, masked_crc32c, read_records
+from transforms.tfrecord_file import DamagedFileError, read_records
 
 _DTYPES = {"bytes_list": object, "float_list": np.float32, "int64_list": np.int64}
 
@@ -41,28 +37,15 @@ def examples_as_numpy(path: str, split: str | None = None) -> Iterator[dict[str,
 
 def _examples(files: Iterable[str]) -> Iterator[dict[str, NDArray[Any]]]:
     for name in files:
-        with storage.open_to_read(name) as stored:
-            for index, record in enumerate(_records(name, stored)):
+        try:
+            for index, record in enumerate(read_records(name)):
                 try:
-                    example = Example.FromString(record)
+                    example = Example.FromString(bytes(record))
                 except DecodeError:
                     raise LoadError(f"{name}: record {index} is no tf.train.Example") from None
                 yield {key: _as_array(value) for key, value in sorted(example.features.feature.items())}
-
-
-def _records(name: str, stored: BinaryIO) -> Iterator[bytes]:
-    head = stored.read(12)
-    stored.seek(0)
-    try:
-        yield from read_records(gzip.GzipFile(fileobj=stored) if _is_gzip(head) else stored)
-    except (DamagedFileError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise LoadError(f"{name} is damaged: {error}") from None
-
-
-def _is_gzip(head: bytes) -> bool:
-    """Whether a file that begins like this is gzip; a plain one whose first length reads 1f8b08 has its checksum."""
-    plain = len(head) == 12 and struct.unpack("<I", head[8:])[0] == masked_crc32c(head[:8])
-    return head[:3] == b"\x1f\x8b\x08" and not plain
+        except DamagedFileError as error:
+            raise LoadError(f"{name} is damaged: {error}") from None
 
 
 def _as_array(feature: Any) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from reading.finding import KINDS, NOTES
 from schemas.conventions import convention_names, load_convention
 from schemas.features import describe_features
 from schemas.label_map import LabelSettings
@@ -43,6 +44,8 @@ def tables() -> dict[str, str]:
         f"| {stage} | `{code}` | {meaning} |" for stage, codes in REASONS.items() for code, meaning in codes.items()
     ]
     generated["reasons"] = "\n".join(["| stage | reason | meaning |", "|---|---|---|", *rows])
+    rows = [f"| `{kind}` | {meaning} | {'note' if kind in NOTES else ''} |" for kind, meaning in KINDS.items()]
+    generated["findings"] = "\n".join(["| kind | what is wrong | |", "|---|---|---|", *rows])
     rows = [f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items()]
     generated["changes"] = "\n".join(["| name | what was done |", "|---|---|", *rows])
     return generated

@@ -17,10 +17,10 @@ from transforms.output_errors import explain_output_error
 from transforms.output_state import claim_output, decide_action, read_output
 from transforms.plan import Plan, make_plan
 from transforms.progress import PROGRESS
+from transforms.record_reader import FRAMING_BYTES
 from transforms.run_settings import RunSettings
 from transforms.splitting import ImageSplitter, Selection
 from transforms.summary import Summary
-from transforms.tfrecord_file import FRAMING_BYTES
 
 ShardId = tuple[str, int]
 

@@ -133,7 +133,7 @@ def _fault_behind(path: bytes, fault: bytes, compression: bytes, count: Any) -> 
         return fault
     name = path.decode()
     try:
-        found = read_back(name, compression.decode().lower()).records
+        found = read_back(name, compression.decode().lower() or "none").records
     except DamagedFileError as error:
         return f"the shard {name} is damaged, {error}: restore it, or make the dataset anew".encode()
     except OSError as error:

@@ -33,8 +33,8 @@ def test_the_page_does_what_it_says(photos, run_page):
     assert (marker["convention"], marker["labels"]) == ("own", {"cat": 1, "dog": 2})
     found = []
     for split in ("train", "test"):
-        with open(photos / "own" / f"own.{split}.000.tfrecord", "rb") as file:
-            found += [parse_example(features, record) for record in read_records(file)]
+        path = photos / "own" / f"own.{split}.000.tfrecord"
+        found += [parse_example(features, bytes(record)) for record in read_records(str(path))]
     assert sorted((each["target"], each["version"], each["pixels"][:2]) for each in found) == [
         *[(1, 3, b"\xff\xd8")] * 6,
         *[(2, 3, b"\xff\xd8")] * 6,

@@ -230,3 +230,18 @@ def convert_in_child(spawn, tmp_path: Path) -> Callable[..., Conversion]:
         return Conversion(process.returncode, stdout, stderr, output)
 
     return run
+
+
+@pytest.fixture
+def convert_folders(capsys) -> Callable[..., Path]:
+    """`convert_folders(folder)`: a dataset of ten pictures, cats and dogs, in `folder/dataset`."""
+
+    def convert(folder: Path, counts: Mapping[str, int] | None = None) -> Path:
+        write_class_folders(folder / "photos", counts or {"cat": 5, "dog": 5})
+        output = folder / "dataset"
+        splits = ["--set", "splits={fractions: {train: 0.5, test: 0.5}, stratify: true}"]
+        assert launch(["--input", str(folder / "photos"), "--output", str(output), *splits], build) == 0
+        capsys.readouterr()
+        return output
+
+    return convert

@@ -115,7 +115,7 @@ def test_damage_names_the_file_and_the_record(tmp_path):
     examples = examples_as_numpy(path)
     assert [plain(next(examples)) for _ in range(2)]
     with pytest.raises(
-        LoadError, match=rf"^{path} is damaged: record 2 at byte \d+: the checksum of the data does not"
+        LoadError, match=rf"^{path} is damaged: record 2 at byte \d+: the data do not fit their checksum"
     ):
         next(examples)
 

@@ -84,8 +84,8 @@ def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
         ("train", 1, 10, 10, {}),
     ]
     for (split, index), refs in shards:
-        with open(f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord", "rb") as file:
-            stored = [parse_example(SETTINGS.example_features, record) for record in read_records(file)]
+        path = f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord"
+        stored = [parse_example(SETTINGS.example_features, bytes(record)) for record in read_records(path)]
         kept = [ref for ref in order_references(refs, 3) if ref.uri != "/nowhere"]
         assert [each["image/filename"].decode() for each in stored] == [ref.key.rpartition("/")[2] for ref in kept]
         assert [each["image/encoded"] for each in stored] == [Path(ref.uri).read_bytes() for ref in kept]

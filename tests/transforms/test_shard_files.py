@@ -61,8 +61,7 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
     report = write(staging, fresh())
     assert sorted(os.listdir(staging)) == ["train-00007.done.json", "train-00007.jsonl", "train-00007.tfrecord"]
     stored, sidecar = (staging / "train-00007.tfrecord").read_bytes(), (staging / "train-00007.jsonl").read_bytes()
-    with open(staging / "train-00007.tfrecord", "rb") as file:
-        assert list(read_records(file)) == [b"first", b"second!"]
+    assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
     assert [json.loads(line) for line in sidecar.splitlines()] == [
         {"key": "a", "bytes": 5, "class": "cat", "changes": ["rotated"], "offset": 0, "length": 5},
         {"key": "b", "rejected": "truncated"},

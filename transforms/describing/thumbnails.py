@@ -16,8 +16,8 @@ from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
 from transforms.imaging.sniff import sniff
+from transforms.record_reader import FRAMING_BYTES
 from transforms.statistics import Sidecar
-from transforms.tfrecord_file import FRAMING_BYTES
 
 MOST_CLASSES = 24
 """Classes of which images are shown."""

@@ -167,4 +167,4 @@ def test_a_plain_file_where_gzip_was_written_is_named(numbered, tf):
     os.replace(f"{path}.plain", path)
     shard = replace(info.shards[0], bytes=os.path.getsize(path))
     message = read_until_error(tf, replace(info, shards=(shard, info.shards[1])))
-    assert f"the shard {path} is damaged, the gzip stream is damaged" in message
+    assert f"the shard {path} is damaged, the compression is none and should be gzip" in message

@@ -1,0 +1,178 @@
+"""`python -m pipeline.inspect PATH`: what is in a dataset, or in any TFRecord file of anybody?"""
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from pipeline.inspect_tables import record_view, summary_view
+from pipeline.options import Parser
+from pipeline.preflight import UsageError
+from pipeline.printable import printable
+from pipeline.record_progress import record_progress
+from reading.dataset import Dataset, OpenError, open_dataset
+from reading.example_walk import DamagedExampleError
+from reading.extract_images import ExtractError, extract_images
+from reading.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
+from reading.summarize_dataset import summarize_dataset
+from schemas.outcome import DONE, FAILED, WRONG_USAGE
+
+EXAMPLES = """\
+examples:
+  what is in it, and its first record:
+    python -m pipeline.inspect dataset
+  one record and its source; the record of a source file:
+    python -m pipeline.inspect dataset --record train:1234
+    python -m pipeline.inspect dataset --where photos/cat/0001.jpg
+  ten images as files:
+    python -m pipeline.inspect dataset --extract images --limit 10
+
+exit codes:
+  0 done   1 it cannot be opened, or there is no such record   2 wrong usage   130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Shows a dataset, or records of it.
+
+    Args:
+        argv: the flags; those of the process where absent.
+
+    Returns:
+        The exit code.
+    """
+    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
+    try:
+        flags = _parse(argv)
+        dataset = open_dataset(flags.path)
+        answer = _show_records(console, dataset, flags) if _is_selective(flags) else _show(console, dataset, flags)
+    except UsageError as error:
+        return _fail(console, str(error), WRONG_USAGE)
+    except (OpenError, NoRecordError, ExtractError, DamagedExampleError) as error:
+        return _fail(console, str(error), FAILED)
+    except OSError as error:
+        what = f"{error.filename or flags.path}: {(error.strerror or str(error)).lower()}"
+        return _fail(console, what, FAILED)
+    except KeyboardInterrupt:
+        return _fail(console, "interrupted", 130)
+    if flags.json:
+        sys.stdout.write(json.dumps(answer) + "\n")
+    return DONE
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = Parser(
+        prog="python -m pipeline.inspect",
+        description="Shows what a dataset's folder holds, or any TFRecord file or folder of them, plain or gzip.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("path", metavar="PATH", help="a folder or a file, on any of Beam's file systems")
+    parser.add_argument(
+        "--record", metavar="SPLIT:NUMBER", help="show one record, numbered from 0 within split or file"
+    )
+    parser.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
+    parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, else all")
+    parser.add_argument("--limit", type=int, metavar="N", help="extract at most so many")
+    parser.add_argument("--scan", action="store_true", help="look at every record where the dataset says what it holds")
+    parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
+    parser.add_argument("--labels", type=int, default=20, metavar="N", help="labels shown (default: 20)")
+    parser.add_argument("--json", action="store_true", help="also write all of it as one line of JSON on stdout")
+    parser.add_argument("--no_json", dest="json", action="store_false", help=argparse.SUPPRESS)
+    flags = parser.parse_args(argv)
+    if flags.record is not None:
+        match = re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record)
+        if not match:
+            raise UsageError(f"--record is {flags.record!r}: write a split and a number, such as train:1234")
+        flags.record = (match[1], int(match[2]))
+    if flags.record is not None and flags.where is not None:
+        raise UsageError("--record and --where both choose records: give one of them")
+    if flags.limit is not None and flags.limit < 1:
+        raise UsageError(f"--limit is {flags.limit}: give 1 or more")
+    return flags
+
+
+def _is_selective(flags: argparse.Namespace) -> bool:
+    return flags.record is not None or flags.where is not None or flags.extract is not None
+
+
+def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
+    """The dataset, and its first record."""
+    with record_progress(console, "looking", dataset) as progress:
+        summary = summarize_dataset(dataset, flags.scan, progress)
+    for part in summary_view(summary, flags.labels):
+        console.print()
+        console.print(part)
+    for name in summary.unreadable:
+        console.print(Text(f"note: {printable(name)} cannot be read", style="yellow"))
+    if summary.scanned and any(split.damages for split in summary.splits.values()):
+        console.print(Text("note: something is damaged: python -m pipeline.verify says what", style="yellow"))
+    first = next((found for found in read_records(dataset) if found.is_example()), None)
+    console.print()
+    if first is not None:
+        console.print(record_view(first, dataset))
+        console.print()
+    return {**summary.as_dict(), "first_record": record_as_dict(first) if first else None}
+
+
+def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
+    """The records that were asked for, their images extracted where that was asked for too."""
+    chosen: list[FoundRecord] | None = None
+    if flags.record is not None:
+        split, number = flags.record
+        chosen = [read_record(dataset, next(iter(dataset.splits)) if split is None else split, number)]
+    elif flags.where is not None:
+        chosen = find_source(dataset, flags.where)
+    for found in chosen or ():
+        console.print()
+        console.print(record_view(found, dataset))
+    console.print()
+    answer: dict[str, Any] = {"path": dataset.folder, "records": [record_as_dict(found) for found in chosen or ()]}
+    if flags.extract is not None:
+        count = extract_images(dataset, flags.extract, chosen, flags.limit)
+        images = "1 image is" if count == 1 else f"{count:,} images are"
+        console.print(Text(f"{images} in {printable(flags.extract)}"))
+        answer["extracted"] = count
+    return answer
+
+
+def record_as_dict(found: FoundRecord) -> dict[str, Any]:
+    """One record as plain JSON values: text as text, other bytes by their number and their sha256."""
+    return {
+        "split": found.shard.split,
+        "number": found.number,
+        "shard": found.shard.name,
+        "record": found.place,
+        "offset": found.offset,
+        "bytes": len(found.data),
+        "source": dict(found.row) or None,
+        "features": {
+            key: {"kind": kind, "values": [_as_json(value) for value in values]}
+            for key, (kind, values) in found.values().items()
+        },
+    }
+
+
+def _as_json(value: bytes | int | float) -> Any:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"bytes": len(value), "sha256": hashlib.sha256(value).hexdigest()}
+
+
+def _fail(console: Console, sentence: str, code: int) -> int:
+    console.print(Text(f"error: {printable(sentence)}"), soft_wrap=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""What a dataset's records are expected to hold, as far as somebody has stated it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reading.dataset import Dataset
+from reading.example_walk import Profile
+from schemas.features import Feature
+from transforms.imaging import ImageSettings
+
+_OPTIONAL = frozenset({"label", "label_text"})  # of an image without a label
+_LABELS = ("image/class/label", "label", "train/label")
+_IMAGES = ("image/encoded", "image", "image_raw", "train/image")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """What holds for every record of a dataset.
+
+    Attributes:
+        features: by key; empty where nothing is stated.
+        label_ids: the ids that a label may be; empty where they are not known.
+        label_keys: the features that hold them; the first that a record has counts.
+        image_keys: the features that hold encoded images; the first that a record has counts.
+        images_are_stated: whether the image feature is known from the convention, not from its usual name.
+        max_pixels: images of ours have no more.
+    """
+
+    features: Mapping[str, Feature]
+    label_ids: frozenset[int]
+    label_keys: tuple[str, ...]
+    image_keys: tuple[str, ...]
+    images_are_stated: bool
+    max_pixels: int
+
+    def judge(self, profile: Profile) -> str:
+        """What is wrong with a record of this profile; the empty string if nothing is."""
+        if not self.features:
+            return ""
+        there = {key: (kind, count) for key, kind, count in profile}
+        for key, feature in self.features.items():
+            if key not in there:
+                required = feature.field and feature.default is None and not feature.many
+                if required and feature.field not in _OPTIONAL:
+                    return f"feature {key} is missing"
+                continue
+            kind, count = there[key]
+            if kind != feature.kind:
+                return f"feature {key} is {kind or 'empty'} and should be {feature.kind}"
+            if not feature.many and count != 1:
+                return f"feature {key} holds {count} values and should hold one"
+        if unknown := sorted(there.keys() - self.features.keys()):
+            return f"feature {unknown[0]} is none of the dataset's"
+        return ""
+
+
+def expect(dataset: Dataset) -> Expectations:
+    """What is expected of a dataset's records."""
+    features = {feature.key: feature for feature in dataset.features}
+    labels = [key for key, feature in features.items() if feature.field == "label"]
+    images = [key for key, feature in features.items() if feature.field == "encoded"]
+    usual = tuple(key for key in _LABELS if not features or key in features)
+    recipe = dataset.marker["plan"].get("recipe", {}) if dataset.marker else {}
+    return Expectations(
+        features=features,
+        label_ids=frozenset(dataset.labels.values()),
+        label_keys=tuple(labels) or usual,
+        image_keys=tuple(images) or _IMAGES,
+        images_are_stated=bool(images),
+        max_pixels=max(ImageSettings().max_pixels, recipe.get("images", {}).get("max_pixels", 0)),
+    )

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from pipeline.inspect import main
+
+
+@pytest.fixture
+def ours(tmp_path, convert_folders):
+    return convert_folders(tmp_path)
+
+
+def test_what_is_in_a_dataset(ours, capsys):
+    assert main([str(ours), "--json"]) == 0
+    told = capsys.readouterr()
+    assert f"{ours}  a dataset of Recordmill, convention default" in told.err.replace("\n", "")
+    line = json.loads(told.out)
+    assert sum(split["records"] for split in line["splits"].values()) == 10
+    assert line["labels"] == {"cat": 0, "dog": 1}
+    assert line["features"]["image/encoded"]["kind"] == "bytes"
+    assert line["first_record"]["source"]["key"].endswith(".jpg")
+    assert line["first_record"]["features"]["image/format"]["values"] == ["jpg"]
+    assert line["first_record"]["features"]["image/encoded"]["values"][0]["bytes"] > 100
+
+
+def test_one_record_and_its_source(ours, capsys):
+    assert main([str(ours), "--record", "train:2", "--json"]) == 0
+    told = capsys.readouterr()
+    (record,) = json.loads(told.out)["records"]
+    assert (record["split"], record["number"]) == ("train", 2)
+    assert f"from {record['source']['key']}, " in told.err
+    assert main([str(ours), "--where", record["source"]["key"], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == [record]
+
+
+def test_images_on_request(ours, tmp_path, capsys):
+    assert main([str(ours), "--extract", str(tmp_path / "images"), "--limit", "4"]) == 0
+    assert "4 images are in " in capsys.readouterr().err
+    assert len(list((tmp_path / "images").rglob("*.jpg"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "sentence"),
+    [
+        (["--record", "train"], 2, "error: --record is 'train': write a split and a number, such as train:1234"),
+        (["--record", "val:1"], 1, "error: there is no split and no file 'val' with records: the splits are train,"),
+        (["--record", "train:1", "--where", "x"], 2, "error: --record and --where both choose records"),
+        (["--where", "nothing.jpg"], 1, "error: no record of "),
+        (["--extract", "x", "--limit", "0"], 2, "error: --limit is 0: give 1 or more"),
+    ],
+)
+def test_errors_are_one_sentence(ours, capsys, more, code, sentence):
+    capsys.readouterr()
+    assert main([str(ours), *more]) == code
+    told = capsys.readouterr().err
+    assert told.startswith(sentence)
+    assert told.count("\n") == 1
+
+
+def test_text_from_a_stranger_cannot_draw_on_the_terminal(tmp_path, capsys):
+    from schemas.example_proto import Example
+    from transforms.tfrecord_file import RecordSink
+
+    message = Example()
+    message.features.feature["\x1b[31mkey[/red]"].bytes_list.value.append(b"\x1b]0;title\x07[bold]")
+    sink = RecordSink(str(tmp_path / "a.tfrecord"), "none")
+    sink.write(message.SerializeToString())
+    sink.close()
+    assert main([str(tmp_path / "a.tfrecord")]) == 0
+    told = capsys.readouterr().err
+    assert "\x1b" not in told
+    assert "\\x1b[31mkey[/red]" in told
+    assert "\\x1b]0;title\\x07[bold]" in told

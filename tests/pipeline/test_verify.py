@@ -1,0 +1,74 @@
+import json
+import shutil
+
+import pytest
+
+from pipeline.verify import main
+
+
+@pytest.fixture
+def ours(tmp_path, convert_folders):
+    return convert_folders(tmp_path)
+
+
+def test_a_sound_dataset(ours, capsys):
+    assert main([str(ours), "--json", "--level", "pixels"]) == 0
+    told = capsys.readouterr()
+    assert told.err.splitlines()[1].split() == ["split", "files", "records", "stated", "bytes", "wrong"]
+    assert told.err.splitlines()[-1].startswith("nothing is wrong: 10 records in ")
+    line = json.loads(told.out)
+    assert (line["exit_code"], line["records"], line["findings"], line["level"]) == (0, 10, [], "pixels")
+
+
+def test_a_damaged_one(ours, capsys):
+    shard = next(ours.glob("train-*"))
+    content = bytearray(shard.read_bytes())
+    content[40] ^= 1
+    shard.write_bytes(content)
+    assert main([str(ours), "--json"]) == 1
+    told = capsys.readouterr()
+    line = json.loads(told.out)
+    (finding,) = line["findings"]
+    assert (finding["shard"], finding["record"], finding["offset"], finding["kind"]) == (shard.name, 0, 0, "data")
+    said = f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not fit their checksum"
+    assert said in told.err.splitlines()
+    assert told.err.splitlines()[-1].startswith("1 thing is wrong: ")
+    assert main([str(ours)]) == 1
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["/no/such/place"], 1, "error: /no/such/place is not there, or holds nothing"),
+        ([], 2, "error: the following arguments are required: PATH: see --help"),
+        (["x", "--level", "deep"], 2, "error: argument --level: invalid choice: 'deep'"),
+        (["x", "--threads", "-1"], 2, "error: --threads is -1: give 1 or more"),
+    ],
+)
+def test_errors_are_one_sentence(capsys, arguments, code, sentence):
+    assert main(arguments) == code
+    told = capsys.readouterr().err
+    assert told.startswith(sentence)
+    assert told.count("\n") == 1
+
+
+def test_names_cannot_draw_on_the_terminal(tmp_path, capsys):
+    (tmp_path / "\x1b[31m[red]evil.tfrecord").write_bytes(b"")
+    assert main([str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert "\x1b" not in told
+    assert "damage: \\x1b[31m[red]evil.tfrecord: the file is empty: 0 bytes" in told
+
+
+def test_a_stranger_with_a_name_that_is_no_utf_8(tmp_path, capsys):
+    name = b"\xff.tfrecord".decode("utf-8", "surrogateescape")
+    (tmp_path / name).write_bytes(b"")
+    assert main([str(tmp_path), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["findings"][0]["shard"] == name
+
+
+def test_a_copied_dataset_verifies_elsewhere(ours, tmp_path):
+    shutil.copytree(ours, tmp_path / "copy")
+    shutil.rmtree(ours)
+    assert main([str(tmp_path / "copy")]) == 0

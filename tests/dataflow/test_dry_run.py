@@ -4,12 +4,15 @@ import json
 import sys
 
 import pytest
+from apache_beam.runners.pipeline_context import PipelineContext
 
 from pipeline.options import build_parser
 from pipeline.prepare import prepare_job
 from pipeline.run import build
 from pipeline.run_job import _make_pipeline
 from pipeline.terminal import Terminal
+from schemas.image_ref import ImageRef
+from schemas.record_coder import RecordCoder
 
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset"]
 WORKERS = [
@@ -64,21 +67,15 @@ def test_what_is_shuffled_is_a_reference_and_no_pixel(job):
     components = job.proto_pipeline.components
     (shuffle,) = [each for each in components.transforms.values() if each.unique_name.endswith("/GroupByShard")]
     (shuffled,) = shuffle.inputs.values()
-    coders, seen = [components.pcollections[shuffled].coder_id], b""
-    while coders:
-        coder = components.coders[coders.pop()]
-        seen += coder.spec.payload
-        coders += coder.component_coder_ids
-    assert b"uri" in seen
-    assert b"size" in seen
-    assert b"encoded" not in seen
-    assert b"pixels" not in seen
+    coder = PipelineContext(components).coders[components.pcollections[shuffled].coder_id]
+    _, reference = coder._get_component_coders()
+    assert reference == RecordCoder(ImageRef)
 
 
 def test_workers_are_as_asked_for(job):
     from apache_beam.runners.dataflow.internal.apiclient import Environment
 
-    environment = Environment("gs://p.pb", [], job.options, "8", job.proto_pipeline, pipeline_proto_hash="0").proto
+    environment = Environment([], job.options, "8", "gs://p.pb", job.proto_pipeline, pipeline_proto_hash="0").proto
     (pool,) = environment.worker_pools
     assert (pool.machine_type, pool.disk_size_gb, pool.num_workers) == ("n2d-standard-4", 40, 2)
     assert pool.autoscaling_settings.max_num_workers == 50

@@ -12,45 +12,10 @@ from transforms.boxes import BoxSettings
 from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
+from transforms.shard_settings import ShardSettings
 from transforms.sources import Source
 from transforms.sources.class_folders import ClassFolders
 from transforms.splitting import SplitSettings
-
-_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardSettings:
-    """How many files a split is written in: the YAML keys under `shards:`.
-
-    Attributes:
-        size: the size aimed at, e.g. `128MiB`; ignored where `count` is given.
-        count: how many files each split is written in; lowered, and said, where there are fewer images.
-        name: pattern of the files' names, instead of the convention's: `{name}`, `{split}`, `{index}` (from 0),
-            `{number}` (from 1), `{count}`, each with Python's format codes. With `count: 1` it may leave the index
-            out: `{split}.record`.
-    """
-
-    size: int | str = "128MiB"
-    count: int | None = None
-    name: str | None = None
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where a setting is impossible."""
-        if self.target_bytes < 1:
-            raise ValueError(f"shards.size is {self.size!r}: give at least 1B")
-        if self.count is not None and self.count < 1:
-            raise ValueError(f"shards.count is {self.count}: give at least 1")
-        if self.name is not None:
-            _check_pattern(self.name)
-
-    @property
-    def target_bytes(self) -> int:
-        """`size` in bytes."""
-        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(self.size))
-        if not match or match[2].upper() not in _UNITS:
-            raise ValueError(f"shards.size is {self.size!r}: write a number and a unit, such as 128MiB")
-        return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,13 +204,3 @@ class DatasetSettings:
         word = split if self.shards.name else self.layout.split_words.get(split, split)
         name = pattern.format(name=self.name, split=word, index=index, number=index + 1, count=count)
         return f"{name}.gz" if self.compression == "gzip" and not name.endswith(".gz") else name
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        pattern.format(name="n", split="s", index=0, number=1, count=1)
-    except (KeyError, IndexError, ValueError) as error:
-        known = "{name}, {split}, {index}, {number} and {count}"
-        raise ValueError(f"shards.name {pattern!r} is no pattern ({error}): it may use {known}") from None
-    if "/" in pattern or pattern.startswith("."):
-        raise ValueError(f"shards.name {pattern!r} must name a visible file without folders")

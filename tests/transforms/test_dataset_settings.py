@@ -6,35 +6,12 @@ import pytest
 
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention, OwnFeature
-from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
+from transforms.dataset_settings import DatasetSettings, RejectionLimits
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
+from transforms.shard_settings import ShardSettings
 from transforms.sources.filename_labels import FilenameLabels
 from transforms.splitting import SplitSettings
-
-
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [
-        ("128MiB", 2**27),
-        ("1.5 GB", 1_500_000_000),
-        ("100kb", 100_000),
-        ("7B", 7),
-        ("128b", 128),
-        ("4096 KB", 4_096_000),
-        ("1KiB", 1024),
-        (" 2 B ", 2),
-    ],
-)
-def test_sizes_are_read_with_their_units(size, expected):
-    assert ShardSettings(size=size).target_bytes == expected
-
-
-@pytest.mark.parametrize("size", ["", "12 parsecs", "MiB", "-1MB", "1e6", "0", "0.1B", "\uff11MB", "128", 128, 4096, 0])
-def test_what_is_no_size_raises_and_names_the_key(size):
-    with pytest.raises(ValueError, match=re.escape(f"shards.size is {size!r}: ")):
-        ShardSettings(size=size)
-
 
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})
 A_AND_A1 = SplitSettings(fractions={"a": 0.5, "a1": 0.5})
@@ -48,7 +25,6 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: DatasetSettings(index_files=True, compression="gzip"),
             "index_files needs compression: none, since readers seek in the files",
         ),
-        (lambda: ShardSettings(count=0), "shards.count is 0: give at least 1"),
         (
             lambda: DatasetSettings(shards=ShardSettings(name="{split}.tfrecord")),
             "shards.name '{split}.tfrecord' gives several files one name: put {split} and {index} into it",
@@ -68,12 +44,6 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: DatasetSettings(splits=FOLDERS_A_AND_A1, shards=ShardSettings(name="{split}{index}.record")),
             "gives several files one name",
         ),
-        (lambda: ShardSettings(name="{split}-{shard}"), "is no pattern ('shard'): it may use {name}, {split}, {index}"),
-        (lambda: ShardSettings(name="{split}-{index:x.y}"), "is no pattern"),
-        (lambda: ShardSettings(name="{split}-{}"), "is no pattern"),
-        (lambda: ShardSettings(name="{split"), "is no pattern"),
-        (lambda: ShardSettings(name="a/{split}-{index}"), "must name a visible file without folders"),
-        (lambda: ShardSettings(name=".{split}-{index}"), "must name a visible file without folders"),
         (lambda: RejectionLimits(share=1.1), "max_rejected.share is 1.1: give a share from 0 to 1"),
         (lambda: RejectionLimits(count=-1), "max_rejected.count and max_rejected.lost_classes cannot be negative"),
         (lambda: RejectionLimits(lost_classes=-1), "cannot be negative"),

@@ -6,7 +6,7 @@ import pytest
 from schemas.features import feature_schema
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
-from transforms.dataset_settings import DatasetSettings, ShardSettings
+from transforms.dataset_settings import DatasetSettings
 from transforms.ledger import Ledger
 from transforms.marker import (
     CONFIGURATION,
@@ -22,6 +22,7 @@ from transforms.marker import (
     preview_numbers,
 )
 from transforms.plan import Plan
+from transforms.shard_settings import ShardSettings
 from transforms.splitting import Selection, SplitSettings
 from transforms.summary import SplitSummary, Summary
 

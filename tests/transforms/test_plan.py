@@ -12,11 +12,12 @@ from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap, LabelSettings
 from transforms import plan as plan_module
 from transforms.boxes import BoxSettings
-from transforms.dataset_settings import DatasetSettings, RejectionLimits, ShardSettings
+from transforms.dataset_settings import DatasetSettings, RejectionLimits
 from transforms.hash_histogram import range_of
 from transforms.imaging import ImageSettings
 from transforms.key_hashes import HASH_RANGE, hash_key
 from transforms.plan import make_plan
+from transforms.shard_settings import ShardSettings
 from transforms.sources.filename_labels import FilenameLabels
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary

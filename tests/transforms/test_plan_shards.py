@@ -13,10 +13,11 @@ from apache_beam.testing.util import assert_that, equal_to
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelSettings
 from transforms import plan_shards
-from transforms.dataset_settings import DatasetSettings, ShardSettings
+from transforms.dataset_settings import DatasetSettings
 from transforms.imaging import ImageSettings
 from transforms.imaging.settings import Resize
 from transforms.plan_shards import PlanShards, ShardAssigner, ShuffleReferences, estimate_growth, plan_dataset
+from transforms.shard_settings import ShardSettings
 from transforms.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.summary import Summary
 

@@ -2,8 +2,9 @@ import re
 
 import pytest
 
-from transforms.dataset_settings import DatasetSettings, ShardSettings
+from transforms.dataset_settings import DatasetSettings
 from transforms.describing.tfds_template import NoTemplateError, file_template
+from transforms.shard_settings import ShardSettings
 from transforms.splitting import SplitSettings
 
 

@@ -24,7 +24,7 @@ class Feature:
     Attributes:
         key: the name in the Example, e.g. `image/encoded`.
         kind: `bytes`, `float` or `int64`: which of Example's three lists holds it.
-        field: the field of the record that fills it, e.g. `encoded`; see `transforms.build_examples.image_record`.
+        field: the field of the record that fills it, e.g. `encoded`; docs/conventions.md lists them.
             Empty where it is `constant`.
         meaning: one line for people.
         many: False for exactly one value (shape `[]`), True for any number of values.

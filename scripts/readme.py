@@ -41,6 +41,8 @@ def tables() -> dict[str, str]:
         f"features of {name}": describe_features(load_convention(name).features) for name in convention_names()
     }
     generated["settings"] = "\n".join(["| key | default | meaning |", "|---|---|---|", *_settings()])
+    rows = [f"| `{name}` | {_first_line(load_source(name))} |" for name in source_names()]
+    generated["sources"] = "\n".join(["| `source.kind` | what it reads |", "|---|---|", *rows])
     rows = [
         f"| {stage} | `{code}` | {meaning} |" for stage, codes in REASONS.items() for code, meaning in codes.items()
     ]
@@ -50,6 +52,10 @@ def tables() -> dict[str, str]:
     rows = [f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items()]
     generated["changes"] = "\n".join(["| name | what was done |", "|---|---|", *rows])
     return generated
+
+
+def _first_line(source: type[Any]) -> str:
+    return (sys.modules[source.__module__].__doc__ or "").partition("\n")[0].replace("|", "\\|")
 
 
 def _settings() -> Iterator[str]:
@@ -108,7 +114,8 @@ def fill(texts: dict[Path, str]) -> dict[Path, str]:
             filled[page], found = pattern.subn(lambda _, section=section: section, text)
             places += found
         if places != 1:
-            raise SystemExit(f"the documentation has {places} sections <!-- {name} -->: there must be one")
+            said = f"{places} pages have" if places else "no page has"
+            raise SystemExit(f"{said} <!-- {name} -->: there must be one, under a heading in docs/")
     return filled
 
 

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 
 import apache_beam as beam
 import pathspec
@@ -74,6 +75,10 @@ def _compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
     return pathspec.GitIgnoreSpec.from_lines(patterns)
 
 
+class NothingReferredError(Exception):
+    """A source lost a file: a mistake of the source, by which the ledger would be short of it."""
+
+
 def list_images(source_input: Input, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:
     """Yields the references of one input, and a reference with a status for everything else that is there.
 
@@ -127,7 +132,11 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
             yield replace(file, status="rejected", reason="no_split", detail=detail)
             return
         file = replace(file, split=split)
-    for ref in source.refer(path, file):
+    refs = iter(source.refer(path, file))
+    first = next(refs, None)
+    if first is None:
+        raise NothingReferredError(f"the source says nothing of {file.uri}: it must yield at least one reference")
+    for ref in chain((first,), refs):
         if ref.status:
             yield ref
             continue

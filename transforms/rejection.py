@@ -16,7 +16,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "not in `splits.from_source`",
         "no_class": "it lies in no class folder",
         "name_mismatch": "its name does not match `source.pattern`",
-        "bad_annotations": "the file with its annotations cannot be understood",
+        "bad_annotations": "the file with its annotations is missing or cannot be understood",
         "outside_root": "the source names a file that does not lie below the input",
         "no_group": "its key does not match `splits.group`",
     },
@@ -50,6 +50,8 @@ class RejectedImage(Exception):  # it is an outcome, not an error of the program
     """
 
     def __init__(self, stage: Stage, reason: str, detail: str, sha256: str = "") -> None:
+        if reason not in REASONS[stage]:
+            raise ValueError(f"{reason!r} is no reason of the stage {stage}: add it to REASONS, with its meaning")
         super().__init__(f"{reason}: {detail}")
         self.stage = stage
         self.reason = reason

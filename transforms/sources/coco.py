@@ -9,11 +9,15 @@ from typing import Any, ClassVar
 import orjson
 
 from schemas.image_ref import ImageRef
-from transforms import storage
 from transforms.boxes import boxes_of
 from transforms.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
 from transforms.patterns import compile_pattern
+from transforms.read_beside import read_beside, rejected_ref
+from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
+
+MAX_JSON_BYTES = 2 * 2**30
+"""COCO's own largest file has 0.45 GB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +46,10 @@ class Coco(Source):
             yield replace(file, status="ignored", reason="not_annotations")
             return
         try:
-            annotations = Annotations(orjson.loads(storage.read_range(file.uri)))
+            annotations = Annotations(orjson.loads(read_beside(file.uri, MAX_JSON_BYTES)))
+        except RejectedImage as rejected:
+            yield rejected_ref(file, rejected)
+            return
         except (ValueError, KeyError, TypeError) as error:
             why = f"no key {error}" if isinstance(error, KeyError) else str(error)
             yield replace(file, status="rejected", reason="bad_annotations", detail=f"no COCO annotations: {why}")

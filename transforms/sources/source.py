@@ -24,7 +24,7 @@ class Source(Protocol):
     Attributes:
         contents: `images`, or `rows` where there are no images but fields alone.
         files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
-            What is not taken is `ignored` in the ledger.
+            What is not taken is `ignored` in the ledger. `include` replaces them: `refer` must bear any file.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
     """
 
@@ -40,9 +40,10 @@ class Source(Protocol):
             file: a reference to the whole file: `key`, `uri`, `size`, `version` and, where given, `split` are set.
 
         Yields:
-            References with `label`, `group`, `features` and byte range set, each with a key of its own; or one with
-            `status="rejected"`, a `reason` code and a `detail` for people. Never nothing: the ledger counts a file that
-            holds no image too. Beside them, `announce_classes` where the source knows the classes.
+            References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own; or one
+            with `status` `rejected`, `ignored` or `fatal`, a `reason` and a `detail` for people (see `ImageRef`). Never
+            nothing: a file that holds no image is `ignored`, and counted. Beside them, `announce_classes` where the
+            source knows the classes, and `warning`s.
         """
         ...
 

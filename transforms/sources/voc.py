@@ -12,12 +12,11 @@ from defusedxml.ElementTree import fromstring
 
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
-from transforms import storage
 from transforms.boxes import boxes_of
 from transforms.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
+from transforms.read_beside import read_beside, rejected_ref
+from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
-
-MAX_XML_BYTES = 16 * 2**20
 
 FLAGS = ("difficult", "truncated")
 
@@ -37,8 +36,10 @@ class Voc(Source):
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """The image that one file is about, with its boxes."""
         try:
-            data = storage.read_range(file.uri, 0, MAX_XML_BYTES)
-            name, labels, fields = read_annotation(fromstring(data))
+            name, labels, fields = read_annotation(fromstring(read_beside(file.uri)))
+        except RejectedImage as rejected:
+            yield rejected_ref(file, rejected)
+            return
         except (ParseError, DefusedXmlException, ValueError) as error:
             yield replace(file, status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
             return

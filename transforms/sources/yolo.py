@@ -10,12 +10,11 @@ import orjson
 import yaml
 
 from schemas.image_ref import ImageRef
-from transforms import storage
 from transforms.boxes import boxes_of
 from transforms.inside_root import root_of
+from transforms.read_beside import NoFileError, read_beside, rejected_ref
+from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
-
-MAX_TEXT_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +39,21 @@ class Yolo(Source):
             yield from self._announce(path, file)
             return
         folders = path.split("/")
+        if "images" not in folders[:-1]:
+            detail = "the file lies below no folder called images"
+            yield replace(file, status="rejected", reason="no_class", detail=detail)
+            return
         at = len(folders) - 1 - folders[::-1].index("images")
         below = "/".join((*folders[:at], "labels", *folders[at + 1 :]))
         uri = f"{root_of(file.uri, file.spelling or path)}/{posixpath.splitext(below)[0]}.txt"
         word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
         try:
-            fields = read_boxes(storage.read_range(uri, 0, MAX_TEXT_BYTES).decode())
-        except FileNotFoundError:
+            fields = read_boxes(read_beside(uri).decode())
+        except NoFileError:
             fields = read_boxes("")
+        except RejectedImage as rejected:
+            yield rejected_ref(file, rejected)
+            return
         except ValueError as error:
             detail = f"{posixpath.splitext(below)[0]}.txt: {error}"
             yield replace(file, status="rejected", reason="bad_annotations", detail=detail)
@@ -60,8 +66,8 @@ class Yolo(Source):
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         try:
-            names = read_names(path, storage.read_range(file.uri, 0, MAX_TEXT_BYTES).decode())
-        except ValueError as error:
+            names = read_names(path, read_beside(file.uri).decode())
+        except (RejectedImage, ValueError) as error:
             yield replace(file, status="fatal", reason="bad_annotations", detail=f"it names no classes: {error}")
             return
         if not self.names:

@@ -2,7 +2,9 @@ import pytest
 
 from schemas import conventions
 from schemas.conventions import Convention, convention_names, load_convention
+from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
 
+KNOWN_FIELDS = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS
 KINDS = {"bytes": bytes, "float": float, "int64": int}
 every_convention = pytest.mark.parametrize("name", convention_names())
 
@@ -41,6 +43,7 @@ def test_every_convention_states_distinct_keys_and_defaults_of_their_kind(name):
     assert len(set(keys)) == len(keys) > 0
     for feature in convention.features:
         assert feature.meaning
+        assert feature.constant is not None or feature.field in KNOWN_FIELDS, "a misspelt field is left out silently"
         assert feature.default is None or type(feature.default) is KINDS[feature.kind]
 
 

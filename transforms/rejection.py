@@ -18,6 +18,9 @@ REASONS: dict[Stage, dict[str, str]] = {
         "name_mismatch": "its name does not match `source.pattern`",
         "bad_annotations": "the file with its annotations is missing or cannot be understood",
         "outside_root": "the source names a file that does not lie below the input",
+        "bad_annotations": "the file with its annotations cannot be understood",
+        "bad_row": "its row of a manifest is malformed, or a value in it is missing or of another type",
+        "outside_root": "the source names a file that does not lie below the input, or below `source.root`",
         "no_group": "its key does not match `splits.group`",
     },
     "read": {
@@ -26,6 +29,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "changed": "it had another size when it was listed",
         "unreadable": "it cannot be read",
         "bad_packing": "the file that it is packed in cannot be unpacked",
+        "bad_row": "its row of a manifest holds no bytes, or no base64",
         "wrong_sha256": "its bytes have another SHA-256 than the source says",
     },
     "decode": DECODE_REASONS,

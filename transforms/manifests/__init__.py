@@ -1,0 +1,1 @@
+"""Manifests: what the cells of a table say of images."""

@@ -1,0 +1,118 @@
+"""Cells become the values that their columns are for, or are refused with their column, value and type."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from schemas.coercion import COERCE, FeatureValueError
+from schemas.features import Kind
+from transforms.manifests.entry import BadCellError
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_TRUTH = {"true": 1, "false": 0}
+
+
+def refuse(column: str, value: Any, wanted: str) -> BadCellError:
+    """The error that says why a value is refused."""
+    if value is None or value == "":
+        return BadCellError(f"column {column!r} is empty")
+    return BadCellError(f"column {column!r}: {value!r:.60} ({type(value).__name__}) is {wanted}")
+
+
+def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
+    """A text; integers in decimal, or by the names of the classes that they number; empty where there is no value."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        raise refuse(column, value, "no text")
+    if isinstance(value, int):
+        if names and not 0 <= value < len(names):
+            raise refuse(column, value, f"none of the {len(names)} classes")
+        return names[value] if names else str(value)
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            raise refuse(column, value, "no UTF-8") from None
+    if not isinstance(value, str):
+        raise refuse(column, value, "no text")
+    if any(letter < " " and letter not in "\t\n\r" for letter in value):
+        raise refuse(column, value, "no text: it has control characters in it")
+    return value
+
+
+def list_of(value: Any, column: str, separator: str) -> list[Any]:
+    """A list; a text is one in JSON if it begins with `[`, or is cut at the separator; no value is an empty list."""
+    if isinstance(value, str):
+        if value.lstrip().startswith("["):
+            return _parse_list(value, column)
+        return [word.strip() for word in value.split(separator) if word.strip()]
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise refuse(column, value, "no list")
+    return value
+
+
+def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
+    """A list of texts, none of them empty."""
+    texts = [text_of(each, column, names) for each in list_of(value, column, separator)]
+    if not all(texts):
+        raise BadCellError(f"column {column!r}: text {texts.index('') + 1} of the list is empty")
+    return texts
+
+
+def boxes_from(value: Any, column: str) -> list[list[float]]:
+    """Lists of four numbers each: xmin, ymin, xmax, ymax."""
+    boxes = _parse_list(value, column) if isinstance(value, str) and value else list_of(value, column, ",")
+    for box in boxes:
+        fits = isinstance(box, list) and len(box) == 4
+        if not fits or not all(isinstance(side, int | float) and not isinstance(side, bool) for side in box):
+            raise refuse(column, box, "no list of four numbers")
+    return [[float(side) for side in box] for box in boxes]
+
+
+def feature_value(value: Any, kind: Kind, column: str) -> Any:
+    """A value as features of references carry it: a text, an integer or a finite float.
+
+    A text becomes a number only as a whole (`12`, `-1.5e3`; `true` and `false` are 1 and 0); an integer becomes a float
+    where that is declared; nothing is rounded.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise refuse(column, value, "not finite")
+    if kind == "bytes":
+        return text_of(value, column)
+    convert: Callable[[Any], Any] = _integer if kind == "int64" else _float
+    wanted = "no 64-bit integer" if kind == "int64" else "no 32-bit float"
+    try:
+        return COERCE[kind](convert(value))
+    except (FeatureValueError, OverflowError):
+        raise refuse(column, value, wanted) from None
+
+
+def _integer(value: Any) -> Any:
+    if isinstance(value, str):
+        text = value.strip()
+        return int(text) if _INTEGER.fullmatch(text) else _TRUTH.get(text.lower(), value)
+    return value
+
+
+def _float(value: Any) -> Any:
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+        return value if math.isfinite(value) else str(value)
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _parse_list(text: str, column: str) -> list[Any]:
+    try:
+        values = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise refuse(column, text, "no list in JSON") from None
+    if not isinstance(values, list):
+        raise refuse(column, text, "no list in JSON")
+    return values

@@ -1,0 +1,172 @@
+"""Which column says what: the YAML keys below `source.columns` and `source.features_from`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from schemas.coercion import FeatureValueError
+from schemas.features import Feature, Kind
+from transforms.build_examples import BOX_FIELDS, MANY_LABELS_FIELDS
+from transforms.manifests.cell_values import boxes_from, feature_value, list_of, refuse, text_of, texts_of
+from transforms.manifests.entry import BadCellError, Entry
+
+_TAKEN = BOX_FIELDS | MANY_LABELS_FIELDS | {"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Names of a manifest's columns.
+
+    Attributes:
+        uri: the image's path below `source.root`, or its URL there.
+        bytes: the image itself: in base64; in Parquet binary, or a struct with binary `bytes`, as Hugging Face has it.
+        label: the class.
+        labels: several classes: a list, or a text cut at `source.separator`.
+        split: the word that `splits.from_source` turns into a split.
+        group: rows of one group stay in one split.
+        key: the image's name in the dataset; by default its path, or the number of its row.
+        sha256: the digest that the image's bytes must have, in hex.
+        boxes: a list of boxes, each a list of xmin, ymin, xmax, ymax; in CSV as JSON.
+        box_labels: the classes of the boxes, as `labels`.
+    """
+
+    uri: str = ""
+    bytes: str = ""
+    label: str = ""
+    labels: str = ""
+    split: str = ""
+    group: str = ""
+    key: str = ""
+    sha256: str = ""
+    boxes: str = ""
+    box_labels: str = ""
+
+    def named(self) -> Iterator[tuple[str, str]]:
+        """(YAML key, column) of each that is named."""
+        for each in fields(self):
+            if column := getattr(self, each.name):
+                yield f"source.columns.{each.name}", column
+
+    def check(self) -> None:
+        """Raises ValueError where there is no image, or two, or boxes without labels."""
+        if bool(self.uri) == bool(self.bytes):
+            raise ValueError("source.columns names one of two: `uri`, where the image is, or `bytes`, the image itself")
+        if bool(self.boxes) != bool(self.box_labels):
+            raise ValueError("source.columns.boxes and source.columns.box_labels go together: name both")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureColumn:
+    """A further feature from a column: the YAML keys below its name.
+
+    Attributes:
+        column: the column.
+        type: `bytes` (text as UTF-8), `int64` or `float`.
+        many: whether each row has a list of values instead of one.
+        default: what stands for an empty cell; without it the row is rejected.
+    """
+
+    column: str
+    type: Kind = "bytes"
+    many: bool = False
+    default: str | int | float | None = None
+
+    def check(self, key: str) -> None:
+        """Raises ValueError where the feature cannot be."""
+        where = f"source.features_from.{key}"
+        if key in _TAKEN:
+            raise ValueError(f"{where}: the name {key!r} is taken: choose another, such as x/{key}")
+        if not self.column:
+            raise ValueError(f"{where}.column is empty: name the column")
+        if self.many and self.default is not None:
+            raise ValueError(f"{where}: many goes without default: where there are no values the list is empty")
+        try:
+            self._default()
+        except (BadCellError, FeatureValueError):
+            raise ValueError(f"{where}.default is {self.default!r}, which is no {self.type}") from None
+
+    def _default(self) -> Any:
+        return None if self.default is None else feature_value(self.default, self.type, self.column)
+
+    def value_of(self, cell: Any, separator: str) -> Any:
+        """The feature's value, or values.
+
+        Raises:
+            BadCellError: there is none.
+        """
+        if self.many:
+            return [feature_value(each, self.type, self.column) for each in list_of(cell, self.column, separator)]
+        if cell is None or cell == "":
+            if self.default is None:
+                raise refuse(self.column, cell, "")
+            return self._default()
+        return feature_value(cell, self.type, self.column)
+
+    def as_feature(self, key: str) -> Feature:
+        """The feature under its name."""
+        default = self._default()
+        default = default.encode() if isinstance(default, str) else default
+        return Feature(key, self.type, key, f"column `{self.column}`", many=self.many, default=default)
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Makes entries of rows with named cells.
+
+    Attributes:
+        columns: which column says what.
+        features: further features.
+        separator: between several labels in one text.
+        fractions: whether boxes are in parts of the image.
+        class_names: names of numbered classes, by column.
+    """
+
+    columns: Columns
+    features: Mapping[str, FeatureColumn]
+    separator: str
+    fractions: bool
+    class_names: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def _texts(self) -> list[tuple[str, str, Sequence[str]]]:
+        named = {key.rpartition(".")[2]: column for key, column in self.columns.named()}
+        plain = ("uri", "key", "label", "split", "group", "sha256")
+        return [(name, named[name], self.class_names.get(named[name], ())) for name in plain if name in named]
+
+    @cached_property
+    def _required(self) -> tuple[str, ...]:
+        return tuple(name for name in ("uri", "key", "label") if getattr(self.columns, name))
+
+    def read(self, cells: Mapping[str, Any]) -> Entry:
+        """What the cells say.
+
+        Raises:
+            BadCellError: a value is missing or not what its column is for.
+        """
+        entry = Entry(fractions=self.fractions)
+        for name, column, names in self._texts:
+            text = text_of(cells.get(column), column, names)
+            if not text and name in self._required:
+                raise refuse(column, text, "")
+            setattr(entry, name, text)
+        columns = self.columns
+        if columns.labels:
+            entry.labels = self._texts_in(columns.labels, cells)
+        if columns.boxes:
+            entry.boxes = boxes_from(cells.get(columns.boxes), columns.boxes)
+            entry.box_labels = self._texts_in(columns.box_labels, cells)
+            if len(entry.boxes) != len(entry.box_labels):
+                counts = f"{len(entry.boxes)} boxes and {len(entry.box_labels)} labels"
+                raise BadCellError(f"column {columns.box_labels!r}: there are {counts}")
+        entry.features = {
+            key: feature.value_of(cells.get(feature.column), self.separator) for key, feature in self.features.items()
+        }
+        return entry
+
+    def _texts_in(self, column: str, cells: Mapping[str, Any]) -> list[str]:
+        return texts_of(cells.get(column), column, self.separator, self.class_names.get(column, ()))
+
+
+Reader = Callable[[Any], Entry]
+"""Makes an entry of a row's cells; raises `BadCellError`."""

@@ -1,0 +1,138 @@
+"""Entries of a manifest become references."""
+
+import os
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import orjson
+
+from schemas.image_ref import UNKNOWN_SIZE, ImageRef
+from transforms import storage
+from transforms.boxes import boxes_of
+from transforms.inside_root import OutsideRootError, key_of, resolve_inside, size_and_version
+from transforms.manifests.columns import Reader
+from transforms.manifests.entry import BadCellError, Entry
+from transforms.manifests.presets import merges
+from transforms.sources.source import announce_classes
+from transforms.tables.row import Row
+
+_SHA256 = re.compile("[0-9a-fA-F]{64}")
+
+
+class Refusal(Exception):
+    """A row that becomes no image: a reason of `transforms.rejection` and a detail."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class EntryReferrer:
+    """Makes references of a manifest's rows.
+
+    Attributes:
+        file: the manifest.
+        path: its path below the input, as `Source.refer` is given it.
+        root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
+        packing: how an image lies in its row, see `transforms.manifests.row_bytes`; empty where rows name files.
+        announced: the classes of boxes and of several labels that were announced.
+    """
+
+    file: ImageRef
+    path: str
+    root: str = ""
+    packing: str = ""
+    announced: set[str] = field(default_factory=set)
+    _own_root: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Finds the root."""
+        self._own_root = not self.root
+        folder = self.file.uri.rpartition("/")[0]
+        self.root = posixpath.join(folder, self.root).rstrip("/") or "/"
+        if storage.is_local(self.root):
+            self.root = os.path.abspath(self.root)
+
+    def refer(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef]:
+        """Yields a reference for each row; rows of boxes that follow each other and are of one image make one."""
+        waiting: tuple[Row, Entry] | None = None
+        for row in rows:
+            try:
+                if row.cells is None:
+                    raise BadCellError(row.fault)
+                entry = reader(row.cells)
+            except BadCellError as error:
+                yield self._refuse(row, Refusal("bad_row", str(error)))
+                continue
+            if waiting and merges(waiting[1], entry):
+                continue
+            if waiting:
+                yield from self._refer(*waiting)
+            waiting = row, entry
+        if waiting:
+            yield from self._refer(*waiting)
+
+    def _refuse(self, row: Row, refusal: Refusal) -> ImageRef:
+        detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal}"
+        ref = replace(self.file, key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
+        return replace(ref, status="rejected", reason=refusal.reason, detail=detail)
+
+    def _row_key(self, row: Row) -> str:
+        return f"{self.file.key}/{row.number:06}"
+
+    def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef]:
+        try:
+            ref = self._place(row, entry)
+        except Refusal as refusal:
+            yield self._refuse(row, refusal)
+            return
+        fields = dict(entry.features)
+        if entry.labels is not None:
+            fields["label_texts"] = list(dict.fromkeys(entry.labels))
+        if entry.boxes is not None:
+            fields |= boxes_of(entry.boxes, entry.box_labels, fractions=entry.fractions)
+        named = {*(entry.labels or ()), *entry.box_labels} - self.announced
+        if named:
+            self.announced |= named
+            yield announce_classes(self.file, named)
+        yield replace(
+            ref,
+            label=entry.label,
+            split=entry.split or ref.split,
+            group=entry.group,
+            features=orjson.dumps(fields).decode() if fields else "",
+        )
+
+    def _place(self, row: Row, entry: Entry) -> ImageRef:
+        """The image's key, place and digest."""
+        if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
+            raise Refusal("bad_row", f"{entry.sha256!r:.70} is no SHA-256 in hex")
+        ref = replace(self.file, spelling="", sha256=entry.sha256.lower())
+        if self.packing:
+            # What a cell of Parquet holds is not known before it is read.
+            size = self.file.size if row.length >= 0 else UNKNOWN_SIZE
+            key = self._given_key(entry) or self._row_key(row)
+            return replace(ref, key=key, size=size, offset=row.offset, length=row.length, packing=self.packing)
+        try:
+            uri = resolve_inside(self.root, entry.uri)
+            size, version = size_and_version(uri)
+        except OutsideRootError as error:
+            raise Refusal("outside_root", f"{error}; source.root is where images may be") from None
+        except OSError as error:
+            raise Refusal("vanished", f"{entry.uri}: {(error.strerror or type(error).__name__).lower()}") from None
+        key = self._given_key(entry) or self._path_key(uri)
+        return replace(ref, key=key, uri=uri, size=size, version=version)
+
+    def _given_key(self, entry: Entry) -> str:
+        before = self.file.key[: len(self.file.key) - len(self.path)]
+        return before + unicodedata.normalize("NFC", entry.key) if entry.key else ""
+
+    def _path_key(self, uri: str) -> str:
+        below = uri[len(self.root.rstrip("/")) + 1 :]
+        if self._own_root:
+            below = posixpath.join(posixpath.dirname(self.path), below)
+        return key_of(self.file.key, self.path, below)

@@ -1,0 +1,74 @@
+"""Images that lie in the rows of a manifest themselves.
+
+A reference's `packing` says how: `csv CODEC COLUMN_NUMBER` and `jsonl CODEC` for base64 in the bytes of a row, `parquet`
+for a cell, whose row is the reference's `offset`.
+"""
+
+import base64
+import binascii
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from schemas.image_ref import ImageRef
+from transforms.read_images import read_image
+from transforms.rejection import RejectedImage
+from transforms.tables.csv_rows import read_csv_record
+from transforms.tables.parquet_cells import PARQUET_CELLS
+from transforms.tables.row import MAX_ROW_BYTES, UnreadableTableError
+
+
+def read_row_bytes(ref: ImageRef, column: str, delimiter: str, quote: str, max_bytes: int) -> bytes:
+    """The bytes of the image in a reference's row.
+
+    Args:
+        ref: with a `packing` of this module.
+        column: the column's name.
+        delimiter: of CSV.
+        quote: of CSV.
+        max_bytes: a longer image is rejected.
+
+    Raises:
+        RejectedImage: stage `read`: there are no bytes, they are no base64, or too many, or the manifest has changed.
+    """
+    if ref.packing == "parquet":
+        data = _read_cell(ref, column, max_bytes)
+    else:
+        row = read_image(replace(ref, packing=""), MAX_ROW_BYTES)
+        data = _decode(_find_text(row, ref.packing.split(), column, delimiter, quote), column)
+    if len(data) > max_bytes:
+        raise RejectedImage("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
+    return data
+
+
+def _read_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
+    try:
+        data = PARQUET_CELLS.read(ref.uri, ref.version, column, ref.offset, max_bytes)
+    except UnreadableTableError as error:
+        raise RejectedImage("read", "bad_packing", str(error)) from None
+    except FileNotFoundError:
+        raise RejectedImage("read", "vanished", "the manifest was listed, and was gone when it was read") from None
+    except IndexError as error:
+        raise RejectedImage("read", "changed", str(error)) from None
+    if data is None:
+        raise RejectedImage("read", "bad_row", f"row {ref.offset + 1}, column {column!r}: there are no bytes")
+    return data
+
+
+def _find_text(row: bytes, packing: list[str], column: str, delimiter: str, quote: str) -> Any:
+    """The cell's text; what was well-formed when it was listed is so still, or has changed since."""
+    kind, codec, *position = packing
+    try:
+        if kind == "jsonl":
+            return orjson.loads(row.decode(codec))[column]
+        return read_csv_record(row.decode(codec), delimiter, quote)[int(position[0])]
+    except (ValueError, LookupError, TypeError):
+        raise RejectedImage("read", "changed", "the manifest was written anew since it was listed") from None
+
+
+def _decode(text: Any, column: str) -> bytes:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (AttributeError, ValueError, binascii.Error) as error:
+        raise RejectedImage("read", "bad_row", f"column {column!r} is no base64: {error}") from None

@@ -1,0 +1,54 @@
+"""Hugging Face's imagefolder: `metadata.csv`, `metadata.jsonl` or `metadata.parquet` beside the images it names."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from schemas.features import Feature
+from schemas.image_ref import ImageRef
+from transforms.manifests.columns import Columns, FeatureColumn
+from transforms.sources.manifest import Manifest
+from transforms.sources.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFolder(Source):
+    """The source `imagefolder`.
+
+    Images that no metadata file names are ignored. Folders named after splits are for `splits.from_folders`.
+
+    Attributes:
+        file_name: the column of the images' paths, relative to the metadata file; where rows name several images, such
+            as `input_file_name` and `output_file_name`, one of these.
+        label: the column of the class; empty: there are none.
+        labels: the column of several classes; in CSV a text cut at `|`.
+        features_from: further features from columns, by their keys: `{image/caption: {column: text}}`.
+    """
+
+    file_name: str = "file_name"
+    label: str = ""
+    labels: str = ""
+    features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
+
+    files: ClassVar[tuple[str, ...]] = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        if not self.file_name:
+            raise ValueError("source.file_name is empty: name the column of the images' paths")
+        self._manifest()
+
+    def _manifest(self) -> Manifest:
+        columns = Columns(uri=self.file_name, label=self.label, labels=self.labels)
+        return Manifest(columns=columns, features_from=self.features_from)
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image a row."""
+        return self._manifest().refer(path, file)
+
+    def features(self) -> tuple[Feature, ...]:
+        """Those of `features_from`."""
+        return self._manifest().features()
+
+
+SOURCE = ImageFolder

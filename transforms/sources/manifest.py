@@ -1,0 +1,150 @@
+"""Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or hold them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from schemas.content import Content
+from schemas.features import Feature
+from schemas.image_ref import ImageRef
+from transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader
+from transforms.manifests.presets import read_automl, read_vertex
+from transforms.manifests.refer_entries import EntryReferrer
+from transforms.manifests.row_bytes import read_row_bytes
+from transforms.sources.source import Source, announce_classes
+from transforms.tables.parquet_rows import bytes_type_fault, class_names
+from transforms.tables.read_table import TABLE_FILES, Table, TableFormat, read_table
+from transforms.tables.row import UnreadableTableError
+from transforms.tables.text_lines import check_encoding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest(Source):
+    """The source `manifest`.
+
+    Attributes:
+        preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV; which know
+            their columns.
+        columns: which column says what.
+        features_from: further features from columns, by their keys: `{image/age: {column: age, type: int64}}`.
+        root: the folder that images must be below; paths are relative to it. By default the manifest's own folder,
+            which a relative one begins at too.
+        format: `csv`, `tsv`, `jsonl` or `parquet`; `auto` goes by the file's name.
+        names: the columns' names, for CSV and TSV without a header row.
+        delimiter: between cells; by default a comma, or in TSV a tab.
+        quote: around cells; empty: quotes are letters like others.
+        encoding: of text; a byte order mark is no text.
+        separator: between several labels or values in one cell of text.
+        boxes_unit: `pixels` of the image, or `fraction` of its width and height.
+    """
+
+    preset: Literal["", "vertex", "automl"] = ""
+    columns: Columns = field(default_factory=Columns)
+    features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
+    root: str = ""
+    format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
+    names: tuple[str, ...] = ()
+    delimiter: str = ""
+    quote: str = '"'
+    encoding: str = "utf-8"
+    separator: str = "|"
+    boxes_unit: Literal["pixels", "fraction"] = "pixels"
+
+    files: ClassVar[tuple[str, ...]] = TABLE_FILES
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the settings contradict each other."""
+        if self.preset:
+            if any(self.columns.named()) or self.features_from or self.names:
+                raise ValueError(
+                    f"source.preset {self.preset} knows its columns: remove columns, features_from and names"
+                )
+        else:
+            self.columns.check()
+        for key, feature in self.features_from.items():
+            feature.check(key)
+        for name, text in (("delimiter", self.delimiter), ("quote", self.quote)):
+            if len(text) > 1 or text in ("\n", "\r"):
+                raise ValueError(f"source.{name} {text!r} is not one character")
+        if not self.separator:
+            raise ValueError("source.separator is empty: write a character, such as |")
+        check_encoding(self.encoding, "source.encoding")
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image a row."""
+        wanted = dict((column, key) for key, column in self.columns.named())
+        for key, feature in self.features_from.items():
+            wanted.setdefault(feature.column, f"source.features_from.{key}.column")
+        unread = (self.columns.bytes,) if self.columns.bytes else ()
+        referred = 0
+        try:
+            with read_table(file.uri, self._table_format(), wanted, unread) as table:
+                yield from self._announce(table, file)
+                referrer = EntryReferrer(file, path, self.root, self._packing(table))
+                for ref in referrer.refer(table.rows, self._reader(table)):
+                    referred += ref.status != "classes"
+                    yield ref
+        except UnreadableTableError as error:
+            yield replace(file, status="fatal", reason="bad_manifest", detail=str(error))
+            return
+        if not referred:
+            yield replace(file, status="ignored", reason="no_rows")
+
+    def features(self) -> tuple[Feature, ...]:
+        """Those of `features_from`."""
+        return tuple(feature.as_feature(key) for key, feature in self.features_from.items())
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """Reads the image where its row says, or from the row."""
+        if not ref.packing:
+            return Source.read(self, ref, max_bytes)
+        delimiter = self.delimiter or ("\t" if ref.packing.startswith("tsv") else ",")
+        data = read_row_bytes(ref, self.columns.bytes, delimiter, self.quote, max_bytes)
+        return Content(data, data)
+
+    def _table_format(self) -> TableFormat:
+        preset: dict[str, Any] = {"vertex": {"kind": "jsonl"}, "automl": {"kind": "csv", "ragged": True}}
+        return TableFormat(
+            **({"kind": self.format} | preset.get(self.preset, {})),
+            names=self.names,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            encoding=self.encoding,
+        )
+
+    def _packing(self, table: Table) -> str:
+        column = self.columns.bytes
+        if not column or table.kind == "parquet":
+            return "parquet" if column else ""
+        return " ".join((table.kind, table.codec, *([str(table.positions[column])] if table.positions else ())))
+
+    def _reader(self, table: Table) -> Reader:
+        if self.preset:
+            return read_vertex if self.preset == "vertex" else read_automl
+        return RowReader(
+            self.columns,
+            self.features_from,
+            self.separator,
+            fractions=self.boxes_unit == "fraction",
+            class_names=self._class_names(table),
+        ).read
+
+    def _class_names(self, table: Table) -> dict[str, list[str]]:
+        labelled = (self.columns.label, self.columns.labels, self.columns.box_labels)
+        return {column: class_names(table.schema, column) for column in labelled if column and table.schema is not None}
+
+    def _announce(self, table: Table, file: ImageRef) -> Iterator[ImageRef]:
+        """The classes that a Parquet file numbers.
+
+        Raises:
+            UnreadableTableError: its column of bytes cannot be one.
+        """
+        column = self.columns.bytes
+        if column and table.schema is not None and (fault := bytes_type_fault(table.schema, column)):
+            raise UnreadableTableError(f"column {column!r} (source.columns.bytes): {fault}")
+        for names in self._class_names(table).values():
+            if names:
+                yield announce_classes(file, {name: number for number, name in enumerate(names)})
+
+
+SOURCE = Manifest

@@ -1,0 +1,62 @@
+"""CSV and TSV, row by row."""
+
+import csv
+import io
+from collections.abc import Iterator
+
+from transforms.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError
+from transforms.tables.text_lines import TextLines
+
+
+def read_csv_rows(lines: TextLines, delimiter: str, quote: str) -> Iterator[Row]:
+    """Yields rows whose cells are lists of texts; empty lines are none.
+
+    A row that is malformed has a fault, and the next one begins with the line behind.
+
+    Args:
+        lines: of the file.
+        delimiter: one character between cells.
+        quote: one character around cells that have delimiters or line breaks in them, doubled for itself; empty: none.
+
+    Raises:
+        UnreadableTableError: a quote is never closed.
+    """
+    reader = _reader(lines, delimiter, quote)
+    while True:
+        offset, first = lines.end, lines.number + 1
+        lines.row_start = offset
+        cells, fault = None, ""
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except UnicodeDecodeError:
+            fault = f"it is not in {lines.codec}"
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                raise UnreadableTableError(f"row {first}: a quote is opened and never closed: close it") from None
+            fault = f"it is no row of a table: {error}"
+        if cells != []:
+            yield Row(first, cells, offset, lines.end - offset, fault, lines.number)
+
+
+def read_csv_record(text: str, delimiter: str, quote: str) -> list[str]:
+    """The cells of one row.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        rows = list(_reader(io.StringIO(text, newline=""), delimiter, quote))
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+    if len(rows) != 1:
+        raise ValueError(f"there are {len(rows)} rows")
+    return rows[0]
+
+
+def _reader(lines: Iterator[str], delimiter: str, quote: str) -> Iterator[list[str]]:
+    csv.field_size_limit(MAX_ROW_BYTES)  # the process's, and 128 KiB: an image in base64 is longer
+    if not quote:
+        return csv.reader(lines, delimiter=delimiter, quotechar=None, quoting=csv.QUOTE_NONE, strict=True)
+    return csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True)

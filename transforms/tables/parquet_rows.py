@@ -1,0 +1,75 @@
+"""Parquet, row by row, and what its schema says."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from transforms.tables.row import Row, UnreadableTableError
+
+_BATCH_ROWS = 1024
+
+
+@contextmanager
+def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
+    """Opens a Parquet file; what pyarrow finds wrong with it, here or below, is said in one sentence.
+
+    Raises:
+        UnreadableTableError: it is no Parquet, or damaged.
+    """
+    try:
+        # Without pre_buffer a column is read in pieces of buffer_size; with it, a whole row group at once.
+        yield pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # a file system's own
+            raise
+        raise UnreadableTableError(f"it is no Parquet, or damaged: {' '.join(str(error).split())}") from None
+
+
+def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[Row]:
+    """Yields rows with the values of some columns by name."""
+    number = 0
+    for batch in parquet.iter_batches(_BATCH_ROWS, columns=list(columns), use_threads=False):
+        if not columns:
+            found: list[Any] = [{}] * batch.num_rows
+        else:
+            found = _values(batch)
+        for cells in found:
+            number += 1
+            fault = "" if cells is not None else "a text in it is not UTF-8"
+            yield Row(number, cells, number - 1, -1, fault)
+
+
+def _values(batch: pa.RecordBatch) -> list[Any]:
+    try:
+        values: list[Any] = batch.to_pylist()
+    except UnicodeDecodeError:
+        if batch.num_rows == 1:
+            return [None]
+        return [value for row in range(batch.num_rows) for value in _values(batch.slice(row, 1))]
+    return values
+
+
+def class_names(schema: pa.Schema, column: str) -> list[str]:
+    """The names of a column's classes, where Hugging Face's `ClassLabel` states them; their numbers are 0, 1, ..."""
+    try:
+        said: Any = orjson.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        feature = said["info"]["features"][column]
+        names = feature.get("feature", feature)["names"]
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return []
+    return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def bytes_type_fault(schema: pa.Schema, column: str) -> str:
+    """Why a column cannot hold files' bytes; the empty string where it can: binary, or a struct with such `bytes`."""
+    kind = schema.field(column).type
+    if pa.types.is_struct(kind):
+        inner = [kind.field(index) for index in range(kind.num_fields) if kind.field(index).name == "bytes"]
+        kind = inner[0].type if inner else kind
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return ""
+    return f"its type is {kind}, not binary or a struct with binary `bytes`"

@@ -1,0 +1,156 @@
+"""A table's rows, whatever it is written in."""
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import pyarrow as pa
+
+from transforms import storage
+from transforms.tables.csv_rows import read_csv_rows
+from transforms.tables.jsonl_rows import read_jsonl_rows
+from transforms.tables.parquet_rows import open_parquet, read_parquet_rows
+from transforms.tables.row import Row, UnreadableTableError
+from transforms.tables.text_lines import TextLines
+
+TableKind = Literal["csv", "tsv", "jsonl", "parquet"]
+
+_KINDS: dict[str, TableKind] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+}
+
+TABLE_FILES = tuple(f"*{ending}" for ending in _KINDS)
+"""Patterns of the files that are tables by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFormat:
+    """How tables are written.
+
+    Attributes:
+        kind: `auto`, by the file's name, or what they all are.
+        names: the columns' names where CSV and TSV have no header row.
+        ragged: CSV and TSV have no columns: cells are lists.
+        delimiter: between cells; empty: a comma, in TSV a tab.
+        quote: around cells; empty: none.
+        encoding: of text.
+    """
+
+    kind: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
+    names: tuple[str, ...] = ()
+    ragged: bool = False
+    delimiter: str = ""
+    quote: str = '"'
+    encoding: str = "utf-8"
+
+    def kind_of(self, path: str) -> TableKind:
+        """What a file is.
+
+        Raises:
+            UnreadableTableError: nobody says.
+        """
+        if self.kind != "auto":
+            return self.kind
+        ending = posixpath.splitext(path)[1].lower()
+        if ending not in _KINDS:
+            raise UnreadableTableError(
+                "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"
+            )
+        return _KINDS[ending]
+
+
+@dataclass(slots=True)
+class Table:
+    """A table under way.
+
+    Attributes:
+        kind: what it is written in.
+        rows: its rows; cells by column name, unless the format is `ragged`.
+        codec: the encoding of its text, without doubt in it.
+        positions: where each column is, in CSV and TSV.
+        schema: of Parquet.
+    """
+
+    kind: TableKind
+    rows: Iterator[Row]
+    codec: str = ""
+    positions: Mapping[str, int] = field(default_factory=dict)
+    schema: pa.Schema | None = None
+
+
+@contextmanager
+def read_table(
+    uri: str, table_format: TableFormat, wanted: Mapping[str, str], unread: Sequence[str] = ()
+) -> Iterator[Table]:
+    """Opens a table, whose rows are to be taken while it is open.
+
+    Args:
+        uri: the file.
+        table_format: how it is written.
+        wanted: the columns that it must have, each with the YAML key that says so. JSON lines may leave out any.
+        unread: those of them whose values are not to be read from Parquet.
+
+    Raises:
+        UnreadableTableError: it cannot be read, or lacks a column; behind the rows too, if they find it out.
+    """
+    kind = table_format.kind_of(uri)
+    try:
+        with storage.open_to_read(uri) as stream:
+            if kind == "parquet":
+                with open_parquet(stream) as parquet:
+                    schema = parquet.schema_arrow
+                    _check_columns(schema.names, wanted)
+                    read = [name for name in wanted if name not in unread]
+                    yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
+                return
+            lines = TextLines(stream, table_format.encoding)
+            if kind == "jsonl":
+                yield Table(kind, read_jsonl_rows(lines), lines.codec)
+                return
+            rows = read_csv_rows(lines, table_format.delimiter or {"csv": ",", "tsv": "\t"}[kind], table_format.quote)
+            if table_format.ragged:
+                yield Table(kind, rows, lines.codec)
+                return
+            names = table_format.names or _read_header(rows)
+            _check_columns(names, wanted)
+            positions = {name: names.index(name) for name in wanted}
+            yield Table(kind, _name_cells(rows, positions, len(names)), lines.codec, positions)
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
+
+
+def _read_header(rows: Iterator[Row]) -> list[str]:
+    header = next(rows, None)
+    if header is None:
+        raise UnreadableTableError("it is empty: it needs a row with the columns' names, or source.names")
+    if header.cells is None:
+        raise UnreadableTableError(f"row {header.number}, which names the columns: {header.fault}")
+    names: list[str] = header.cells
+    return names
+
+
+def _check_columns(names: Sequence[str], wanted: Mapping[str, str]) -> None:
+    for column, key in wanted.items():
+        if names.count(column) > 1:
+            raise UnreadableTableError(f"it has {names.count(column)} columns {column!r} ({key}): rename all but one")
+        if column not in names:
+            shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+            raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: correct the name")
+
+
+def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int) -> Iterator[Row]:
+    for row in rows:
+        if row.cells is None:
+            yield row
+        elif len(row.cells) != width:
+            fault = f"it has {len(row.cells)} cells, and there are {width} columns"
+            yield replace(row, cells=None, fault=fault)
+        else:
+            yield replace(row, cells={name: row.cells[at] for name, at in positions.items()})

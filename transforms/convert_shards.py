@@ -48,6 +48,8 @@ def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
 def find_duplicate_key(refs: list[ImageRef]) -> str:
     """One sentence on two references with one key, if there are such; equal keys are neighbours in the order."""
     for one, other in pairwise(refs):
+        if one.key == other.key and (one.uri, one.offset) == (other.uri, other.offset):
+            return f"the image {one.key!r} is listed twice ({one.uri}): remove one row, or give each a key of its own"
         if one.key == other.key:
             return f"two images have the key {one.key!r}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""

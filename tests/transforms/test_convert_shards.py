@@ -66,6 +66,8 @@ def test_two_references_with_one_key_are_found_and_named():
 
 def test_ranges_of_one_file_with_one_key_are_duplicates():
     assert find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)])
+    twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")])
+    assert twice == "the image 'a' is listed twice (/x/a): remove one row, or give each a key of its own"
     assert find_duplicate_key([ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]) == ""
 
 

@@ -37,3 +37,11 @@ class Entry:
     box_labels: list[str] = field(default_factory=list)
     fractions: bool = False
     features: dict[str, Any] = field(default_factory=dict)
+
+    def join(self, other: "Entry") -> bool:
+        """Adds the boxes of another row, where both are boxes of one image; says whether they are."""
+        if self.boxes is None or other.boxes is None or (self.uri, self.split) != (other.uri, other.split):
+            return False
+        self.boxes += other.boxes
+        self.box_labels += other.box_labels
+        return True

@@ -67,7 +67,7 @@ def read_automl(cells: Sequence[str]) -> Entry:
 
     There the label is followed by the corners of one box in eight cells, parts of the image, of which only two opposite
     corners need be given; all nine are empty for an image without boxes. Further boxes are rows of their own, see
-    `merges`.
+    `Entry.join`.
 
     Raises:
         BadCellError: there is no path, or a box has no two opposite corners.
@@ -80,10 +80,10 @@ def read_automl(cells: Sequence[str]) -> Entry:
         raise BadCellError("there is no path in it")
     entry = Entry(uri=path, split=split, fractions=True)
     corners = rest[1:]
-    if len(corners) == _CORNERS and all(not cell or _NUMBER.fullmatch(cell) for cell in corners):
-        if any(corners) or not rest[0]:
-            entry.boxes, entry.box_labels = _box(rest[0], corners)
-            return entry
+    numbers = len(corners) == _CORNERS and all(not cell or _NUMBER.fullmatch(cell) for cell in corners)
+    if numbers and (any(corners) or not rest[0]):
+        entry.boxes, entry.box_labels = _box(rest[0], corners)
+        return entry
     entry.labels = list(dict.fromkeys(label for label in rest if label))
     if len(entry.labels) == 1:
         entry.label = entry.labels[0]
@@ -100,12 +100,3 @@ def _box(label: str, corners: Sequence[str]) -> tuple[list[list[float]], list[st
     if not label or len(xs) < 2 or len(ys) < 2:
         raise BadCellError("its box needs a label and two opposite corners")
     return [[min(xs), min(ys), max(xs), max(ys)]], [label]
-
-
-def merges(entry: Entry, other: Entry) -> bool:
-    """Adds the boxes of a row to those of the row before, where both are of one image; says whether they are."""
-    if entry.boxes is None or other.boxes is None or (entry.uri, entry.split) != (other.uri, other.split):
-        return False
-    entry.boxes += other.boxes
-    entry.box_labels += other.box_labels
-    return True

@@ -15,7 +15,6 @@ from transforms.boxes import boxes_of
 from transforms.inside_root import OutsideRootError, key_of, resolve_inside, size_and_version
 from transforms.manifests.columns import Reader
 from transforms.manifests.entry import BadCellError, Entry
-from transforms.manifests.presets import merges
 from transforms.sources.source import announce_classes
 from transforms.tables.row import Row
 
@@ -39,6 +38,7 @@ class EntryReferrer:
         path: its path below the input, as `Source.refer` is given it.
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
         packing: how an image lies in its row, see `transforms.manifests.row_bytes`; empty where rows name files.
+        joined: whether rows of boxes that follow each other and are of one image make one.
         announced: the classes of boxes and of several labels that were announced.
     """
 
@@ -46,6 +46,7 @@ class EntryReferrer:
     path: str
     root: str = ""
     packing: str = ""
+    joined: bool = False
     announced: set[str] = field(default_factory=set)
     _own_root: bool = field(init=False)
 
@@ -53,12 +54,12 @@ class EntryReferrer:
         """Finds the root."""
         self._own_root = not self.root
         folder = self.file.uri.rpartition("/")[0]
-        self.root = posixpath.join(folder, self.root).rstrip("/") or "/"
+        self.root = (self.root if "://" in self.root else posixpath.join(folder, self.root)).rstrip("/") or "/"
         if storage.is_local(self.root):
             self.root = os.path.abspath(self.root)
 
     def refer(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef]:
-        """Yields a reference for each row; rows of boxes that follow each other and are of one image make one."""
+        """Yields a reference for each row, or for those that are joined; announcements of classes before them."""
         waiting: tuple[Row, Entry] | None = None
         for row in rows:
             try:
@@ -68,11 +69,12 @@ class EntryReferrer:
             except BadCellError as error:
                 yield self._refuse(row, Refusal("bad_row", str(error)))
                 continue
-            if waiting and merges(waiting[1], entry):
-                continue
-            if waiting:
-                yield from self._refer(*waiting)
-            waiting = row, entry
+            if not self.joined:
+                yield from self._refer(row, entry)
+            elif not waiting or not waiting[1].join(entry):
+                if waiting:
+                    yield from self._refer(*waiting)
+                waiting = row, entry
         if waiting:
             yield from self._refer(*waiting)
 

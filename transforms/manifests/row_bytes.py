@@ -1,7 +1,7 @@
 """Images that lie in the rows of a manifest themselves.
 
-A reference's `packing` says how: `csv CODEC COLUMN_NUMBER` and `jsonl CODEC` for base64 in the bytes of a row, `parquet`
-for a cell, whose row is the reference's `offset`.
+A reference's `packing` says how: `csv CODEC COLUMN_NUMBER` (or `tsv`) and `jsonl CODEC` for base64 in the bytes of a
+row, `parquet` for a cell, whose row is the reference's `offset`.
 """
 
 import base64

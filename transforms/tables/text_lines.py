@@ -13,6 +13,8 @@ _MARKS = {  # in this order: UTF-32's mark begins with UTF-16's
     "utf-16": ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")),
 }
 
+_LONGEST_MARK = 4
+
 
 def check_encoding(encoding: str, key: str) -> None:
     """Raises ValueError, beginning with the YAML key, where there is no such encoding."""
@@ -49,7 +51,8 @@ class TextLines:
 
     def _find_codec(self, encoding: str) -> str:
         name = codecs.lookup(encoding).name.removesuffix("-sig")
-        self._fill()
+        while len(self._buffer) < _LONGEST_MARK and self._fill():
+            pass
         for marked, marks in _MARKS.items():
             for mark, codec in marks:
                 if not self._buffer.startswith(mark):

@@ -1,0 +1,286 @@
+"""Manifests in every form give the same Examples."""
+
+import base64
+import csv
+import hashlib
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROWS = [  # path, class, split, age
+    ("cats/1.jpg", "cat", "train", 3),
+    ("cats/2.jpg", "cat", "train", None),
+    ("dogs/é 1.jpg", 'dog, "big"', "train", 7),
+    ("dogs/2.jpg", 'dog, "big"', "validation", 12),
+    ("3.jpg", "cat", "test", 0),
+]
+NAMES = ["path", "class", "split", "age"]
+IDS = {"cat": 0, 'dog, "big"': 1}
+
+
+@pytest.fixture
+def images(tmp_path, picture):
+    for path, *_ in ROWS:
+        (tmp_path / "collection" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "collection" / path).write_bytes(picture(path))
+    return tmp_path / "collection"
+
+
+def write_csv(folder, rows=ROWS, names=NAMES, name="manifest.csv", encoding="utf-8", delimiter=","):
+    with open(folder / name, "w", newline="", encoding=encoding) as file:
+        csv.writer(file, delimiter=delimiter).writerows([names, *rows] if names else rows)
+    return folder / name
+
+
+def write_jsonl(folder, rows=ROWS, names=NAMES, name="manifest.jsonl"):
+    lines = (json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+    (folder / name).write_text("".join(lines), encoding="utf-8")
+    return folder / name
+
+
+def write_parquet(folder, rows=ROWS, names=NAMES, name="manifest.parquet", **more):
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], **more)
+    pq.write_table(table, folder / name, row_group_size=2)
+    return folder / name
+
+
+def check(marker, examples, picture):
+    assert marker["labels"] == IDS
+    assert marker["ledger"]["written"] == len(ROWS)
+    assert marker["ledger"]["rejected"] == {}
+    found = {
+        (split, each["image/filename"][0].decode(), each["image/class/text"][0].decode(), each["image/age"][0]):
+            (each["image/class/label"], each["image/encoded"])
+        for split, records in examples.items()
+        for each in records
+    }  # fmt: skip
+    assert found == {
+        (split, path.rpartition("/")[2], label, -1 if age is None else age): ([IDS[label]], [picture(path)])
+        for path, label, split, age in ROWS
+    }
+
+
+@pytest.mark.parametrize("write", [write_csv, write_jsonl, write_parquet])
+def test_every_form_of_a_manifest_gives_the_same(write, images, picture, convert):
+    check(*convert("manifest.yaml", write(images)), picture)
+
+
+def test_a_tsv_in_utf_16_without_a_header(images, picture, convert):
+    manifest = write_csv(images, names=[], name="list.tsv", encoding="utf-16", delimiter="\t")
+    names = "source.names=[path, class, split, age]"
+    check(*convert("manifest.yaml", manifest, "--set", names, "--set", "source.encoding=utf-16"), picture)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "hugging face"])
+def test_images_inside_the_table(form, images, picture, convert, tmp_path):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    names = ["data", *NAMES[1:], "name"]
+
+    def rows(pack):
+        return [(pack(picture(path)), *rest, path) for path, *rest in ROWS]
+
+    if form == "parquet":
+        manifest = write_parquet(folder, rows(bytes), names)
+    elif form == "hugging face":
+        order = list(IDS)
+        packed = [(cell, order.index(label), *more) for cell, label, *more in rows(lambda data: {"bytes": data})]
+        image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+        features = {"info": {"features": {"class": {"names": order, "_type": "ClassLabel"}}}}
+        kinds = (image, pa.int64(), pa.string(), pa.int64(), pa.string())
+        schema = pa.schema(zip(names, kinds, strict=True), {"huggingface": json.dumps(features)})
+        manifest = write_parquet(folder, packed, names, schema=schema)
+    else:
+        write = write_csv if form == "csv" else write_jsonl
+        manifest = write(folder, rows(lambda data: base64.b64encode(data).decode()), names)
+    columns = "source.columns={bytes: data, label: class, split: split, key: name}"
+    check(*convert("manifest.yaml", manifest, "--set", columns), picture)
+
+
+def test_a_damaged_image_is_found_by_its_sha256(images, picture, convert):
+    rows = [(*row, hashlib.sha256(picture(row[0])).hexdigest().upper()) for row in ROWS]
+    damaged = bytearray(picture("cats/2.jpg"))
+    damaged[-30] ^= 1
+    (images / "cats" / "2.jpg").write_bytes(bytes(damaged))
+    manifest = write_csv(images, rows, [*NAMES, "digest"])
+    marker, examples = convert("manifest.yaml", manifest, "--set", "source.columns.sha256=digest")
+    assert marker["ledger"]["rejected"] == {"wrong_sha256": 1}
+    assert [each["image/filename"] for each in examples["train"]].count([b"2.jpg"]) == 0
+
+
+def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp_path):
+    (tmp_path / "secret.jpg").write_bytes(b"secret")
+    (images / "link.jpg").symlink_to(tmp_path / "secret.jpg")
+    (images / "4.jpg").write_bytes(picture("4"))
+    bad = [
+        ("../secret.jpg", "cat", "train", 1),
+        (str(tmp_path / "secret.jpg"), "cat", "train", 1),
+        ("link.jpg", "cat", "train", 1),
+        ("https://example.com/1.jpg", "cat", "train", 1),
+        ("file:///etc/passwd", "cat", "train", 1),
+        ("gone.jpg", "cat", "train", 1),
+        ("cats/1.jpg", "", "train", 1),
+        ("", "cat", "train", 1),
+        ("cats/1.jpg", "cat", "train", "seven"),
+        ("cats/1.jpg", "cat", "train"),
+        ("4.jpg", "cat", "elsewhere", 1),
+    ]
+    manifest = write_csv(images, [*ROWS, *bad])
+    marker, _ = convert("manifest.yaml", manifest, "--set", "max_rejected.count=11")
+    assert marker["ledger"]["rejected"] == {"outside_root": 5, "vanished": 1, "bad_row": 4, "no_split": 1}
+    assert marker["ledger"]["listed"] == len(ROWS) + len(bad)
+    lines = (tmp_path / "dataset-of-manifest.yaml" / "rejected.jsonl").read_text(encoding="utf-8").splitlines()
+    details = {row["key"]: row["detail"] for row in map(json.loads, lines)}
+    assert "secret" not in details["manifest.csv/000009"].replace("../secret.jpg", "").replace("secret.jpg", "")
+    assert details["manifest.csv/000012"] == "manifest.csv, row 12: gone.jpg: no such file or directory"
+    assert details["manifest.csv/000013"] == "manifest.csv, row 13: column 'class' is empty"
+    assert details["manifest.csv/000015"] == ("manifest.csv, row 15: column 'age': 'seven' (str) is no 64-bit integer")
+    assert details["manifest.csv/000016"] == "manifest.csv, row 16: it has 3 cells, and there are 4 columns"
+
+
+@pytest.mark.parametrize("write", [write_csv, write_jsonl])
+def test_several_labels(write, images, picture, convert):
+    tags = {"cats/1.jpg": ["fur", "cat"], "cats/2.jpg": [], "dogs/2.jpg": ["dog", "fur"]}
+    rows = [(path, "|".join(words) if write is write_csv else words) for path, words in tags.items()]
+    convention = "convention={}".format(json.dumps({"features": {
+        "encoded": {"field": "encoded", "type": "bytes"},
+        "labels": {"field": "labels", "type": "int64", "shape": [None]},
+        "texts": {"field": "label_texts", "type": "bytes", "shape": [None]},
+    }}))  # fmt: skip
+    source = "source={kind: manifest, columns: {uri: path, labels: tags}}"
+    marker, examples = convert(
+        "manifest.yaml",
+        write(images, rows, ["path", "tags"]),
+        "--set",
+        source,
+        "--set",
+        "splits={}",
+        "--set",
+        convention,
+    )
+    ids = {"cat": 0, "dog": 1, "fur": 2}
+    assert marker["labels"] == ids
+    found = {each["encoded"][0]: (each["labels"], each["texts"]) for part in examples.values() for each in part}
+    assert found == {
+        picture(path): ([ids[word] for word in words], [word.encode() for word in words])
+        for path, words in tags.items()
+    }
+
+
+SIDES = [f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")]
+
+
+def boxes_of_examples(examples):
+    return {
+        each["image/filename"][0].decode(): [
+            (text.decode(), *(round(each[side][index], 6) for side in SIDES))
+            for index, text in enumerate(each["image/object/class/text"])
+        ]
+        for part in examples.values()
+        for each in part
+    }
+
+
+@pytest.mark.parametrize("unit", ["pixels", "fraction"])
+@pytest.mark.parametrize("write", [write_csv, write_jsonl, write_parquet])
+def test_boxes(unit, write, images, convert):
+    boxes = [[2, 1, 10, 10], [0, 5, 20, 10]]  # of 20 x 10 pixels
+    if unit == "fraction":
+        boxes = [[left / 20, top / 10, right / 20, bottom / 10] for left, top, right, bottom in boxes]
+    labels = ["cat", "dog"]
+    rows = [("cats/1.jpg", boxes, labels), ("3.jpg", [], [])]
+    if write is write_csv:
+        rows = [(path, json.dumps(found), "|".join(names)) for path, found, names in rows]
+    source = f"source={{kind: manifest, boxes_unit: {unit}, columns: {{uri: path, boxes: boxes, box_labels: names}}}}"
+    more = ("--set", source, "--set", "splits={}", "--set", "convention=tf_object_detection")
+    marker, examples = convert("manifest.yaml", write(images, rows, ["path", "boxes", "names"]), *more)
+    assert marker["boxes"] == {"listed": 2, "written": 2}
+    assert boxes_of_examples(examples) == {
+        "1.jpg": [("cat", 0.1, 0.1, 0.5, 1.0), ("dog", 0.0, 0.5, 1.0, 1.0)],
+        "3.jpg": [],
+    }
+
+
+def vertex_line(folder, path, use, **annotations):
+    said = {"imageGcsUri": f"{folder}/{path}", **annotations}
+    return json.dumps({**said, "dataItemResourceLabels": {"aiplatform.googleapis.com/ml_use": use}}) + "\n"
+
+
+def test_vertex_ai(images, picture, convert):
+    uses = {"train": "training", "validation": "validation", "test": "test"}
+    lines = [
+        vertex_line(images, path, uses[split], classificationAnnotation={"displayName": label})
+        for path, label, split, _ in ROWS
+    ]
+    (images / "import.jsonl").write_text("".join(lines), encoding="utf-8")
+    marker, examples = convert("vertex.yaml", images / "import.jsonl")
+    assert {split: len(found) for split, found in examples.items()} == {"train": 3, "validation": 1, "test": 1}
+    found = {each["image/encoded"][0]: each["image/class/text"] for part in examples.values() for each in part}
+    assert found == {picture(path): [label.encode()] for path, label, *_ in ROWS}
+    assert marker["labels"] == IDS
+
+
+def test_boxes_of_vertex_ai_and_automl(images, convert, tmp_path):
+    box = {"displayName": "cat", "xMin": 0.1, "yMin": 0.1, "xMax": 0.5, "yMax": 1}
+    other = {"displayName": "dog", "xMin": 0, "yMin": 0.5, "xMax": 1, "yMax": 1}
+    lines = [
+        vertex_line(images, "cats/1.jpg", "training", boundingBoxAnnotations=[box, other]),
+        vertex_line(images, "3.jpg", "training", boundingBoxAnnotations=[]),
+    ]
+    (images / "import.jsonl").write_text("".join(lines), encoding="utf-8")
+    (images / "import.csv").write_text(
+        "TRAIN,cats/1.jpg,cat,0.1,0.1,,,0.5,1,,\nTRAIN,cats/1.jpg,dog,0,0.5,1,0.5,1,1,0,1\nTRAIN,3.jpg,,,,,,,,,\n",
+        encoding="utf-8",
+    )
+    detection = ("--set", "convention=tf_object_detection")
+    for config, name in (("vertex.yaml", "import.jsonl"), ("automl.yaml", "import.csv")):
+        words = "splits={from_source: {training: train, TRAIN: train}}"
+        marker, examples = convert(config, images / name, *detection, "--set", words)
+        assert marker["boxes"] == {"listed": 2, "written": 2}
+        assert boxes_of_examples(examples) == {
+            "1.jpg": [("cat", 0.1, 0.1, 0.5, 1.0), ("dog", 0.0, 0.5, 1.0, 1.0)],
+            "3.jpg": [],
+        }
+
+
+def test_automl(images, picture, convert):
+    lines = [f'{split.upper()},{path},"{label.replace(chr(34), chr(34) * 2)}"\n' for path, label, split, _ in ROWS]
+    (images / "import.csv").write_text("".join(lines), encoding="utf-8")
+    marker, examples = convert("automl.yaml", images / "import.csv")
+    assert {split: len(found) for split, found in examples.items()} == {"train": 3, "validation": 1, "test": 1}
+    found = {each["image/encoded"][0]: each["image/class/text"] for part in examples.values() for each in part}
+    assert found == {picture(path): [label.encode()] for path, label, *_ in ROWS}
+    assert marker["labels"] == IDS
+
+
+@pytest.mark.parametrize("write", [write_csv, write_jsonl, write_parquet])
+def test_imagefolder(write, tmp_path, picture, convert):
+    rows = {
+        "train": [("1.jpg", "cat", "a cat"), ("in/2.jpg", "dog", "")],
+        "validation": [("1.jpg", "dog", "größer, älter")],
+    }
+    rows["test"] = [("1.jpg", "cat", "b")]
+    ending = write.__name__.removeprefix("write_")
+    for split, named in rows.items():
+        folder = tmp_path / "folder" / split
+        for path in (*(row[0] for row in named), "unnamed.jpg"):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(picture(f"{split}/{path}"))
+        write(folder, named, ["file_name", "label", "text"], f"metadata.{ending}")
+    captions = "source.features_from={image/caption: {column: text, default: none}}"
+    marker, examples = convert("imagefolder.yaml", tmp_path / "folder", "--set", captions)
+    # Images are no metadata: rows name four of the seven.
+    assert marker["ledger"]["ignored"] == {"not_included": 7}
+    assert {
+        split: sorted(
+            (each["image/encoded"][0], each["image/class/text"][0], each["image/caption"][0]) for each in part
+        )
+        for split, part in examples.items()
+    } == {
+        split: sorted(
+            (picture(f"{split}/{path}"), label.encode(), (text or "none").encode()) for path, label, text in named
+        )
+        for split, named in rows.items()
+    }

@@ -1,0 +1,120 @@
+import pytest
+
+from schemas.features import Feature
+from transforms.manifests.columns import Columns, FeatureColumn, RowReader
+from transforms.manifests.entry import BadCellError, Entry
+
+
+def reader(features=None, fractions=False, class_names=None, **columns):
+    return RowReader(Columns(**columns), features or {}, "|", fractions, class_names or {})
+
+
+def test_columns_say_what_a_row_says():
+    read = reader(
+        {"x/age": FeatureColumn(column="age", type="int64"), "x/tags": FeatureColumn(column="tags", many=True)},
+        fractions=True,
+        uri="path",
+        label="class",
+        labels="tags",
+        split="set",
+        group="patient",
+        key="id",
+        sha256="digest",
+        boxes="boxes",
+        box_labels="names",
+    )
+    cells = {
+        "path": "a.jpg",
+        "class": 3,
+        "tags": "x|y",
+        "set": "t",
+        "patient": 7,
+        "id": "i",
+        "digest": "d",
+        "age": "30",
+    }
+    assert read.read({**cells, "boxes": [[1, 2, 3, 4]], "names": ["dog"]}) == Entry(
+        uri="a.jpg",
+        key="i",
+        label="3",
+        labels=["x", "y"],
+        split="t",
+        group="7",
+        sha256="d",
+        boxes=[[1, 2, 3, 4]],
+        box_labels=["dog"],
+        fractions=True,
+        features={"x/age": 30, "x/tags": ["x", "y"]},
+    )
+
+
+def test_what_may_be_missing_and_what_not():
+    read = reader(uri="path", label="class", split="set", group="patient").read
+    assert read({"path": "a", "class": "b"}) == Entry(uri="a", label="b")
+    for cells, column in (({"class": "b"}, "path"), ({"path": "a", "class": None}, "class"), ({"path": "a"}, "class")):
+        with pytest.raises(BadCellError, match=f"column '{column}' is empty"):
+            read(cells)
+
+
+def test_names_of_numbered_classes():
+    read = reader(
+        uri="path", label="class", labels="tags", class_names={"class": ["cat", "dog"], "tags": ["x", "y"]}
+    ).read
+    assert read({"path": "a", "class": 1, "tags": [1, 0]}) == Entry(uri="a", label="dog", labels=["y", "x"])
+
+
+def test_boxes_and_their_labels_are_as_many():
+    with pytest.raises(BadCellError, match="column 'names': there are 1 boxes and 2 labels"):
+        reader(uri="path", boxes="boxes", box_labels="names").read(
+            {"path": "a", "boxes": [[1, 2, 3, 4]], "names": "a|b"}
+        )
+
+
+def test_an_empty_cell_takes_the_default_or_is_refused():
+    for kind, default in (("int64", -1), ("float", 0.5), ("bytes", "none")):
+        feature = FeatureColumn(column="x", type=kind, default=default)
+        assert feature.value_of("", "|") == feature.value_of(None, "|") == default
+    assert FeatureColumn(column="x", type="float", default=1).value_of("", "|") == 1.0
+    assert FeatureColumn(column="x", type="int64", many=True).value_of("1|2", "|") == [1, 2]
+    assert FeatureColumn(column="x", many=True).value_of("", "|") == []
+    with pytest.raises(BadCellError, match="column 'x' is empty"):
+        FeatureColumn(column="x", type="int64").value_of("", "|")
+
+
+def test_features_as_examples_have_them():
+    assert FeatureColumn(column="x", default="no").as_feature("a") == Feature(
+        "a", "bytes", "a", "column `x`", default=b"no"
+    )
+    many = FeatureColumn(column="x", type="float", many=True).as_feature("a")
+    assert many == Feature("a", "float", "a", "column `x`", many=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({}, "source.columns names one of two"),
+        ({"uri": "a", "bytes": "b"}, "source.columns names one of two"),
+        ({"uri": "a", "boxes": "b"}, "source.columns.boxes and source.columns.box_labels go together"),
+    ],
+)
+def test_columns_that_cannot_be(columns, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        Columns(**columns).check()
+
+
+@pytest.mark.parametrize(
+    ("key", "feature", "sentence"),
+    [
+        ("boxes", {"column": "x"}, "source.features_from.boxes: the name 'boxes' is taken"),
+        ("a", {"column": ""}, "source.features_from.a.column is empty"),
+        ("a", {"column": "x", "many": True, "default": "1"}, "source.features_from.a: many goes without default"),
+        (
+            "a",
+            {"column": "x", "type": "int64", "default": "one"},
+            "source.features_from.a.default is 'one', which is no int64",
+        ),
+    ],
+)
+def test_features_that_cannot_be(key, feature, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        FeatureColumn(**feature).check(key)

@@ -1,0 +1,113 @@
+import orjson
+import pytest
+
+from schemas.image_ref import ImageRef
+from transforms.boxes import boxes_of
+from transforms.manifests.entry import BadCellError, Entry
+from transforms.manifests.refer_entries import EntryReferrer
+from transforms.sources import announce_classes
+from transforms.tables.row import Row
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in" / "images").mkdir(parents=True)
+    for name in ("a.jpg", "b.jpg"):
+        (tmp_path / "in" / "images" / name).write_bytes(name.encode())
+    return tmp_path
+
+
+def refer(folder, *entries, path="in/list.csv", key="pets/in/list.csv", **settings):
+    referrer = EntryReferrer(ImageRef(key, str(folder / "in/list.csv"), 99, "1", split="train"), path, **settings)
+    return list(referrer.refer((Row(n, entry, 10 * n, 10) for n, entry in enumerate(entries, 2)), lambda entry: entry))
+
+
+def test_paths_are_below_the_manifest_and_keys_below_the_input(folder):
+    (ref,) = refer(folder, Entry(uri="images/./a.jpg", label="cat", group="g", split="test", sha256="AB" * 32))
+    path = folder / "in" / "images" / "a.jpg"
+    version = str(path.stat().st_mtime_ns)
+    assert ref == ImageRef(
+        "pets/in/images/a.jpg", str(path), 5, version, label="cat", group="g", split="test", sha256="ab" * 32
+    )
+
+
+def test_the_split_of_the_folder_stays_where_the_row_has_none(folder):
+    assert [ref.split for ref in refer(folder, Entry(uri="images/a.jpg"))] == ["train"]
+
+
+@pytest.mark.parametrize("root", ["images", "{}/in/images", "../in/images/"])
+def test_a_root_of_its_own(root, folder):
+    root = root.format(folder)
+    whole = Entry(uri=str(folder / "in/images/b.jpg"))
+    refs = refer(folder, Entry(uri="a.jpg"), whole, root=root)
+    assert [(ref.key, ref.uri) for ref in refs] == [
+        ("pets/a.jpg", str(folder / "in/images/a.jpg")),
+        ("pets/b.jpg", str(folder / "in/images/b.jpg")),
+    ]
+
+
+def test_what_lies_on_a_store_is_not_asked_for(folder):
+    (ref, bad) = refer(folder, Entry(uri="gs://bucket/x/a.jpg"), Entry(uri="gs://other/a.jpg"), root="gs://bucket/x/")
+    assert (ref.key, ref.uri, ref.size, ref.version) == ("pets/a.jpg", "gs://bucket/x/a.jpg", -1, "")
+    assert bad.reason == "outside_root"
+
+
+def test_given_keys_are_in_nfc(folder):
+    (ref,) = refer(folder, Entry(uri="images/a.jpg", key="e\u0301/1"))
+    assert ref.key == "pets/\u00e9/1"
+
+
+@pytest.mark.parametrize(
+    "uri", ["../in/images/a.jpg", "/etc/passwd", "http://x/a.jpg", "file:///etc/passwd", "link", "."]
+)
+def test_nothing_outside_the_root_is_touched(uri, folder):
+    (folder / "in" / "link").symlink_to("/etc/passwd")
+    (ref,) = refer(folder, Entry(uri=uri))
+    assert (ref.status, ref.reason, ref.key, ref.size) == ("rejected", "outside_root", "pets/in/list.csv/000002", -1)
+    assert ref.detail.startswith("list.csv, row 2: ")
+
+
+def test_bad_rows_say_where_they_are(folder):
+    def reader(cells):
+        raise BadCellError("column 'x' is empty")
+
+    file = ImageRef("list.csv", str(folder / "list.csv"), 9)
+    rows = [Row(2, {}), Row(3, None, fault="it is none", last=5)]
+    refs = list(EntryReferrer(file, "list.csv").refer(rows, reader))
+    assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs] == [
+        ("list.csv/000002", "rejected", "bad_row", "list.csv, row 2: column 'x' is empty"),
+        ("list.csv/000003", "rejected", "bad_row", "list.csv, row 3 (to line 5): it is none"),
+    ]
+
+
+def test_a_digest_that_is_none(folder):
+    (ref,) = refer(folder, Entry(uri="images/a.jpg", sha256="abc"))
+    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: 'abc' is no SHA-256 in hex")
+
+
+def test_images_in_rows(folder):
+    one, other = refer(folder, Entry(label="a"), Entry(key="k"), packing="jsonl utf-8")
+    assert (one.key, one.offset, one.length, one.packing, one.size) == (
+        "pets/in/list.csv/000002", 20, 10, "jsonl utf-8", 99,
+    )  # fmt: skip
+    assert (other.key, other.uri) == ("pets/k", str(folder / "in/list.csv"))
+
+
+def test_classes_of_several_labels_are_announced_once_each(folder):
+    entries = [
+        Entry(uri="images/a.jpg", labels=["x", "y", "x"], features={"n": 1}),
+        Entry(uri="images/b.jpg", boxes=[[0, 0, 1, 1]], box_labels=["y"], fractions=True),
+    ]
+    announced, one, other = refer(folder, *entries)
+    assert announced == announce_classes(ImageRef("pets/in/list.csv", str(folder / "in/list.csv")), ["x", "y"])
+    assert orjson.loads(one.features) == {"n": 1, "label_texts": ["x", "y"]}
+    assert orjson.loads(other.features) == boxes_of([[0, 0, 1, 1]], ["y"], fractions=True)
+
+
+def test_rows_of_boxes_that_follow_each_other_are_one_image(folder):
+    def box(name, label):
+        return Entry(uri=f"images/{name}.jpg", boxes=[[0, 0, 1, 1]], box_labels=[label])
+
+    entries = (box("a", "x"), box("a", "y"), box("b", "x"))
+    refs = [ref for ref in refer(folder, *entries, joined=True) if not ref.status]
+    assert [orjson.loads(ref.features)["boxes_labels"] for ref in refs] == [["x", "y"], ["x"]]

@@ -1,0 +1,31 @@
+import pytest
+
+from schemas.image_ref import ImageRef
+from transforms.manifests.columns import FeatureColumn
+from transforms.sources.imagefolder import ImageFolder
+
+
+def test_rows_name_images_beside_them(tmp_path):
+    (tmp_path / "train" / "in").mkdir(parents=True)
+    (tmp_path / "train" / "in" / "1.jpg").write_bytes(b"image")
+    (tmp_path / "train" / "metadata.jsonl").write_text('{"input_file_name": "in/1.jpg", "tags": ["a"], "n": 2}\n')
+    features = {"n": FeatureColumn(column="n", type="int64")}
+    source = ImageFolder(file_name="input_file_name", labels="tags", features_from=features)
+    file = ImageRef("train/metadata.jsonl", str(tmp_path / "train" / "metadata.jsonl"), split="train")
+    classes, ref = source.refer("metadata.jsonl", file)
+    assert classes.detail == '["a"]'
+    assert (ref.key, ref.split, ref.features) == ("train/in/1.jpg", "train", '{"n":2,"label_texts":["a"]}')
+    assert source.read(ref, 100).data == b"image"
+    assert [each.key for each in source.features()] == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"file_name": ""}, "source.file_name is empty"),
+        ({"features_from": {"boxes": FeatureColumn(column="x")}}, "source.features_from.boxes"),
+    ],
+)
+def test_settings_that_cannot_be(settings, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        ImageFolder(**settings)

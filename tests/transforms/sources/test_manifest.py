@@ -1,0 +1,92 @@
+import pytest
+
+from schemas.image_ref import ImageRef
+from transforms.manifests.columns import Columns, FeatureColumn
+from transforms.sources.manifest import Manifest
+
+COLUMNS = Columns(uri="path", label="class")
+
+
+def refer(folder, content, name="list.csv", columns=COLUMNS, **settings):
+    (folder / name).write_bytes(content)
+    source = Manifest(columns=columns, **settings)
+    return list(source.refer(name, ImageRef(name, str(folder / name), len(content), "1")))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("a.jpg", "b, c.jpg"):
+        (tmp_path / name).write_bytes(name.encode())
+    return tmp_path
+
+
+def test_one_image_a_row(folder):
+    refs = refer(folder, b'\xef\xbb\xbfpath,class\r\na.jpg,cat\r\n"b, c.jpg",dog\r\n')
+    assert [(ref.key, ref.uri, ref.label, ref.size, ref.status) for ref in refs] == [
+        ("a.jpg", str(folder / "a.jpg"), "cat", 5, ""),
+        ("b, c.jpg", str(folder / "b, c.jpg"), "dog", 8, ""),
+    ]
+    assert Manifest(columns=COLUMNS).read(refs[0], 100).data == b"a.jpg"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        (
+            "list.csv",
+            b"path,x\n",
+            "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name",
+        ),
+        ("list.csv", b'path,class\na.jpg,"cat\n', "row 2: a quote is opened and never closed: close it"),
+        ("list.txt", b"a", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_fails_the_run(name, content, sentence, folder):
+    refs = refer(folder, content, name)
+    assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs if ref.status] == [
+        (name, "fatal", "bad_manifest", sentence)
+    ]
+
+
+def test_a_parquet_that_is_none_fails_the_run(folder):
+    (ref,) = refer(folder, b"path,class\n", "list.parquet")
+    assert (ref.status, ref.detail[:33]) == ("fatal", "it is no Parquet, or damaged: Par")
+
+
+def test_a_manifest_without_rows_is_in_the_ledger(folder):
+    (ref,) = refer(folder, b"path,class\n")
+    assert (ref.status, ref.reason) == ("ignored", "no_rows")
+
+
+def test_features_from_columns(folder):
+    features = {"x/age": FeatureColumn(column="age", type="int64")}
+    good, bad = refer(folder, b"path,class,age\na.jpg,cat,7\na.jpg,cat,x\n", features_from=features)
+    assert good.features == '{"x/age":7}'
+    assert bad.detail == "list.csv, row 3: column 'age': 'x' (str) is no 64-bit integer"
+    assert [each.key for each in Manifest(columns=COLUMNS, features_from=features).features()] == ["x/age"]
+
+
+def test_where_an_image_lies_in_its_row(folder):
+    columns = Columns(bytes="data", label="class")
+    (ref,) = refer(folder, b"class\tdata\ncat\taGVsbG8=\n", "list.tsv", columns)
+    assert (ref.key, ref.packing, ref.offset, ref.length) == ("list.tsv/000002", "tsv utf-8 1", 11, 13)
+    assert Manifest(columns=columns).read(ref, 100).data == b"hello"
+    (ref,) = refer(folder, b'{"class": "cat", "data": "aGVsbG8="}\n', "list.jsonl", columns)
+    assert (ref.packing, Manifest(columns=columns).read(ref, 100).image) == ("jsonl utf-8", b"hello")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({}, "source.columns names one of two"),
+        ({"preset": "vertex", "columns": COLUMNS}, "source.preset vertex knows its columns"),
+        ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter 'ab' is not one character"),
+        ({"columns": COLUMNS, "quote": "\n"}, "source.quote '\\\\n' is not one character"),
+        ({"columns": COLUMNS, "separator": ""}, "source.separator is empty"),
+        ({"columns": COLUMNS, "encoding": "utf-99"}, "source.encoding 'utf-99' is no encoding"),
+        ({"columns": COLUMNS, "features_from": {"boxes": FeatureColumn(column="x")}}, "source.features_from.boxes"),
+    ],
+)
+def test_settings_that_cannot_be(settings, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        Manifest(**settings)

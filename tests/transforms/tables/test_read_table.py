@@ -1,0 +1,67 @@
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from transforms.tables.read_table import TableFormat, read_table
+from transforms.tables.row import UnreadableTableError
+
+WANTED = {"b": "source.columns.uri", "a": "source.columns.label"}
+
+
+def read(path, wanted=WANTED, **how):
+    with read_table(str(path), TableFormat(**how), wanted) as table:
+        return [row.cells for row in table.rows]
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def test_each_kind_gives_the_columns_asked_for(tmp_path):
+    pq.write_table(pa.table({"a": ["1"], "b": ["2"], "c": ["3"]}), tmp_path / "t.parquet")
+    for path in (
+        write(tmp_path / "t.csv", b"c,a,b\n3,1,2\n"),
+        write(tmp_path / "t.TSV", b"c\ta\tb\n3\t1\t2\n"),
+        tmp_path / "t.parquet",
+    ):
+        assert read(path) == [{"a": "1", "b": "2"}]
+    assert read(write(tmp_path / "t.ndjson", b'{"a": "1", "x": 2}\n')) == [{"a": "1", "x": 2}]
+    assert read(write(tmp_path / "t.txt", b"1;2\n"), kind="csv", names=("a", "b"), delimiter=";") == [
+        {"a": "1", "b": "2"}
+    ]
+    assert read(write(tmp_path / "r.csv", b"1\n2,3\n"), {}, ragged=True) == [["1"], ["2", "3"]]
+
+
+def test_what_is_not_asked_for_is_not_read(tmp_path):
+    pq.write_table(pa.table({"a": ["1"], "b": [b"image"]}), tmp_path / "t.parquet")
+    with read_table(str(tmp_path / "t.parquet"), TableFormat(), WANTED, ["b"]) as table:
+        assert [row.cells for row in table.rows] == [{"a": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("t.csv", b"a,c\n", "it has no column 'b' (source.columns.uri), only 'a', 'c': correct the name"),
+        ("t.csv", b"a,b,b\n", "it has 2 columns 'b' (source.columns.uri): rename all but one"),
+        ("t.csv", b"", "it is empty: it needs a row with the columns' names, or source.names"),
+        ("t.csv", b'"a"b\n', "row 1, which names the columns: it is no row of a table: ',' expected after '\"'"),
+        ("t.txt", b"a,b\n", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
+        ("gone.csv", None, "it cannot be read: no such file or directory"),
+    ],
+)
+def test_a_table_that_cannot_be_read(name, content, sentence, tmp_path):
+    path = tmp_path / name if content is None else write(tmp_path / name, content)
+    with pytest.raises(UnreadableTableError) as raised:
+        read(path)
+    assert str(raised.value) == sentence
+
+
+def test_rows_of_another_width_are_bad_rows(tmp_path):
+    path = write(tmp_path / "t.csv", b"a,b\n1\n1,2,3\n1,2\n")
+    with read_table(str(path), TableFormat(), WANTED) as table:
+        assert [(row.number, row.cells, row.fault) for row in table.rows] == [
+            (2, None, "it has 1 cells, and there are 2 columns"),
+            (3, None, "it has 3 cells, and there are 2 columns"),
+            (4, {"a": "1", "b": "2"}, ""),
+        ]

@@ -65,7 +65,7 @@ def _settings() -> Iterator[str]:
             kinds = ", ".join(f"`{name}`" for name in source_names())
             yield f"| `source.kind` | `class_folders` | {meaning} One of {kinds}. |"
             for name in source_names():
-                for inner, inner_default, inner_meaning in _fields(load_source(name)):
+                for inner, inner_default, inner_meaning in _nested_fields(load_source(name)):
                     yield f"| `source.{inner}` ({name}) | {inner_default} | {inner_meaning} |"
         elif section is None:
             yield f"| `{key}` | {default} | {meaning} |"
@@ -84,6 +84,17 @@ def _fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
         yield field.name, _show(default), meanings.get(field.name, "").replace("|", "\\|")
 
 
+def _nested_fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
+    """The fields, with those of records within in their places."""
+    records = {field.name: field.default_factory for field in fields(settings) if is_dataclass(field.default_factory)}
+    for name, default, meaning in _fields(settings):
+        if name not in records:
+            yield name, default, meaning
+            continue
+        for inner, inner_default, inner_meaning in _fields(records[name]):
+            yield f"{name}.{inner}", inner_default, inner_meaning
+
+
 def _meanings(docstring: str) -> Iterator[tuple[str, str]]:
     _, _, attributes = docstring.partition("Attributes:\n")
     for match in re.finditer(r"^        (\w+): ((?:.|\n(?=            ))*)", attributes, re.MULTILINE):
@@ -100,7 +111,7 @@ def _show(value: Any) -> str:
         return f"`[{', '.join(map(str, value))}]`"
     if isinstance(value, dict):
         return f"`{{{', '.join(f'{key}: {each}' for key, each in value.items())}}}`"
-    return f"`{value}`"
+    return f"`{value}`".replace("|", "\\|")
 
 
 def fill(texts: dict[Path, str]) -> dict[Path, str]:

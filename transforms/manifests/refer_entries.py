@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import orjson
 
@@ -88,7 +89,7 @@ class EntryReferrer:
 
     def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef]:
         try:
-            ref = self._place(row, entry)
+            place = self._place(row, entry)
         except Refusal as refusal:
             yield self._refuse(row, refusal)
             return
@@ -101,24 +102,25 @@ class EntryReferrer:
         if named:
             self.announced |= named
             yield announce_classes(self.file, named)
-        yield replace(
-            ref,
+        yield ImageRef(
+            **place,
             label=entry.label,
-            split=entry.split or ref.split,
             group=entry.group,
+            split=entry.split or self.file.split,
+            sha256=entry.sha256.lower(),
             features=orjson.dumps(fields).decode() if fields else "",
         )
 
-    def _place(self, row: Row, entry: Entry) -> ImageRef:
-        """The image's key, place and digest."""
+    def _place(self, row: Row, entry: Entry) -> dict[str, Any]:
+        """The image's key and where it is."""
         if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
             raise Refusal("bad_row", f"{entry.sha256!r:.70} is no SHA-256 in hex")
-        ref = replace(self.file, spelling="", sha256=entry.sha256.lower())
+        key = self._given_key(entry)
         if self.packing:
             # What a cell of Parquet holds is not known before it is read.
             size = self.file.size if row.length >= 0 else UNKNOWN_SIZE
-            key = self._given_key(entry) or self._row_key(row)
-            return replace(ref, key=key, size=size, offset=row.offset, length=row.length, packing=self.packing)
+            place = {"uri": self.file.uri, "size": size, "version": self.file.version, "packing": self.packing}
+            return {"key": key or self._row_key(row), "offset": row.offset, "length": row.length, **place}
         try:
             uri = resolve_inside(self.root, entry.uri)
             size, version = size_and_version(uri)
@@ -126,8 +128,7 @@ class EntryReferrer:
             raise Refusal("outside_root", f"{error}; source.root is where images may be") from None
         except OSError as error:
             raise Refusal("vanished", f"{entry.uri}: {(error.strerror or type(error).__name__).lower()}") from None
-        key = self._given_key(entry) or self._path_key(uri)
-        return replace(ref, key=key, uri=uri, size=size, version=version)
+        return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 
     def _given_key(self, entry: Entry) -> str:
         before = self.file.key[: len(self.file.key) - len(self.path)]

@@ -120,6 +120,7 @@ def _recipe(
     # people, or what is learnt from the finished dataset: a dataset with moments can be analysed later.
     kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze", "report")}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
+    plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they lie
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
     layout = settings.layout
     return {

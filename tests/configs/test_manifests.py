@@ -140,6 +140,16 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
     assert details["manifest.csv/000016"] == "manifest.csv, row 16: it has 3 cells, and there are 4 columns"
 
 
+def test_the_root_is_no_part_of_what_a_dataset_is(images, picture, convert, tmp_path, capsys):
+    (tmp_path / "lists").mkdir()
+    manifest = write_csv(tmp_path / "lists")
+    check(*convert("manifest.yaml", manifest, "--set", f"source.root={images}"), picture)
+    images.rename(tmp_path / "moved")
+    capsys.readouterr()
+    check(*convert("manifest.yaml", manifest, "--set", "source.root=../moved"), picture)
+    assert json.loads(capsys.readouterr().out)["status"] == "kept"
+
+
 @pytest.mark.parametrize("write", [write_csv, write_jsonl])
 def test_several_labels(write, images, picture, convert):
     tags = {"cats/1.jpg": ["fur", "cat"], "cats/2.jpg": [], "dogs/2.jpg": ["dog", "fur"]}

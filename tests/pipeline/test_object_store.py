@@ -6,6 +6,8 @@ import time
 from typing import ClassVar
 
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem, MatchResult
 
@@ -177,3 +179,35 @@ def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsy
 def test_a_folder_that_is_not_there_is_told(shelf, capsys):
     assert launch(["--input", "shelf://in/nothing", "--output", "shelf://out/dataset"], build) == 1
     assert "shelf://in/nothing: the input cannot be read (nothing is there)" in capsys.readouterr().err
+
+
+def test_a_manifest_names_images_on_an_object_store(shelf, capsys):
+    there = [f"shelf://in/photos/cat/{number:02}.jpg,cat" for number in range(12)]
+    lines = ["uri,label", *there, "shelf://in/photos/gone.jpg,cat", "shelf://in/other/x.jpg,cat", "dog/00.jpg,dog"]
+    shelf.objects["shelf://in/lists/a.csv"] = ("\n".join(lines).encode(), 1.0)
+    source = "{kind: manifest, root: 'shelf://in/photos', columns: {uri: uri, label: label}}"
+    flags = ["--input", "shelf://in/lists/a.csv", "--output", "shelf://out/dataset", "--set", f"source={source}"]
+    assert launch(flags, build) == 0
+    ledger = json.loads(capsys.readouterr().out)["ledger"]
+    assert (ledger["written"], ledger["rejected"]) == (13, {"outside_root": 1, "vanished": 1})
+    rejected = sorted(
+        (row["stage"], row["key"], row["detail"])
+        for row in map(orjson.loads, dataset(shelf)["rejected.jsonl"].splitlines())
+    )
+    outside = "'shelf://in/other/x.jpg' does not lie below source.root, by default the manifest's own folder"
+    assert rejected == [
+        ("list", "a.csv/000015", f"a.csv, row 15: {outside}"),
+        ("read", "gone.jpg", "the file was listed, and was gone when it was read"),
+    ]
+
+
+def test_images_in_a_parquet_on_an_object_store(shelf, picture):
+    stream = io.BytesIO()
+    pictures = [picture(("cat", number)) for number in range(7)]
+    pq.write_table(pa.table({"image": pictures, "label": ["cat"] * 7}), stream, row_group_size=3)
+    shelf.objects["shelf://in/lists/a.parquet"] = (stream.getvalue(), 1.0)
+    source = "source={kind: manifest, columns: {bytes: image, label: label}}"
+    flags = ["--input", "shelf://in/lists", "--output", "shelf://out/dataset", "--set", source]
+    assert launch(flags, build) == 0
+    files = dataset(shelf)
+    assert sum(content.count(data) for content in files.values() for data in pictures) == 7

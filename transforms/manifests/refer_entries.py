@@ -124,8 +124,9 @@ class EntryReferrer:
         try:
             uri = resolve_inside(self.root, entry.uri)
             size, version = size_and_version(uri)
-        except OutsideRootError as error:
-            raise Refusal("outside_root", f"{error}; source.root is where images may be") from None
+        except OutsideRootError:  # which names the root, and rejected rows are the same in every place
+            where = "source.root, by default the manifest's own folder"
+            raise Refusal("outside_root", f"{entry.uri!r:.200} does not lie below {where}") from None
         except OSError as error:
             raise Refusal("vanished", f"{entry.uri}: {(error.strerror or type(error).__name__).lower()}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}

@@ -72,3 +72,12 @@ def test_an_encoding_that_is_none():
     for name in ("utf-99", "hex", "rot13"):
         with pytest.raises(ValueError, match=f"^source.encoding '{name}' is no encoding"):
             check_encoding(name, "source.encoding")
+
+
+def test_no_more_of_a_file_is_read_than_its_lines_need():
+    stream = io.BytesIO(b"0123456789\n" * 1_000_000)
+    lines = TextLines(stream, "utf-8")
+    for count, _ in enumerate(lines, start=1):
+        if count % 100_000 == 0:
+            assert stream.tell() - lines.end <= 2**18
+    assert lines.number == 1_000_000

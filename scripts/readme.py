@@ -86,7 +86,10 @@ def _fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
 
 def _nested_fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
     """The fields, with those of records within in their places."""
-    records = {field.name: field.default_factory for field in fields(settings) if is_dataclass(field.default_factory)}
+    defaults = {
+        field.name: field.default_factory() for field in fields(settings) if field.default_factory is not MISSING
+    }
+    records = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
     for name, default, meaning in _fields(settings):
         if name not in records:
             yield name, default, meaning
@@ -136,7 +139,7 @@ def main() -> None:
     filled = fill(texts)
     stale = [page.relative_to(ROOT).as_posix() for page in PAGES if texts[page] != filled[page]]
     if "--check" in sys.argv[1:]:
-        sys.exit(f"the tables of {', '.join(stale)} are out of date: run `make docs`" if stale else "")
+        sys.exit(f"the tables of {', '.join(stale)} are out of date: run `make docs`" if stale else 0)
     for page in PAGES:
         page.write_text(filled[page], encoding="utf-8")
 

@@ -70,10 +70,9 @@ def read(output, *features):
     found = []
     wanted = (Feature("image/class/text", "bytes", "", ""), *(Feature(key, kind, "", "") for key, kind in features))
     for path in output.glob("*.tfrecord"):
-        with open(path, "rb") as file:
-            for record in read_records(file):
-                values = parse_example(wanted, record)
-                found.append((path.name.partition("-")[0], *(values[feature.key] for feature in wanted)))
+        for record in read_records(str(path)):
+            values = parse_example(wanted, bytes(record))
+            found.append((path.name.partition("-")[0], *(values[feature.key] for feature in wanted)))
     return sorted(found)
 
 

@@ -18,6 +18,10 @@ from transforms.tables.row import UnreadableTableError
 from transforms.tables.text_lines import check_encoding
 
 
+def _default_columns() -> Columns:
+    return Columns(uri="uri")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(Source):
     """The source `manifest`.
@@ -25,7 +29,7 @@ class Manifest(Source):
     Attributes:
         preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV; which know
             their columns.
-        columns: which column says what.
+        columns: which column says what; by default `uri` where the image is, and nothing else.
         features_from: further features from columns, by their keys: `{image/age: {column: age, type: int64}}`.
         root: the folder that images must be below; paths are relative to it. By default the manifest's own folder,
             which a relative one begins at too.
@@ -39,7 +43,7 @@ class Manifest(Source):
     """
 
     preset: Literal["", "vertex", "automl"] = ""
-    columns: Columns = field(default_factory=Columns)
+    columns: Columns = field(default_factory=_default_columns)
     features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
     root: str = ""
     format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
@@ -55,7 +59,7 @@ class Manifest(Source):
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""
         if self.preset:
-            if any(self.columns.named()) or self.features_from or self.names:
+            if self.columns != _default_columns() or self.features_from or self.names:
                 raise ValueError(
                     f"source.preset {self.preset} knows its columns: remove columns, features_from and names"
                 )

@@ -78,7 +78,7 @@ def test_where_an_image_lies_in_its_row(folder):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({}, "source.columns names one of two"),
+        ({"columns": Columns()}, "source.columns names one of two"),
         ({"preset": "vertex", "columns": COLUMNS}, "source.preset vertex knows its columns"),
         ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter 'ab' is not one character"),
         ({"columns": COLUMNS, "quote": "\n"}, "source.quote '\\\\n' is not one character"),

@@ -17,8 +17,6 @@ REASONS: dict[Stage, dict[str, str]] = {
         "no_class": "it lies in no class folder",
         "name_mismatch": "its name does not match `source.pattern`",
         "bad_annotations": "the file with its annotations is missing or cannot be understood",
-        "outside_root": "the source names a file that does not lie below the input",
-        "bad_annotations": "the file with its annotations cannot be understood",
         "bad_row": "its row of a manifest is malformed, or a value in it is missing or of another type",
         "outside_root": "the source names a file that does not lie below the input, or below `source.root`",
         "no_group": "its key does not match `splits.group`",

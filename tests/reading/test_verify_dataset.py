@@ -1,3 +1,4 @@
+import hashlib
 import json
 import shutil
 
@@ -54,6 +55,30 @@ def test_a_label_that_is_none(ours):
     assert len(found) == 8
     assert all("(owl/" in line for line in found)
     assert all(line.endswith("the label is 2, none of the 2 ids from 0 to 1 (image/class/label)") for line in found)
+
+
+def test_a_shard_is_walked_at_level_files_only_if_its_digest_is_not_the_stated_one(ours):
+    shard = ours / "train-00001-of-00002.tfrecord"
+    content = bytearray(shard.read_bytes())
+    content[40] ^= 0x10
+    shard.write_bytes(content)
+    key = json.loads((ours / "sidecars" / f"{shard.name}.jsonl").read_bytes().splitlines()[0])["key"]
+    walked = [f"{shard.name}, record 0 at byte 0 ({key}): the data do not fit their checksum"]
+    assert lines(ours) == walked
+    marker = json.loads((ours / "recordmill.json").read_bytes())
+    marker["splits"]["train"]["shards"][1]["sha256"] = hashlib.sha256(content).hexdigest()
+    (ours / "recordmill.json").write_text(json.dumps(marker))
+    assert lines(ours) == []
+    assert lines(ours, "frames") == lines(ours, "pixels") == walked
+
+
+def test_a_shard_with_the_stated_digest_still_has_to_hold_as_many_records_as_stated(ours):
+    marker = json.loads((ours / "recordmill.json").read_bytes())
+    stated = marker["splits"]["train"]["shards"][0]
+    stated["records"] += 1
+    (ours / "recordmill.json").write_text(json.dumps(marker))
+    count = stated["records"]
+    assert lines(ours) == [f"{stated['name']}: {count:,} records are stated and {count - 1:,} are there"]
 
 
 def test_feature_kinds_over_the_files_of_a_stranger(tmp_path, frame, example):

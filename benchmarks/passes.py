@@ -7,7 +7,9 @@ The first pass is not timed: what it costs to start is set apart. The last line 
 """
 
 import argparse
+import atexit
 import json
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -19,10 +21,14 @@ BATCH = 256
 def verify(level: str, folder: Path) -> Callable[[], int]:
     """Our verifier at a level; a pass fails where anything is wrong."""
     from reading.dataset import open_dataset
+    from reading.shard_workers import ShardWorkers
     from reading.verify_dataset import verify_dataset
 
+    workers = ShardWorkers(os.cpu_count() or 1)  # started in the first pass
+    atexit.register(workers.__exit__)
+
     def read() -> int:
-        verification = verify_dataset(open_dataset(str(folder)), level)
+        verification = verify_dataset(open_dataset(str(folder)), level, workers=workers)
         if verification.findings:
             raise SystemExit(f"{len(verification.findings)} findings: {verification.findings[0]}")
         return verification.records

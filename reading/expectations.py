@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from reading.dataset import Dataset
 from reading.example_walk import Profile
 from schemas.features import Feature
-from transforms.imaging import ImageSettings
+
+if TYPE_CHECKING:
+    from reading.dataset import Dataset
 
 _OPTIONAL = frozenset({"label", "label_text"})  # of an image without a label
 _LABELS = ("image/class/label", "label", "train/label")
@@ -54,8 +56,10 @@ class Expectations:
         return ""
 
 
-def expect(dataset: Dataset) -> Expectations:
+def expect(dataset: "Dataset") -> Expectations:
     """What is expected of a dataset's records."""
+    from transforms.imaging import ImageSettings  # not needed where expectations only arrive (shard_workers)
+
     features = {feature.key: feature for feature in dataset.features}
     labels = [key for key, feature in features.items() if feature.field == "label"]
     images = [key for key, feature in features.items() if feature.field == "encoded"]

@@ -15,11 +15,13 @@ from reading.expectations import expect
 from reading.finding import Finding
 from reading.found_shards import SHARD_NUMBER, find_shards
 from reading.shard import Shard
+from reading.shard_workers import ShardWorkers
 from reading.verify_pixels import PixelCheck
 from reading.verify_shard import Level, ShardCheck, verify_shard
 from transforms import storage
 
 _SHOWN_DUPLICATES = 100
+_WORTH_PROCESSES = 2**28  # bytes: less is read in the time that processes take to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +71,24 @@ class Verification:
 
 
 def verify_dataset(
-    dataset: Dataset, level: Level = "files", threads: int = 0, progress: Callable[[int], None] = lambda records: None
+    dataset: Dataset,
+    level: Level = "files",
+    threads: int = 0,
+    progress: Callable[[int], None] = lambda records: None,
+    workers: ShardWorkers | None = None,
 ) -> Verification:
     """Reads a dataset and compares it with what is stated of it.
 
     Args:
         dataset: of whatever kind.
         level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
-            also sizes, digests, sidecars, missing and stale files, labels, images that are in several splits. `pixels`:
-            also decodes every image.
+            also sizes, digests, sidecars, missing and stale files, labels, images that are in several splits; a shard
+            with the digest that our marker states is not looked at frame by frame (`verify_shard`). `pixels`: as
+            `frames` and `files`, and decodes every image.
         threads: files at once; 0 for one a processor.
         progress: called from any thread with the number of records since the last call.
+        workers: processes for local files whose records are looked at one by one, for as many files at once. Where
+            absent, some are started if the files are large, and ended.
 
     Returns:
         What was found; nothing that the files hold makes this raise.
@@ -90,6 +99,8 @@ def verify_dataset(
     decoders: SimpleQueue[ImageDecoder] = SimpleQueue()
 
     def check(shard: Shard) -> ShardCheck:
+        if workers and _is_walked(shard, level):
+            return workers.verify(shard, expected, level, progress)
         if level != "pixels":
             return verify_shard(shard, expected, level, None, progress)
         decoder = decoders.get()
@@ -99,6 +110,8 @@ def verify_dataset(
             decoders.put(decoder)
 
     with ExitStack() as stack:
+        if workers is None and count > 1 and _bytes_to_walk(dataset, level) >= _WORTH_PROCESSES:
+            workers = stack.enter_context(ShardWorkers(count))
         for _ in range(count):
             decoders.put(stack.enter_context(ImageDecoder(expected.max_pixels)))
         checks = tuple(stack.enter_context(ThreadPoolExecutor(count)).map(check, dataset.shards))
@@ -108,6 +121,15 @@ def verify_dataset(
     if level != "frames" and dataset.whole:
         findings += [*_find_missing(dataset), *_find_strangers(dataset), *_find_duplicates(checks)]
     return Verification(dataset, level, checks, tuple(findings))
+
+
+def _is_walked(shard: Shard, level: Level) -> bool:
+    """Whether a process pays: the records of a local file are to be looked at one by one, and no image is decoded."""
+    return storage.is_local(shard.path) and (level == "frames" or (level == "files" and not shard.sha256))
+
+
+def _bytes_to_walk(dataset: Dataset, level: Level) -> int:
+    return sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:

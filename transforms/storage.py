@@ -6,28 +6,38 @@ of them is a state that a later run understands.
 
 import errno
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
-from apache_beam.io.filesystems import FileSystems
+if TYPE_CHECKING:
+    from apache_beam.io.filesystem import FileMetadata
+    from apache_beam.io.filesystems import FileSystems
 
-_PLAIN = CompressionTypes.UNCOMPRESSED  # by default Beam unpacks by extension
+_PLAIN = "uncompressed"  # CompressionTypes.UNCOMPRESSED; by default Beam unpacks by extension
+_URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://.*")  # as Beam's FileSystems.get_scheme
 
 _HTTP_CODES = {404: FileNotFoundError, 403: PermissionError}
 
 
+def _beam() -> "type[FileSystems]":
+    """Beam's file systems, imported at their first use: that takes seconds, and local files are read without."""
+    from apache_beam.io.filesystems import FileSystems
+
+    return FileSystems
+
+
 def is_local(path: str) -> bool:
     """Whether a path is one of this machine's file system, not a URL."""
-    return FileSystems.get_scheme(path) is None
+    return _URL.match(path) is None
 
 
 def join(folder: str, *names: str) -> str:
     """The path of a file below a folder."""
-    return FileSystems.join(folder, *names)
+    return _beam().join(folder, *names)
 
 
 def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
@@ -40,7 +50,7 @@ def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
     """
     if is_local(uri):
         return _read_local(uri, offset, length)
-    with _systems_errors(uri), FileSystems.open(uri, compression_type=_PLAIN) as stream:
+    with _systems_errors(uri), _beam().open(uri, compression_type=_PLAIN) as stream:
         if offset:
             stream.seek(offset)
         data: bytes = stream.read() if length < 0 else stream.read(length)
@@ -70,7 +80,7 @@ def open_to_read(path: str) -> BinaryIO:
         OSError: it cannot be opened.
     """
     with _systems_errors(path):
-        stream: BinaryIO = FileSystems.open(path, compression_type=_PLAIN)
+        stream: BinaryIO = _beam().open(path, compression_type=_PLAIN)
         return stream
 
 
@@ -99,13 +109,13 @@ def _system_error(error: Any) -> type[OSError] | None:
 
 def open_to_write(path: str) -> BinaryIO:
     """Opens a file to be written as a stream; it is there when closed, on some stores not before."""
-    stream: BinaryIO = FileSystems.create(path, compression_type=_PLAIN)
+    stream: BinaryIO = _beam().create(path, compression_type=_PLAIN)
     return stream
 
 
 def exists(path: str) -> bool:
     """Whether there is such a file or folder."""
-    return bool(FileSystems.exists(path))
+    return bool(_beam().exists(path))
 
 
 def make_folder(path: str) -> None:
@@ -125,7 +135,7 @@ def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
 
 def temporary_name(path: str) -> str:
     """A name beside `path` that no other writer uses; hidden from readers that glob."""
-    folder, name = FileSystems.split(path)
+    folder, name = _beam().split(path)
     return join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
 
 
@@ -140,8 +150,8 @@ def move_file(source: str, target: str) -> None:
         OSError: the file cannot be renamed.
     """
     try:
-        FileSystems.rename([source], [target])
-    except (BeamIOError, OSError) as error:
+        _beam().rename([source], [target])
+    except OSError as error:
         if exists(source):
             raise
         if not exists(target):
@@ -155,7 +165,7 @@ def remove_files(paths: Iterable[str]) -> None:
             with suppress(FileNotFoundError):
                 os.unlink(path)
         elif exists(path):
-            FileSystems.delete([_escape(path)])
+            _beam().delete([_escape(path)])
 
 
 def remove_folder(path: str) -> None:
@@ -173,7 +183,7 @@ def _tolerate_missing(_: object, path: str, failure: tuple[Any, BaseException, A
         raise failure[1]
 
 
-def list_below(folder: str) -> Iterator[FileMetadata]:
+def list_below(folder: str) -> "Iterator[FileMetadata]":
     """Every file below a folder of an object store or another of Beam's file systems, at any depth.
 
     Where the store has no folders the listing is read page by page: Beam's public `match` would hold all of it.
@@ -182,7 +192,7 @@ def list_below(folder: str) -> Iterator[FileMetadata]:
         OSError: the listing failed.
     """
     prefix = folder.rstrip("/") + "/"
-    filesystem = FileSystems.get_filesystem(prefix)
+    filesystem = _beam().get_filesystem(prefix)
     if not filesystem.has_dirs():
         yield from filesystem._list(prefix)
         return
@@ -198,9 +208,9 @@ def size_of(path: str) -> int | None:
     return None if file is None else int(file.size_in_bytes)
 
 
-def describe(path: str) -> FileMetadata | None:
+def describe(path: str) -> "FileMetadata | None":
     """Size and time of one file; None where there is no such file (a folder is none)."""
-    files = FileSystems.match([_like(path)])[0].metadata_list
+    files = _beam().match([_like(path)])[0].metadata_list
     return next((file for file in files if file.path == path), None)
 
 

@@ -4,7 +4,8 @@ import os
 from http import HTTPStatus
 
 import pytest
-from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystems import FileSystems
 
 from transforms import storage
 
@@ -73,7 +74,7 @@ def test_a_stores_errors_for_absent_and_forbidden_objects_become_the_systems(mon
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(storage.FileSystems, "open", fail)
+    monkeypatch.setattr(FileSystems, "open", fail)
     with pytest.raises({errno.ENOENT: FileNotFoundError, errno.EACCES: PermissionError}[code]) as caught:
         read("gs://bucket/a")
     assert (caught.value.errno, caught.value.filename, caught.value.__cause__) == (code, "gs://bucket/a", error)
@@ -84,7 +85,7 @@ def test_other_errors_of_a_store_stay(monkeypatch, error):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(storage.FileSystems, "open", fail)
+    monkeypatch.setattr(FileSystems, "open", fail)
     with pytest.raises(type(error)) as caught:
         storage.read_range("gs://bucket/a")
     assert caught.value is error
@@ -95,7 +96,7 @@ def test_an_object_found_absent_at_the_first_read_is_absent(monkeypatch):
         def read(self, *_):
             raise StoreError(404)
 
-    monkeypatch.setattr(storage.FileSystems, "open", lambda *_, **__: Lazy())
+    monkeypatch.setattr(FileSystems, "open", lambda *_, **__: Lazy())
     with pytest.raises(FileNotFoundError):
         storage.read_range("gs://bucket/a", 3, 4)
 
@@ -175,3 +176,14 @@ def test_a_url_is_not_local():
     assert [storage.is_local(path) for path in ("/a", "a/b", "./a:b", "gs://b/a", "s3://b/a")] == [True] * 3 + [
         False
     ] * 2
+
+
+@pytest.mark.parametrize(
+    "path", ["/a/b", "a", "C:/a", "gs://b/a", "s3://b/a", "x-y+1.z://", "://a", "a/gs://b", "gs:/a", "a\ngs://b"]
+)
+def test_what_is_local_is_so_for_beam(path):
+    assert storage.is_local(path) == (FileSystems.get_scheme(path) is None)
+
+
+def test_stored_bytes_are_asked_for_in_the_words_of_beam():
+    assert storage._PLAIN == CompressionTypes.UNCOMPRESSED

@@ -70,8 +70,8 @@ def verify_shard(
 ) -> ShardCheck:
     """Reads one file from its first byte to its last.
 
-    At level `files` the records of a shard of ours are not looked at one by one where the shard and its sidecar have the
-    SHA-256 that the marker states: they are those whose frames and checksums were read back when the shard was written.
+    At level `files` the records of a shard of ours are not looked at one by one where the shard and its sidecar have
+    the SHA-256 that the marker states: their frames and checksums were read back when the shard was written.
     Where a digest is another one, or none is stated, all are looked at, to tell which are damaged.
 
     Args:

@@ -1,5 +1,6 @@
 """BuildExamples: a prepared image becomes a serialised `tf.train.Example`."""
 
+import base64
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,10 +16,10 @@ from schemas.label_map import LabelMap
 from transforms.imaging import PreparedImage
 from transforms.rejection import RejectedImage
 
-REFERENCE_FIELDS = frozenset(("label", "label_text", "filename", "key", "source_id", "split"))
+REFERENCE_FIELDS = frozenset(("label", "label_text", "filename", "key", "source_id", "split", "split_upper"))
 """The fields of every reference."""
 
-PIXEL_FIELDS = frozenset(("encoded", "format", "height", "width", "channels"))
+PIXEL_FIELDS = frozenset(("encoded", "format", "height", "width", "channels", "pixels_base64"))
 """The fields that only images have."""
 
 BOX_FIELDS = frozenset(("xmin", "xmax", "ymin", "ymax", "bbox", "box_labels", "box_label_texts", "is_crowd", "area"))
@@ -66,11 +67,12 @@ def image_record(
 
     Returns:
         `encoded` (bytes), `sha256` (its hex digest), `format` (as the convention names it), `height`, `width`,
-        `channels` (of the encoded image), `label` (id) and `label_text` (name; both None without a label),
-        `filename` (base name), `source_id` (the same, unless the source gives one), `key`, `split`, and the reference's
-        own features. Texts are UTF-8 bytes.
+        `channels` (of the encoded image), `pixels_base64` (url-safe base64 of `encoded`, where the convention asks for
+        it), `label` (id) and `label_text` (name; both None without a label),
+        `filename` (base name), `source_id` (the same, unless the source gives one), `key`, `split`,
+        `split_upper` (the same in upper case), and the reference's own features. Texts are UTF-8 bytes.
     """
-    return {
+    fields = {
         "encoded": image.encoded,
         "sha256": hashlib.sha256(image.encoded).hexdigest().encode(),
         "format": convention.format_names.get(image.format, image.format.lower()).encode(),
@@ -79,6 +81,9 @@ def image_record(
         "channels": image.channels,
         **reference_record(ref, class_name, class_id, split),
     }
+    if any(feature.field == "pixels_base64" for feature in convention.features):
+        fields["pixels_base64"] = base64.urlsafe_b64encode(image.encoded)
+    return fields
 
 
 def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None, split: str = "") -> dict[str, Any]:
@@ -91,6 +96,7 @@ def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None
         "source_id": filename,
         "key": ref.key.encode(),
         "split": split.encode(),
+        "split_upper": split.upper().encode(),
     }
     if ref.features:
         fields.update((key, _as_bytes(value)) for key, value in orjson.loads(ref.features).items())

@@ -90,7 +90,7 @@ def _convert(
         "width": image.width,
         "channels": image.channels,
         "moments": image.moments,
-        "changes": image.changes,
+        "changes": () if untouched else image.changes,
     }
     if image.difference_hash is not None:
         row["difference_hash"] = f"{image.difference_hash:016x}"

@@ -95,6 +95,7 @@ class DatasetSettings:
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
         self._check_own_fields()
+        self._choose_store()
         if not self.holds_images:
             self._check_needs_no_image()
         taken = {*IMAGE_FIELDS, *(feature.key for feature in self.layout.features)}
@@ -118,8 +119,22 @@ class DatasetSettings:
             self._check_analysis()
             object.__setattr__(self, "images", replace(self.images, moments=True))
 
+    def _choose_store(self) -> None:
+        """The convention's form in place of `images.store: auto`, so that all who read the settings find it there."""
+        images, asked = self.images, self.layout.stores
+        if asked != "jpeg" and images.reencode == "never":
+            raise ValueError(f"images.reencode is never, and the convention ({self.layout.title}) stores {asked} pixels")
+        if asked != "jpeg" and images.store == "auto":
+            object.__setattr__(self, "images", replace(images, store=asked))
+        fields = {feature.field for feature in self.layout.features}
+        if "pixels_base64" in fields and self.images.store != "raw":
+            raise ValueError(
+                f"images.store is {images.store}, and the convention ({self.layout.title}) holds pixels: set it to raw"
+            )
+
     def _check_analysis(self) -> None:
-        if not self.holds_images or all(feature.field != "encoded" for feature in self.layout.features):
+        raw = self.images.store == "raw"
+        if raw or not self.holds_images or all(feature.field != "encoded" for feature in self.layout.features):
             raise ValueError("analyze needs encoded images: set decode: images, and a convention that stores them")
         if self.images.check == "header":
             raise ValueError("analyze needs every image's pixels: remove images.check: header")

@@ -33,7 +33,9 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     """
     if settings.images.reencode == "never" or (settings.shards.count is not None and not shown):
         return 1.0
-    label_map = LabelMap({ref.label: 0 for _, _, ref in summary.sample})
+    numbers = {**settings.source.classes(), **summary.numbers}
+    labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
+    label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
     before = after = 0
     for _, _, ref in summary.sample:
         converted = convert_image(ref, settings, label_map, nullcontext())

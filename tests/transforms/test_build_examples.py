@@ -44,6 +44,7 @@ def test_the_fields_of_a_record_are_exact():
         "source_id": "ü 1.jpg".encode(),
         "key": "in/cät/ü 1.jpg".encode(),
         "split": b"",
+        "split_upper": b"",
         "image/patient": "pä".encode(),
     }
 
@@ -53,7 +54,9 @@ def test_a_format_without_a_name_of_its_own_is_lower_cased():
 
 
 def test_the_names_of_fields_are_listed():
-    assert set(image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("default"))) == IMAGE_FIELDS
+    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("tfrecorder"), "train")
+    assert set(fields) == IMAGE_FIELDS
+    assert (fields["pixels_base64"], fields["split_upper"]) == (b"Ynl0ZXM=", b"TRAIN")
 
 
 def test_an_image_without_a_label_has_no_label_features():

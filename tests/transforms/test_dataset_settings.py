@@ -164,3 +164,40 @@ def test_analysis_needs_pixels_that_tensorflow_sees_and_a_split_to_learn_from(se
 def test_images_stored_as_they_are_can_be_analysed_where_tensorflow_decodes_them():
     images = ImageSettings(reencode="never", formats=("PNG", "JPEG"))
     assert DatasetSettings(analyze=True, images=images).images.moments
+
+
+@pytest.mark.parametrize(
+    ("convention", "store", "expected"),
+    [
+        ("default", "auto", "auto"),
+        ("default", "raw", "raw"),
+        ("raw_pixels", "auto", "raw"),
+        ("raw_pixels", "png", "png"),
+        ("tfrecorder", "auto", "raw"),
+    ],
+)
+def test_images_are_stored_as_the_convention_has_them_unless_the_user_says(convention, store, expected):
+    assert DatasetSettings(convention=convention, images=ImageSettings(store=store)).images.store == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"convention": "raw_pixels", "images": ImageSettings(reencode="never")},
+            "images.reencode is never, and the convention (raw pixels and label, as for CIFAR-10) stores raw pixels",
+        ),
+        (
+            {"convention": "tfrecorder", "images": ImageSettings(store="png")},
+            "images.store is png, and the convention (TensorFlow Recorder) holds pixels: set it to raw",
+        ),
+        (
+            {"convention": OwnConvention(features={"x": OwnFeature(field="pixels_base64", type="bytes")})},
+            "images.store is auto, and the convention (the user's own) holds pixels: set it to raw",
+        ),
+        ({"convention": "raw_pixels", "analyze": True}, "analyze needs encoded images"),
+    ],
+)
+def test_a_form_that_contradicts_the_rest_raises(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        DatasetSettings(**settings)

@@ -7,14 +7,7 @@ from PIL import Image
 from transforms.imaging.colour import apply_profile, to_gray_or_srgb
 from transforms.imaging.difference_hash import difference_hash, hash_reduction
 from transforms.imaging.icc import judge_profile
-from transforms.imaging.jpeg_codec import (
-    SMALLEST_REDUCTION,
-    UnusualJpeg,
-    check_end,
-    check_scans,
-    decode_jpeg,
-    encode_jpeg,
-)
+from transforms.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg
 from transforms.imaging.jpeg_header import JpegHeader, read_jpeg_header
 from transforms.imaging.limits import accepted_format, check_size
 from transforms.imaging.orientation import is_turned_sideways, turn
@@ -23,6 +16,7 @@ from transforms.imaging.pixels import Raster, count_channels, moments, to_image,
 from transforms.imaging.prepared_image import PreparedImage
 from transforms.imaging.resize import Size, jpeg_reduction, resize_image, target_size
 from transforms.imaging.settings import ImageSettings
+from transforms.imaging.stored_form import as_stored, encode_raster, stored_format
 
 
 def prepare_image(data: bytes, settings: ImageSettings) -> PreparedImage:
@@ -57,6 +51,10 @@ def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings) -> Prepar
     """
     height, width, channels = pixels.shape
     check_size(width, height, settings)
+    expanded = settings.grayscale == "expand" and channels == 1
+    measured = settings.moments or settings.near_duplicates
+    if settings.store == "raw" and settings.resize is None and not measured and not expanded:
+        return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
     whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
     image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings)
     return _encode(to_raster(image), changes, "pixels", settings)
@@ -73,7 +71,8 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings) -> P
         and profile != "needed"
         and not (settings.grayscale == "expand" and header.components == 1)
     )
-    untouched = settings.reencode == "never" or (settings.reencode == "when_needed" and fits)
+    passes = settings.reencode == "when_needed" and stored_format(settings) == "JPEG"
+    untouched = settings.reencode == "never" or (passes and fits)
     if untouched and settings.check == "header":
         check_end(data, header)
         return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
@@ -123,6 +122,11 @@ def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings)
     changes |= loaded.changes | more_changes
     if has_more_frames(data, opened):
         changes.add("first_frame")
+    passes = settings.reencode == "when_needed" and stored_format(settings) == file_format == "PNG"
+    if passes and not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands()):
+        taken = moments(to_raster(image)) if settings.moments else None
+        hashed = difference_hash(to_raster(image)) if settings.near_duplicates else None
+        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed)
     return _encode(to_raster(image), changes, file_format, settings)
 
 
@@ -151,13 +155,9 @@ def _arrange(
 
 
 def _encode(raster: Raster, changes: set[str], source_format: str, settings: ImageSettings) -> PreparedImage:
-    subsampling = settings.subsampling
-    if subsampling == "auto":
-        subsampling = "4:2:0" if source_format == "JPEG" else "4:4:4"
-    encoded = encode_jpeg(raster, settings.quality, subsampling)
+    encoded = encode_raster(raster, source_format, settings)
     height, width = raster.shape[:2]
-    # Of what readers will see: the encoder changes each pixel a little.
-    taken = moments(decode_jpeg(encoded, read_jpeg_header(encoded))) if settings.moments else None
+    taken = moments(as_stored(raster, encoded, settings)) if settings.moments else None
     hashed = difference_hash(raster) if settings.near_duplicates else None
     names = tuple(sorted(changes | {"reencoded"}))
-    return PreparedImage(encoded, "JPEG", height, width, count_channels(raster), taken, names, hashed)
+    return PreparedImage(encoded, stored_format(settings), height, width, count_channels(raster), taken, names, hashed)

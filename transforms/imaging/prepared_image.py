@@ -23,8 +23,10 @@ class PreparedImage:
     """An image that was checked and is ready to be stored.
 
     Attributes:
-        encoded: the file to store: the source's very bytes where `changes` is empty, otherwise a baseline JPEG.
-        format: of `encoded`: `JPEG`, or with `reencode: never` any of the accepted formats, in upper case.
+        encoded: what is stored: the source's very bytes where `changes` is empty, otherwise a baseline JPEG, a PNG, or
+            the pixels as height x width x channels bytes.
+        format: of `encoded`: `JPEG`, `PNG` or `RAW`, as `images.store` asks for; with `reencode: never` any of the
+            accepted formats, in upper case.
         height: in pixels, as a reader of `encoded` sees it that ignores metadata.
         width: likewise.
         channels: 1 or 3; with `reencode: never` also 2 (gray and alpha) or 4 (RGBA, CMYK).

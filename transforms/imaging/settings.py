@@ -44,9 +44,11 @@ class ImageSettings:
         max_side: images with a longer side are rejected, likewise.
         check: `decode` decodes every image. `header` reads only the headers of images that are stored untouched: much
             faster, but damage inside goes unseen and there are no moments. What is re-encoded is decoded all the same.
-        reencode: `when_needed` stores the bytes of JPEGs that any reader shows rightly, and makes JPEGs of the rest;
-            `always` re-encodes those too; `never` stores every file's bytes, whatever its format, so that nothing
-            is rotated or converted.
+        store: what images are stored as: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
+            bytes; `auto`, what the convention asks for, which is `jpeg` unless it is one of raw pixels.
+        reencode: `when_needed` stores the bytes of files that are of the form asked for, if any reader shows them
+            rightly, and re-encodes the rest; `always` re-encodes those too; `never` stores every file's bytes, whatever
+            its format, so that nothing is rotated or converted.
         quality: of re-encoded JPEGs, 1 to 100.
         subsampling: of re-encoded JPEGs' colours: 4:4:4 keeps them all, 4:2:0 takes the least space. `auto`: 4:2:0 for
             what was a JPEG, whose colours are mostly subsampled already, and 4:4:4 for the rest, where it would change
@@ -66,6 +68,7 @@ class ImageSettings:
     max_pixels: int = 89_478_485
     max_side: int = MAX_JPEG_SIDE
     check: Literal["decode", "header"] = "decode"
+    store: Literal["auto", "jpeg", "png", "raw"] = "auto"
     reencode: Literal["when_needed", "always", "never"] = "when_needed"
     quality: int = 95
     subsampling: Literal["auto", "4:4:4", "4:2:2", "4:2:0"] = "auto"
@@ -90,12 +93,15 @@ class ImageSettings:
         if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
             raise ValueError("background: give red, green and blue, each 0 to 255")
         _check_choice("check", self.check, ("decode", "header"))
+        _check_choice("store", self.store, ("auto", "jpeg", "png", "raw"))
         _check_choice("reencode", self.reencode, ("when_needed", "always", "never"))
         _check_choice("subsampling", self.subsampling, ("auto", "4:4:4", "4:2:2", "4:2:0"))
         _check_choice("grayscale", self.grayscale, ("keep", "expand"))
         self._check_contradictions()
 
     def _check_contradictions(self) -> None:
+        if self.reencode == "never" and self.store != "auto":
+            raise ValueError(f"store: {self.store} needs re-encoding, and reencode is never")
         if self.reencode == "never" and self.resize is not None:
             raise ValueError("resize: needs re-encoding, and reencode is never")
         if self.reencode == "never" and self.grayscale == "expand":

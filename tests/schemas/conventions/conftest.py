@@ -23,6 +23,12 @@ def sha256(jpeg):
     return hashlib.sha256(jpeg).hexdigest().encode()
 
 
+@pytest.fixture(scope="session")
+def pixels(jpeg):
+    """The pixels of `jpeg`, row by row, red first."""
+    return Image.open(io.BytesIO(jpeg)).tobytes()
+
+
 @pytest.fixture
 def read_as_peer(jpeg):
     """Writes one image by a convention and reads it as a peer does that has published its feature description."""
@@ -31,7 +37,7 @@ def read_as_peer(jpeg):
     def read(name, description, class_id, **more):
         convention = load_convention(name)
         ref = ImageRef("flowers/tülip 1.jpg", "anywhere")
-        image = prepare_image(jpeg, ImageSettings())
+        image = prepare_image(jpeg, ImageSettings(store=convention.stores))
         record = encode_example(
             convention.features, {**image_record(ref, image, "tülip", class_id, convention, "train"), **more}
         )

@@ -15,6 +15,8 @@ from transforms.imaging.settings import ImageSettings, Resize
         ({"max_side": 65_501}, "max_side"),
         ({"check": "glance"}, "check"),
         ({"reencode": "sometimes"}, "reencode"),
+        ({"store": "gif"}, "store"),
+        *(({"store": store, "reencode": "never"}, "store") for store in ("jpeg", "png", "raw")),
         ({"quality": 0}, "quality"),
         ({"quality": 101}, "quality"),
         ({"subsampling": "4:1:1"}, "subsampling"),

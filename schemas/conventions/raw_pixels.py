@@ -1,0 +1,13 @@
+"""raw-pixels: the pixels themselves and the label, as readers of CIFAR-10's binary files made into TFRecords expect."""
+
+from schemas.conventions.convention import Convention
+from schemas.features import Feature
+
+CONVENTION = Convention(
+    title="raw pixels and label, as for CIFAR-10",
+    features=(
+        Feature("image", "bytes", "encoded", "the pixels: height x width x channels bytes, red first"),
+        Feature("label", "int64", "label", "class id, counted from the label map's offset"),
+    ),
+    stores="raw",
+)

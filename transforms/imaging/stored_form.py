@@ -1,0 +1,43 @@
+"""The form in which pixels are stored: JPEG, PNG, or the pixels themselves."""
+
+import io
+
+from transforms.imaging.jpeg_codec import decode_jpeg, encode_jpeg
+from transforms.imaging.jpeg_header import read_jpeg_header
+from transforms.imaging.pixels import Raster, count_channels, to_image
+from transforms.imaging.settings import ImageSettings
+
+
+def stored_format(settings: ImageSettings) -> str:
+    """What re-encoded images are: `JPEG`, `PNG` or `RAW`."""
+    return {"png": "PNG", "raw": "RAW"}.get(settings.store, "JPEG")
+
+
+def encode_raster(raster: Raster, source_format: str, settings: ImageSettings) -> bytes:
+    """The bytes that are stored of an image; same pixels, same bytes, on any thread.
+
+    Args:
+        raster: the pixels.
+        source_format: what they were decoded from, `JPEG` or another: it decides JPEG's subsampling where that is
+            `auto`.
+        settings: which form it is.
+
+    Returns:
+        A baseline JFIF; a PNG of mode L or RGB without any metadata; or height x width x channels bytes, red first.
+    """
+    match stored_format(settings):
+        case "RAW":
+            return raster[:, :, : count_channels(raster)].tobytes()
+        case "PNG":
+            stream = io.BytesIO()
+            to_image(raster).save(stream, "PNG")
+            return stream.getvalue()
+    subsampling = settings.subsampling
+    if subsampling == "auto":
+        subsampling = "4:2:0" if source_format == "JPEG" else "4:4:4"
+    return encode_jpeg(raster, settings.quality, subsampling)
+
+
+def as_stored(raster: Raster, encoded: bytes, settings: ImageSettings) -> Raster:
+    """What readers see of pixels that `encode_raster` encoded: JPEG changes each of them a little, the others none."""
+    return decode_jpeg(encoded, read_jpeg_header(encoded)) if stored_format(settings) == "JPEG" else raster

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apache_beam as beam
@@ -13,7 +13,7 @@ from schemas.conventions import Convention, load_convention
 from schemas.features import encode_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
-from transforms.imaging import PreparedImage
+from transforms.imaging import ImageSettings, PreparedImage
 from transforms.rejection import RejectedImage
 
 REFERENCE_FIELDS = frozenset(("label", "label_text", "filename", "key", "source_id", "split", "split_upper"))
@@ -30,6 +30,22 @@ MANY_LABELS_FIELDS = frozenset(("labels", "label_texts"))
 
 IMAGE_FIELDS = REFERENCE_FIELDS | PIXEL_FIELDS | {"sha256"}
 """The fields of every image, which a source's own features cannot be called."""
+
+
+def choose_store(images: ImageSettings, convention: Convention) -> ImageSettings:
+    """The settings with the convention's form in place of `store: auto`, unless that is JPEG.
+
+    Raises:
+        ValueError: images cannot be stored in the form that the convention needs.
+    """
+    asked, named = convention.stores, f"the convention ({convention.title})"
+    if asked != "jpeg" and images.reencode == "never":
+        raise ValueError(f"images.reencode is never, and {named} stores {asked} pixels: remove one of them")
+    if asked != "jpeg" and images.store == "auto":
+        images = replace(images, store=asked)
+    if images.store != "raw" and any(feature.field == "pixels_base64" for feature in convention.features):
+        raise ValueError(f"images.store is {images.store}, and {named} holds pixels: set it to raw")
+    return images
 
 
 def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int | None]:

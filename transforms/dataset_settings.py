@@ -9,7 +9,7 @@ from schemas.features import Feature
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
 from transforms.boxes import BoxSettings
-from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS
+from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, choose_store
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
 from transforms.shard_settings import ShardSettings
@@ -95,7 +95,7 @@ class DatasetSettings:
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
         self._check_own_fields()
-        self._choose_store()
+        object.__setattr__(self, "images", choose_store(self.images, self.layout))
         if not self.holds_images:
             self._check_needs_no_image()
         taken = {*IMAGE_FIELDS, *(feature.key for feature in self.layout.features)}
@@ -119,22 +119,12 @@ class DatasetSettings:
             self._check_analysis()
             object.__setattr__(self, "images", replace(self.images, moments=True))
 
-    def _choose_store(self) -> None:
-        """The convention's form in place of `images.store: auto`, so that all who read the settings find it there."""
-        images, asked = self.images, self.layout.stores
-        if asked != "jpeg" and images.reencode == "never":
-            raise ValueError(f"images.reencode is never, and the convention ({self.layout.title}) stores {asked} pixels")
-        if asked != "jpeg" and images.store == "auto":
-            object.__setattr__(self, "images", replace(images, store=asked))
-        fields = {feature.field for feature in self.layout.features}
-        if "pixels_base64" in fields and self.images.store != "raw":
-            raise ValueError(
-                f"images.store is {images.store}, and the convention ({self.layout.title}) holds pixels: set it to raw"
-            )
-
     def _check_analysis(self) -> None:
-        raw = self.images.store == "raw"
-        if raw or not self.holds_images or all(feature.field != "encoded" for feature in self.layout.features):
+        if (
+            self.images.store == "raw"
+            or not self.holds_images
+            or all(feature.field != "encoded" for feature in self.layout.features)
+        ):
             raise ValueError("analyze needs encoded images: set decode: images, and a convention that stores them")
         if self.images.check == "header":
             raise ValueError("analyze needs every image's pixels: remove images.check: header")

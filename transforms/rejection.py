@@ -19,6 +19,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "bad_annotations": "the file with its annotations is missing or cannot be understood",
         "bad_row": "its row of a manifest is malformed, or a value in it is missing or of another type",
         "outside_root": "the source names a file that does not lie below the input, or below `source.root`",
+        "wrong_length": "the file's size does not fit what is in it: it was cut, or its layout is another one",
         "no_group": "its key does not match `splits.group`",
     },
     "read": {

@@ -1,11 +1,12 @@
 import gzip
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from schemas.image_ref import ImageRef
-from transforms.packed_files import DamagedPackingError, UnpackedFiles, read_packed_range
+from transforms.packed_files import DamagedPackingError, UnpackedFiles, read_packed_range, read_packed_start
 from transforms.read_images import read_image
 from transforms.rejection import RejectedImage
 
@@ -62,3 +63,47 @@ def test_an_image_in_a_packed_file_is_read_by_its_reference(packed, tmp_path):
     cut.write_bytes(gzip.compress(TEXT)[:-9])
     with pytest.raises(RejectedImage, match="bad_packing: the gzip stream is damaged"):
         read_image(ImageRef("a", str(cut), 100, "1", offset=0, length=5, packing="gzip"), 10)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("in/ä", TEXT)
+        file.writestr("other", b"x")
+    return path
+
+
+def test_a_member_of_a_zip_archive_is_unpacked_by_its_name(archive):
+    assert read_packed_range(str(archive), "member:in/ä", 300, 5) == TEXT[300:305]
+    assert read_packed_range(str(archive), "member:other", 0, -1) == b"x"
+    assert read_packed_start(str(archive), "member:in/ä", 7) == TEXT[:7]
+    with pytest.raises(DamagedPackingError, match="there cannot be unpacked: There is no item named 'there'"):
+        read_packed_range(str(archive), "member:there", 0, 1)
+
+
+def test_a_member_whose_bytes_are_damaged(archive):
+    content = bytearray(archive.read_bytes())
+    content[60:64] = b"\xff\xff\xff\xff"
+    archive.write_bytes(content)
+    with pytest.raises(DamagedPackingError):
+        read_packed_range(str(archive), "member:in/ä", 0, 1)
+    archive.write_bytes(b"no archive")
+    with pytest.raises(DamagedPackingError, match="in/ä cannot be unpacked: File is not a zip file"):
+        read_packed_range(str(archive), "member:in/ä", 0, 1, "2")
+
+
+def test_the_beginning_is_read_without_unpacking_the_rest(packed):
+    assert read_packed_start(packed, "gzip", 9) == TEXT[:9]
+    Path(packed).write_bytes(Path(packed).read_bytes()[:3000])
+    assert read_packed_start(packed, "gzip", 9) == TEXT[:9]
+
+
+def test_no_more_is_unpacked_than_there_should_be(tmp_path):
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(50 * 2**20)))
+    files = UnpackedFiles()
+    with pytest.raises(DamagedPackingError, match="more comes out of it than the 100 bytes that it should hold"):
+        files.path_of(str(path), "gzip", "1", 100)
+    assert os.listdir(files._folder) == []
+    files.clear()

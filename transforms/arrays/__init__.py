@@ -1,0 +1,1 @@
+"""Images as arrays in files: where each lies, by the files' headers alone."""

@@ -1,0 +1,104 @@
+"""IDX files, in which MNIST and Fashion-MNIST come: one of images, one of labels, plain or gzipped."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from schemas.content import Content
+from schemas.image_ref import ImageRef
+from transforms.arrays.idx_header import LONGEST_HEADER, parse_idx_header
+from transforms.arrays.image_stack import locate_images, read_stacked_image, refer_images
+from transforms.arrays.label_numbers import announce_numbers, name_labels
+from transforms.arrays.place import BadArrayError, find_beside, place_of
+from transforms.class_names import state_classes
+from transforms.patterns import compile_pattern
+from transforms.sources.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idx(Source):
+    r"""The source `idx`.
+
+    Attributes:
+        images: a regular expression (RE2's syntax) that the base names of files of images match as a whole. Its group
+            `split`, if any, is the word that `splits.from_source` may use. Other files are ignored.
+        labels: the name of the file of labels beside them, in which the pattern's groups may stand; it may end in `.gz`
+            too. Empty: there are none.
+        class_names: the classes in the order of their numbers, or how many there are, called 0, 1, ...; empty: the
+            numbers that are found.
+        transposed: whether images lie column by column, as EMNIST's do.
+    """
+
+    images: str = r"(?P<split>.+)-images(?P<dot>[-.])idx[34]-ubyte(?:\.gz)?"
+    labels: str = "{split}-labels{dot}idx1-ubyte"
+    class_names: tuple[str, ...] | int = ()
+    transposed: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a pattern is none."""
+        groups = self._compiled().groupindex
+        try:
+            self.labels.format_map(dict.fromkeys(groups, ""))
+        except (KeyError, ValueError, IndexError, AttributeError) as error:
+            known = ", ".join(f"{{{group}}}" for group in groups) or "nothing"
+            raise ValueError(
+                f"source.labels is {self.labels!r} ({error}): it may use {known} of source.images"
+            ) from None
+        self.classes()
+
+    def _compiled(self) -> Any:
+        return compile_pattern(self.images, "source.images")
+
+    def classes(self) -> Mapping[str, int]:
+        """Those of `class_names`."""
+        return state_classes(self.class_names)
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """A reference for each image of one file, by its header and its labels."""
+        name = posixpath.basename(path)
+        match = self._compiled().fullmatch(name)
+        if not match:
+            pattern = re.sub(r"\{.*?\}", "*", self.labels)
+            is_labels = bool(pattern) and fnmatchcase(name.removesuffix(".gz"), pattern.removesuffix(".gz"))
+            yield replace(file, status="ignored", reason="labels" if is_labels else "not_included")
+            return
+        groups = {group: text or "" for group, text in match.groupdict().items()}
+        place = place_of(file)
+        try:
+            dimensions, header = parse_idx_header(place.read_start(LONGEST_HEADER), (3, 4))
+            stack = locate_images(place, header, dimensions, "interleaved")
+            numbers = self._read_labels(path, file, self.labels.format_map(groups), stack.count)
+            labels, found = name_labels(numbers or (), self.classes())
+            refs = refer_images(file, file.key, stack, None if numbers is None else labels, groups.get("split", ""))
+            yield from announce_numbers(file, found)
+            yield from refs
+        except FileNotFoundError as error:
+            detail = f"there is no {error} beside it: add it, or correct source.labels ('' for images without labels)"
+            yield replace(file, status="fatal", reason="bad_labels", detail=detail)
+        except BadArrayError as error:
+            yield replace(file, status="rejected", reason=error.reason, detail=error.detail)
+
+    def _read_labels(self, path: str, file: ImageRef, name: str, count: int) -> bytes | None:
+        """The number of each image's class; FileNotFoundError, with the file's name, where there is no such file."""
+        if not name:
+            return None
+        try:
+            place = find_beside(path, file, name)
+            (found,), header = parse_idx_header(place.read_start(LONGEST_HEADER), (1,))
+            if found != count:
+                raise BadArrayError("bad_labels", f"{found:,} labels, and there are {count:,} images")
+            place.check_size(header + found, f"{header} of header and {found:,} labels")
+        except BadArrayError as error:
+            raise BadArrayError("bad_labels", f"{name}: {error.detail}") from None
+        return place.read(header, count, header + count)
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """One image."""
+        data, pixels = read_stacked_image(ref, max_bytes, "interleaved")
+        return Content(data, pixels.swapaxes(0, 1) if self.transposed else pixels)
+
+
+SOURCE = Idx

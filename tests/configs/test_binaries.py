@@ -1,13 +1,31 @@
 """Images in arrays of bytes, from the configurations that Recordmill ships, pixel by pixel."""
 
+import base64
+import gzip
 import io
 import json
+import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from pipeline.launch import launch
+from pipeline.run import build
+from schemas.example_proto import Example
+
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+
+
+def read_examples(content):
+    """Each Example of a TFRecord file as a dict of lists."""
+    offset = 0
+    while offset < len(content):
+        (length,) = struct.unpack_from("<Q", content, offset)
+        features = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
+        yield {key: list(getattr(value, value.WhichOneof("kind")).value) for key, value in features.items()}
+        offset += length + 16
 
 
 def pictures(count, shape, seed=0):
@@ -142,3 +160,92 @@ def test_what_cifar10_yaml_offers_in_comments_works(tmp_path, convert):
         (each["quality"][0], each["label"][0], each["image"][0]) for part in examples.values() for each in part
     )
     assert found == [(index, index % 2, image.tobytes()) for index, image in enumerate(images)]
+
+
+def idx(array):
+    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def shown(example):
+    """A record of the default convention as (label, text, pixels)."""
+    image = Image.open(io.BytesIO(example["image/encoded"][0]))
+    assert (image.format, example["image/format"]) == ("PNG", [b"png"])
+    assert (image.height, image.width) == (example["image/height"][0], example["image/width"][0])
+    return example["image/class/label"][0], example["image/class/text"][0].decode(), image.tobytes()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_mnists_files(tmp_path, convert, packed):
+    folder = tmp_path / "mnist"
+    folder.mkdir()
+    expected = {}
+    for split, word, count in (("train", "train", 30), ("test", "t10k", 12)):
+        images, labels = pictures(count, (28, 28), count), np.arange(count, dtype=np.uint8)[::-1] % 11
+        expected[split] = sorted(
+            (int(label), str(label), image.tobytes()) for label, image in zip(labels, images, strict=True)
+        )
+        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+            name = f"{word}-{kind}-ubyte"
+            (folder / (f"{name}.gz" if packed else name)).write_bytes(
+                gzip.compress(idx(array)) if packed else idx(array)
+            )
+    marker, examples = convert("idx.yaml", folder)
+    assert {split: sorted(map(shown, found)) for split, found in examples.items()} == expected
+    assert marker["labels"] == {str(number): number for number in range(11)}
+    assert marker["ledger"]["ignored"] == {"labels": 2}
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed, None])
+def test_numpys_arrays(tmp_path, convert, save):
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    arrays, expected = {}, {}
+    for split, count in (("train", 20), ("test", 9)):
+        images, labels = pictures(count, (6, 5, 3), count), np.arange(count)[:, None] % 3
+        arrays |= {f"x_{split}": images, f"y_{split}": labels}
+        expected[split] = sorted(
+            (int(label), str(label), image.tobytes()) for (label,), image in zip(labels, images, strict=True)
+        )
+    if save:
+        save(folder / "data.npz", **arrays)
+    else:
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", array)
+    marker, examples = convert("arrays.yaml", folder)
+    assert {split: sorted(map(shown, found)) for split, found in examples.items()} == expected
+    assert marker["labels"] == {"0": 0, "1": 1, "2": 2}
+
+
+def test_tensorflow_recorders_features_of_an_array(tmp_path, convert):
+    images, labels = pictures(8, (6, 5)), np.arange(8) % 2
+    np.savez(tmp_path / "data.npz", x_train=images, y_train=labels)
+    settings = [
+        "convention=tfrecorder",
+        "compression=gzip",
+        "images.store=raw",
+        "splits={from_source: {train: train}}",
+        "source.class_names=[cat, dog]",
+    ]
+    arguments = [word for setting in settings for word in ("--set", setting)]
+    output = tmp_path / "dataset"
+    config = Path(__file__).parents[2] / "configs" / "arrays.yaml"
+    run = [f"--config={config}", f"--input={tmp_path / 'data.npz'}", f"--output={output}", *arguments]
+    assert launch(run, build) == 0
+    found = list(read_examples(gzip.decompress((output / "train-00000-of-00001.tfrecord.gz").read_bytes())))
+    assert {tuple(each["split"] + each["image_channels"]) for each in found} == {(b"TRAIN", 1)}
+    assert sorted(
+        (each["image_name"][0].decode(), base64.urlsafe_b64decode(each["image"][0]), *each["label"]) for each in found
+    ) == [(f"x_train#{index}", image.tobytes(), index % 2) for index, image in enumerate(images)]
+
+
+def test_pictures_in_files_become_raw_pixels_too(tmp_path, convert):
+    """`images.store` is of no source in particular."""
+    for label in ("cat", "dog"):
+        for number in range(4):
+            path = tmp_path / "photos" / label / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (7, 5), (40 * number, len(label), 9)).save(path)
+    marker, examples = convert("class_folders.yaml", tmp_path / "photos", "--set", "convention=raw_pixels")
+    found = sorted((each["label"][0], each["image"][0]) for part in examples.values() for each in part)
+    assert found == [(label, bytes((40 * number, 3, 9)) * 35) for label in (0, 1) for number in range(4)]
+    assert marker["changes"] == {"reencoded": 8}

@@ -43,7 +43,7 @@ class Idx(Source):
         try:
             self.labels.format_map(dict.fromkeys(groups, ""))
         except (KeyError, ValueError, IndexError, AttributeError) as error:
-            known = ", ".join(f"{{{group}}}" for group in groups) or "nothing"
+            known = ", ".join(f"{{{group}}}" for group in sorted(groups)) or "nothing"
             raise ValueError(
                 f"source.labels is {self.labels!r} ({error}): it may use {known} of source.images"
             ) from None

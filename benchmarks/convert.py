@@ -134,7 +134,7 @@ def missed(name: str, case: Case, result: Mapping[str, Any]) -> list[str]:
 
 def table(name: str, result: Mapping[str, Any]) -> Table:
     """Lays out the medians of a case's figures."""
-    title = f"{name}: {result['photographs']:,} photographs, medians of {result['pairs']} alternating pairs"
+    title = f"{name}: {result['photographs']:,} images, medians of {result['pairs']} alternating pairs"
     shown = Table("", "seconds", "CPU s", "peak MB", "images/s", "apart", "others", title=title)
     for contender, figure in result["contenders"].items():
         medians = {key: value["median"] for key, value in figure.items() if isinstance(value, dict)}

@@ -82,22 +82,24 @@ def image_record(
     """The fields that a convention's features are filled from.
 
     Returns:
-        `encoded` (bytes), `sha256` (its hex digest), `format` (as the convention names it), `height`, `width`,
-        `channels` (of the encoded image), `pixels_base64` (url-safe base64 of `encoded`, where the convention asks for
-        it), `label` (id) and `label_text` (name; both None without a label),
-        `filename` (base name), `source_id` (the same, unless the source gives one), `key`, `split`,
-        `split_upper` (the same in upper case), and the reference's own features. Texts are UTF-8 bytes.
+        `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of the encoded image),
+        `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,
+        unless the source gives one), `key`, `split`, `split_upper` (the same in upper case), and the reference's own
+        features; and, where the convention asks for them, `sha256` (of `encoded`, in hex) and `pixels_base64` (url-safe
+        base64 of `encoded`). Texts are UTF-8 bytes.
     """
+    wanted = {feature.field for feature in convention.features}
     fields = {
         "encoded": image.encoded,
-        "sha256": hashlib.sha256(image.encoded).hexdigest().encode(),
         "format": convention.format_names.get(image.format, image.format.lower()).encode(),
         "height": image.height,
         "width": image.width,
         "channels": image.channels,
         **reference_record(ref, class_name, class_id, split),
     }
-    if any(feature.field == "pixels_base64" for feature in convention.features):
+    if "sha256" in wanted:
+        fields["sha256"] = hashlib.sha256(image.encoded).hexdigest().encode()
+    if "pixels_base64" in wanted:
         fields["pixels_base64"] = base64.urlsafe_b64encode(image.encoded)
     return fields
 

@@ -85,7 +85,7 @@ def _convert(
     fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields}
     untouched = image.encoded is data or image.encoded == data
     row |= {
-        "sha256": fields["sha256"].decode() if untouched else hashlib.sha256(data).hexdigest(),
+        "sha256": fields["sha256"].decode() if untouched and "sha256" in fields else hashlib.sha256(data).hexdigest(),
         "height": image.height,
         "width": image.width,
         "channels": image.channels,

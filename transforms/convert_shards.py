@@ -78,11 +78,14 @@ class ConvertShards(beam.PTransform):
 
 def choose_threads(settings: DatasetSettings) -> int:
     """How many threads read and decode, unless the user says: one a processor, or one where nothing is decoded."""
-    return 1 if _passes_by_header(settings) else default_threads()
+    return 1 if _decodes_nothing(settings) else default_threads()
 
 
-def _passes_by_header(settings: DatasetSettings) -> bool:
-    return settings.images.check == "header" and settings.images.reencode != "always"
+def _decodes_nothing(settings: DatasetSettings) -> bool:
+    images = settings.images
+    if settings.source.gives_pixels:
+        return images.store == "raw" and images.resize is None
+    return images.check == "header" and images.reencode != "always" and images.store in ("auto", "jpeg")
 
 
 class InputError(Exception):
@@ -139,8 +142,8 @@ class _ConvertShard(beam.DoFn):
         self._settings = settings
         self._output = output
         self._threads = threads
-        # Passing images through by their headers is mostly the interpreter's work, which threads only hand to and fro.
-        self._in_line = not threads and _passes_by_header(settings)
+        # Where nothing is decoded it is mostly the interpreter's work, which threads only hand to and fro.
+        self._in_line = not threads and _decodes_nothing(settings)
 
     def setup(self) -> None:
         # Chosen here: the launcher's processors are not the worker's.

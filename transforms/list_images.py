@@ -156,7 +156,7 @@ def _with_given_split(ref: ImageRef, settings: ListingSettings) -> ImageRef:
         known = ", ".join(settings.from_source)
         detail = f"its split is {ref.split!r}, which is none of {known}" if ref.split else "it has no split"
         return replace(ref, split="", status="rejected", reason="no_split", detail=detail)
-    return replace(ref, split=split)
+    return ref if split == ref.split else replace(ref, split=split)
 
 
 def _with_group(ref: ImageRef, pattern: str) -> ImageRef:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -84,10 +85,19 @@ def refer_images(
         raise BadArrayError("bad_labels", f"there are {len(labels):,} labels for {stack.count:,} images")
     begin, length = stack.place.offset + stack.header, stack.image_bytes
     features = orjson.dumps({SHAPE_FIELD: stack.shape}).decode()
-    first = replace(file, length=length, packing=stack.place.packing, split=word, features=features, spelling="")
+    refer = partial(
+        ImageRef,
+        uri=file.uri,
+        size=file.size,
+        version=file.version,
+        length=length,
+        packing=stack.place.packing,
+        split=file.split or word,
+        features=features,
+    )
     for index in range(stack.count):
         label = "" if labels is None else labels[index]
-        yield replace(first, key=f"{key}#{index}", offset=begin + index * length, label=label)
+        yield refer(f"{key}#{index}", offset=begin + index * length, label=label)
 
 
 def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[bytes, Pixels]:

@@ -38,6 +38,7 @@ class Arrays(Source):
     class_names: tuple[str, ...] | int = ()
 
     files: ClassVar[tuple[str, ...]] = ("*.npz", "*.npy")
+    gives_pixels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""

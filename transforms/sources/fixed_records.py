@@ -4,6 +4,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -71,6 +72,7 @@ class FixedRecords(Source):
     class_names: tuple[str, ...] | int = ()
 
     late_labels: ClassVar[bool] = True
+    gives_pixels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where the layout is incomplete or impossible."""
@@ -147,10 +149,12 @@ class FixedRecords(Source):
                 detail = f"{error}: mend that, or state source.class_names"
                 yield replace(file, status="fatal", reason="class_names", detail=detail)
                 return
+        length = self.record_bytes
+        refer = partial(
+            ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, split=file.split or word
+        )
         for index in range(count):
-            offset = self.header + index * self.record_bytes
-            key = f"{file.key}#{index}"
-            yield replace(file, key=key, split=word, offset=offset, length=self.record_bytes, spelling="")
+            yield refer(f"{file.key}#{index}", offset=self.header + index * length)
 
     def _describe_length(self, size: int) -> str:
         header = f" after a header of {self.header:,}" if self.header else ""
@@ -166,9 +170,11 @@ class FixedRecords(Source):
         values = dict(zip(names, data, strict=False))
         pixels = np.frombuffer(data, np.uint8, offset=len(names))
         if self.order == "planar":
-            image = pixels.reshape(self.channels, self.height, self.width).transpose(1, 2, 0)
-        else:
-            image = pixels.reshape(self.height, self.width, self.channels)
+            planes = pixels.reshape(self.channels, -1)
+            pixels = np.empty((planes.shape[1], self.channels), np.uint8)
+            for channel, plane in enumerate(planes):  # half the time of copying a transposed view
+                pixels[:, channel] = plane
+        image = pixels.reshape(self.height, self.width, self.channels)
         return Content(data, image, values.pop(self.label, None), values)
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, ClassVar
 
 from schemas.content import Content
 from schemas.image_ref import ImageRef
@@ -36,6 +36,8 @@ class Idx(Source):
     labels: str = "{split}-labels{dot}idx1-ubyte"
     class_names: tuple[str, ...] | int = ()
     transposed: bool = False
+
+    gives_pixels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where a pattern is none."""

@@ -26,11 +26,13 @@ class Source(Protocol):
         files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
             What is not taken is `ignored` in the ledger. `include` replaces them: `refer` must bear any file.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
+        gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
     """
 
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
     late_labels: ClassVar[bool] = False
+    gives_pixels: ClassVar[bool] = False
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """Yields a reference for each image of one file; without Beam, and without reading the file where possible.

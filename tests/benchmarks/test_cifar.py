@@ -1,0 +1,64 @@
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import cifar, frames, measure
+from benchmarks.measure import Run
+from schemas.example_proto import Example
+
+needs_tensorflow = pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+
+
+def test_records_are_those_of_cifar_10(tmp_path: Path) -> None:
+    folder = cifar.make(130, tmp_path)
+    sizes = {path.name: path.stat().st_size for path in folder.glob("*.bin")}
+    assert sum(sizes.values()) == 130 * 3073
+    assert sizes["test_batch.bin"] == 21 * 3073
+    labels = np.frombuffer((folder / "data_batch_1.bin").read_bytes(), np.uint8).reshape(-1, 3073)[:, 0]
+    assert set(labels) <= set(range(10))
+    assert (folder / "batches.meta.txt").read_text().split() == list(cifar.NAMES)
+    assert cifar.make(130, tmp_path) == folder
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("mode", ["uint8", "float32"])
+def test_the_rival_writes_every_record(tmp_path: Path, mode: str) -> None:
+    folder = cifar.make(130, tmp_path)
+    command = [sys.executable, "-m", "benchmarks.rivals.cifar_loop", "--mode", mode]
+    words = [*command, "--input", str(folder), "--output", str(tmp_path / "out")]
+    done = subprocess.run(words, cwd=measure.ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["records"] == 130
+    expected = []
+    for name in sorted(path.name for path in folder.glob("*.bin")):
+        for record in np.frombuffer((folder / name).read_bytes(), np.uint8).reshape(-1, 3073):
+            image = record[1:].reshape(3, 32, 32).transpose(1, 2, 0)
+            expected.append((int(record[0]), image.astype(mode).tobytes()))
+    found = []
+    for record in frames.records(tmp_path / "out" / "cifar.tfrecord"):
+        values = Example.FromString(record).features.feature
+        found.append((values["label"].int64_list.value[0], values["image"].bytes_list.value[0]))
+    assert found == expected
+
+
+@pytest.mark.parametrize(("factor", "code"), [(4, 0), (2, 1)])
+def test_a_missed_target_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], factor: int, code: int
+) -> None:
+    def run(command: Sequence[str], folder: Path, count: int, work: Path) -> Run:
+        seconds = count / 1000 / (factor if command[0] == "ours" else 1)
+        return Run(seconds, seconds, 1, 0, {}, count, 9)
+
+    monkeypatch.setattr(measure, "convert", run)
+    words = ["cifar", "--pipeline", "ours", "--count", "600", "--pairs", "1", "--work", str(tmp_path), "--check"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        cifar.main()
+    assert int(ended.value.code or 0) == code
+    ratios = json.loads(capsys.readouterr().out)["cases"]["cifar"]["ours_to"]["cifar_loop"]
+    assert ratios["whole"]["median"] == ratios["apart"]["median"] == factor

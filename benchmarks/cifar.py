@@ -22,7 +22,7 @@ NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse"
 
 
 def make(count: int, work: Path) -> Path:
-    """Returns a folder with CIFAR-10's files, of `count` records of noise in all, made below `work` unless it is there."""
+    """Returns a folder with CIFAR-10's files, `count` records of noise in all, made below `work` unless it is there."""
     folder = work / f"cifar-{count}"
     if not folder.exists():
         unfinished = folder.with_name(folder.name + ".unfinished")

@@ -151,7 +151,8 @@ def test_what_cifar10_yaml_offers_in_comments_works(tmp_path, convert):
         records = [bytes([index % 2, index]) + images[index].tobytes() for index in chosen]
         (tmp_path / "own" / f"{split}_1.dat").write_bytes(bytes(16) + b"".join(records))
     layout = (
-        '{kind: fixed_records, data: {train: "train_*.dat", test: "test_*.dat"}, header: 16, labels: [label, quality], '
+        "{kind: fixed_records, preset: '', data: {train: 'train_*.dat', test: 'test_*.dat'}, header: 16, "
+        "labels: [label, quality], "
         "label: label, height: 64, width: 48, channels: 3, order: interleaved, class_names: [cat, dog]}"
     )
     marker, examples = convert("cifar10.yaml", tmp_path / "own", "--set", f"source={layout}")

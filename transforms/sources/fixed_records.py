@@ -43,7 +43,7 @@ class FixedRecords(Source):
     """The source `fixed_records`.
 
     Attributes:
-        preset: `cifar10` or `cifar100`: the layout of those; what is given below goes before it. Empty: none.
+        preset: `cifar10` or `cifar100`: the layout of those, as far as nothing else is given below. Empty: none.
         data: patterns of the base names of the files with records, by the word that `splits.from_source` may use;
             empty: the preset's, or `{all: "*.bin"}`. Other files are ignored.
         header: bytes at the beginning of each file, before the first record.
@@ -59,7 +59,7 @@ class FixedRecords(Source):
         class_names: the names in place of such a file, or how many classes there are, which are then called 0, 1, ...
     """
 
-    preset: Literal["", "cifar10", "cifar100"] = ""
+    preset: Literal["", "cifar10", "cifar100"] = "cifar10"
     data: Mapping[str, str] = field(default_factory=dict)
     header: int = 0
     labels: tuple[str, ...] | None = None
@@ -77,7 +77,7 @@ class FixedRecords(Source):
     def __post_init__(self) -> None:
         """Raises ValueError where the layout is incomplete or impossible."""
         if self.preset not in PRESETS:
-            raise ValueError(f"source.preset is {self.preset!r}: choose one of cifar10 and cifar100, or leave it out")
+            raise ValueError(f"source.preset is {self.preset!r}: choose cifar10, cifar100, or '' for none")
         preset = PRESETS[self.preset]
         given = {
             "data": self.data or preset["files"],

@@ -13,7 +13,8 @@ from transforms.sources.fixed_records import FixedRecords
 from transforms.sources.source import announce_classes
 
 CIFAR10 = FixedRecords(preset="cifar10")
-TINY = FixedRecords(header=4, labels=("kind", "quality"), label="kind", height=2, width=3, channels=3, class_names=5)
+LAYOUT = {"header": 4, "height": 2, "width": 3, "channels": 3}
+TINY = FixedRecords(preset="", labels=("kind", "quality"), label="kind", class_names=5, **LAYOUT)
 
 
 @pytest.fixture
@@ -94,6 +95,12 @@ def test_without_names_of_the_classes_nothing_begins(refer):
     assert refs == [replace(file, status="fatal", reason="class_names", detail=detail)]
 
 
+def test_splits_of_folders_stay_what_they_are(refer):
+    file = ImageRef("in/data_batch_1.bin", "/nowhere/data_batch_1.bin", 3073, split="holdout")
+    (ref,) = replace(CIFAR10, class_names_file="", class_names=10).refer("data_batch_1.bin", file)
+    assert ref.split == "holdout"
+
+
 def test_names_that_are_stated_need_no_file(refer):
     source = replace(CIFAR10, class_names_file="", class_names=("a", "b"))
     assert source.classes() == {"a": 0, "b": 1}
@@ -129,7 +136,7 @@ def test_cifar_100s_two_labels_are_a_choice(refer):
 
 
 def test_records_without_labels(tmp_path):
-    source = FixedRecords(labels=(), height=1, width=2, channels=1)
+    source = FixedRecords(preset="", labels=(), height=1, width=2, channels=1)
     (tmp_path / "x.bin").write_bytes(b"\1\2\3\4")
     refs = list(source.refer("x.bin", ImageRef("x.bin", str(tmp_path / "x.bin"), 4)))
     contents = [source.read(ref, 100) for ref in refs]
@@ -153,17 +160,17 @@ def test_a_preset_says_all_and_what_is_given_goes_before_it():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "source.height is 0: say how many pixels, or name a preset"),
-        ({"height": 2, "width": -1}, "source.width is -1"),
-        ({"height": 2, "width": 2}, "source.channels is 0: give 1, or 3"),
+        ({"preset": ""}, "source.height is 0: say how many pixels, or name a preset"),
+        ({"preset": "", "height": 2, "width": -1}, "source.width is -1"),
+        ({"preset": "", "height": 2, "width": 2}, "source.channels is 0: give 1, or 3"),
         ({"preset": "cifar10", "channels": 4}, "source.channels is 4: give 1, or 3"),
         ({"preset": "cifar10", "header": -1}, "source.header is -1"),
-        ({"preset": "cifar11"}, "source.preset is 'cifar11': choose one of cifar10 and cifar100"),
+        ({"preset": "cifar11"}, "source.preset is 'cifar11': choose cifar10, cifar100, or '' for none"),
         ({"preset": "cifar10", "order": "upside"}, "source.order is 'upside': choose planar or interleaved"),
         ({"preset": "cifar100", "labels": ("a", "a")}, "source.labels names one label byte twice"),
         ({"preset": "cifar100", "label": "x"}, "source.label is 'x', which source.labels does not name"),
         ({"preset": "cifar10", "class_names": 2, "class_names_file": "x"}, "contradict each other"),
-        ({"height": 2, "width": 2, "channels": 1}, "source.class_names is missing"),
+        ({"preset": "", "height": 2, "width": 2, "channels": 1}, "source.class_names is missing"),
         ({"preset": "cifar10", "class_names_file": "../x"}, "source.class_names_file is '../x': name a file beside"),
         ({"preset": "cifar10", "class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
     ],

@@ -80,6 +80,10 @@ def _check_recipe(path: str, recipe: Mapping[str, Any]) -> None:
             f"{path} was made with images.check: header, without its pixels being seen: "
             "convert it again with images.check: decode and analyze: true, and --overwrite"
         )
+    if images.get("store") == "raw":
+        raise AnalysisError(
+            f"{path} holds raw pixels, and the model decodes images: convert it with images.store: png or jpeg"
+        )
     if not images.get("moments"):
         raise AnalysisError(
             f"the sidecars of {path} have no moments: convert it again with --set analyze=true --overwrite"

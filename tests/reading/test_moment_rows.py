@@ -94,6 +94,7 @@ def test_what_is_no_dataset_is_said(tmp_path, content, problem):
     [
         ({"images": {"check": "header", "moments": True}}, "D was made with images.check: header, without its pixels"),
         ({"images": {"check": "decode", "moments": False}}, "the sidecars of D have no moments: convert it again with"),
+        ({"images": {"store": "raw", "moments": True}}, "D holds raw pixels, and the model decodes images: convert it"),
         ({"images": {}}, "the sidecars of D have no moments: convert it again with --set analyze=true --overwrite"),
         ({"plan_version": 1}, "D was made by an older version, whose moments are of other pixels: convert it again"),
     ],

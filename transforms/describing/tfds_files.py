@@ -30,7 +30,7 @@ def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
     names = class_names(dataset.marker["labels"])
     features = dataset.sure_features
     yield "dataset_info.json", [_json(_dataset_info(dataset, features))]
-    yield "features.json", [_json(_features_dict(features, len(names), dataset.settings.layout.stores == "raw"))]
+    yield "features.json", [_json(_features_dict(features, len(names), dataset.settings.images.store == "raw"))]
     for feature in features:
         if names and _is_label(feature):
             yield f"{feature.key.replace('/', '.')}.labels.txt", ["".join(f"{name}\n" for name in names).encode()]

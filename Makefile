@@ -70,6 +70,7 @@ bench: setup ## Compare with other ways to do the same; half an hour
 	$(BIN)/python -m benchmarks.fixed_cost
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.convert
+	$(BIN)/python -m benchmarks.cifar
 	$(BIN)/python -m benchmarks.load
 
 lock: setup ## Resolve requirements.lock anew from pyproject.toml

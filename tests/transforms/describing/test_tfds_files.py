@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from schemas.features import Feature
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing.tfds_files import MOST_CLASSES, class_names, describe_tfds, why_not_tfds
+from transforms.imaging.settings import ImageSettings
 
 PACKAGE = "tensorflow_datasets.core.features"
 
@@ -51,6 +52,12 @@ def test_a_dataset_is_its_splits_its_features_and_its_class_names(stage, say):
     }
     assert features["featuresDict"]["features"]["image/class/label"]["classLabel"] == {"numClasses": "3"}
     assert files["image.class.label.labels.txt"] == b"cat\ndog\nemu\n"
+
+
+def test_raw_pixels_are_bytes_to_tfds(stage, say):
+    files = say(describe_tfds, stage(DatasetSettings(name="pets", images=ImageSettings(store="raw"))))
+    features = json.loads(files["features.json"])["featuresDict"]["features"]
+    assert features["image/encoded"]["pythonClassName"] == f"{PACKAGE}.text_feature.Text"
 
 
 def test_where_an_image_has_no_label_tfds_reads_the_rest(stage, say):

@@ -1,28 +1,37 @@
 """Images inside files that are packed: their byte ranges are those of what unpacking gives.
 
 A packed file that cannot be entered in its middle is unpacked once in each process that reads from it, to a temporary
-file, so that memory does not grow with it; the file goes when the process ends.
+file, so that memory does not grow with it; the file goes when the process ends. What is unpacked is bounded.
 """
 
 import atexit
-import gzip
 import os
 import shutil
 import tempfile
 import threading
-import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO, BinaryIO, cast
+from contextlib import closing
+from typing import NamedTuple
 
 from transforms import storage
+from transforms.record_bytes import StoredFile
+from transforms.unpacking import MAX_RATIO, DamagedPackingError, TooLargeError, ZipMember, gunzip, unzip
 
-COPY_BYTES = 2**20
 
+class Unpacked(NamedTuple):
+    """What unpacking gave.
 
-class DamagedPackingError(Exception):
-    """A packed file cannot be unpacked; the message says why."""
+    Attributes:
+        path: a local file.
+        size: bytes that are good.
+        fault: why there are no more, in one sentence; the empty string where that is all.
+        is_doubtful: whether they may be wrong all the same: a checksum over all of them does not fit.
+    """
+
+    path: str
+    size: int
+    fault: str
+    is_doubtful: bool
 
 
 class UnpackedFiles:
@@ -31,79 +40,75 @@ class UnpackedFiles:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._locks: dict[tuple[str, str], threading.Lock] = {}
-        self._paths: dict[tuple[str, str], str] = {}
+        self._unpacked: dict[tuple[str, str], Unpacked] = {}
         self._folder = ""
 
-    def path_of(self, uri: str, packing: str, version: str = "", most: int = -1) -> str:
-        """The local path of a file's unpacked contents, of which there are at most `most` bytes (-1: any number).
+    def unpack(self, uri: str, packing: str, version: str = "", max_ratio: int = MAX_RATIO, most: int = -1) -> Unpacked:
+        """A packed file's contents, up to where it is damaged.
+
+        Args:
+            uri: the packed file.
+            packing: see `read_packed_range`.
+            version: the file's, so that one written anew is unpacked anew.
+            max_ratio: how many times its size it may become, from 64 MiB on.
+            most: how many bytes it may become; -1: any number.
 
         Raises:
-            DamagedPackingError: it cannot be unpacked, or there is more of it.
             OSError: it cannot be read, or there is no room to unpack it.
+            ValueError: there is no such packing.
         """
         key = (uri, f"{packing}\0{version}")
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
-            if key not in self._paths:
-                self._paths[key] = self._unpack(uri, packing, most)
-            return self._paths[key]
+            if key not in self._unpacked:
+                self._unpacked[key] = self._unpack(uri, packing, max_ratio, most)
+            return self._unpacked[key]
 
-    def _unpack(self, uri: str, packing: str, most: int) -> str:
+    def _unpack(self, uri: str, packing: str, max_ratio: int, most: int) -> Unpacked:
         with self._lock:
             if not self._folder:
                 self._folder = tempfile.mkdtemp(prefix="recordmill-unpacked-")
                 atexit.register(self.clear)
         handle, path = tempfile.mkstemp(dir=self._folder)
+        size, fault, is_doubtful = 0, "", False
         try:
-            with os.fdopen(handle, "wb") as unpacked, _open_contents(uri, packing) as contents:
-                _copy(contents, unpacked, most)
+            with os.fdopen(handle, "wb") as unpacked:
+                try:
+                    for piece in _unpack_pieces(uri, packing, max_ratio):
+                        unpacked.write(piece)
+                        size += len(piece)
+                        if 0 <= most < size:
+                            raise TooLargeError(f"more comes out of it than the {most:,} bytes that it should hold")
+                except DamagedPackingError as damage:
+                    fault, is_doubtful = str(damage), damage.is_doubtful
+                    size = 0 if isinstance(damage, TooLargeError) else size
+                    unpacked.truncate(size)
         except BaseException:
             os.unlink(path)
             raise
-        return path
+        return Unpacked(path, size, fault, is_doubtful)
 
     def clear(self) -> None:
         """Deletes what was unpacked."""
         with self._lock:
             folder, self._folder = self._folder, ""
-            self._paths.clear()
+            self._unpacked.clear()
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _copy(contents: IO[bytes], unpacked: BinaryIO, most: int) -> None:
-    copied = 0
-    while block := contents.read(COPY_BYTES):
-        copied += len(block)
-        if 0 <= most < copied:
-            raise DamagedPackingError(f"more comes out of it than the {most:,} bytes that it should hold")
-        unpacked.write(block)
-
-
-@contextmanager
-def _open_contents(uri: str, packing: str) -> Iterator[IO[bytes]]:
-    """What a packed file holds, as a stream.
-
-    Raises:
-        DamagedPackingError: it cannot be unpacked, there or at any later read.
-    """
+def _unpack_pieces(uri: str, packing: str, max_ratio: int) -> Iterator[bytes | memoryview]:
+    """What a packed file becomes, piece by piece; raises DamagedPackingError behind what is good of it."""
     kind, _, name = packing.partition(":")
-    if kind not in ("gzip", "member"):
+    if kind == "gzip":
+        with StoredFile(uri) as stored:
+            yield from gunzip(stored, max_ratio)
+    elif kind == "member":
+        with storage.open_to_read(uri) as archive:
+            yield from unzip(archive, name, max_ratio)
+    else:
         raise ValueError(f"there is no packing {packing!r}")
-    try:
-        with storage.open_to_read(uri) as packed:
-            if kind == "gzip":
-                with gzip.GzipFile(fileobj=packed) as stream:
-                    yield cast(IO[bytes], stream)
-            else:
-                with zipfile.ZipFile(packed) as archive, archive.open(name) as member:
-                    yield member
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        what = "gzip stream" if kind == "gzip" else "zip archive"
-        raise DamagedPackingError(f"the {what} is damaged: {error}") from None
-    except (KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
-        raise DamagedPackingError(f"{name} cannot be unpacked: {error.args[0]}") from None
 
 
 UNPACKED = UnpackedFiles()
@@ -111,25 +116,47 @@ UNPACKED = UnpackedFiles()
 
 
 def read_packed_start(uri: str, packing: str, length: int) -> bytes:
-    """Reads the first bytes of a packed file's contents, and unpacks no more than those; raises as below."""
-    with _open_contents(uri, packing) as contents:
-        return contents.read(length)
+    """Reads the first bytes of a packed file's contents, and unpacks little more than those; raises as below."""
+    with closing(_unpack_pieces(uri, packing, MAX_RATIO)) as pieces:
+        start = b""
+        while len(start) < length and (piece := next(pieces, None)) is not None:
+            start += bytes(piece)
+        return start[:length]
 
 
-def read_packed_range(uri: str, packing: str, offset: int, length: int, version: str = "", most: int = -1) -> bytes:
+def read_packed_range(
+    uri: str,
+    packing: str,
+    offset: int,
+    length: int,
+    version: str = "",
+    most: int = -1,
+    max_ratio: int = MAX_RATIO,
+) -> bytes:
     """Reads `length` bytes (-1: all that follow) from `offset` on of a packed file's contents.
 
     Args:
         uri: the packed file.
-        packing: `gzip`: the whole file is a gzip stream; `member:NAME`: a member of a zip archive.
+        packing: `gzip`: the whole file is a gzip stream. `gzip_records`: likewise, and what lies in it has checksums
+            of its own, so that a wrong one of the whole file says nothing. `member:NAME`: a member of a zip archive.
+            `zip:...`: a member by its place, see `transforms.unpacking.ZipMember`: only read as a whole, in memory.
         offset: in bytes of what unpacking gives.
         length: likewise.
         version: the file's, so that one written anew is unpacked anew.
         most: how many bytes its contents have at most; -1: any number.
+        max_ratio: how many times its size it may become, from 64 MiB on.
 
     Raises:
-        DamagedPackingError: it cannot be unpacked.
+        DamagedPackingError: it cannot be unpacked as far as that.
         OSError: it cannot be read.
         ValueError: there is no such packing.
     """
-    return storage.read_range(UNPACKED.path_of(uri, packing, version, most), offset, length)
+    if packing.startswith("zip:"):
+        member = ZipMember.from_text(packing)
+        return member.unpack(storage.read_range(uri, member.start, member.packed))
+    has_checksums = packing == "gzip_records"
+    unpacked = UNPACKED.unpack(uri, "gzip" if has_checksums else packing, version, max_ratio, most)
+    is_good = has_checksums or not unpacked.is_doubtful
+    if unpacked.fault and not (is_good and 0 <= length <= unpacked.size - offset):
+        raise DamagedPackingError(unpacked.fault)
+    return storage.read_range(unpacked.path, offset, length)

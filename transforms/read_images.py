@@ -9,8 +9,9 @@ import apache_beam as beam
 
 from schemas.image_ref import ImageRef
 from transforms import storage
-from transforms.packed_files import DamagedPackingError, read_packed_range
+from transforms.packed_files import read_packed_range
 from transforms.rejection import RejectedImage
+from transforms.unpacking import MAX_RATIO, DamagedPackingError
 
 RETRY_SECONDS = (0.1, 0.5)
 """How long to wait before each further try, where a store rather than a file is in trouble."""
@@ -19,12 +20,13 @@ _VANISHED = {errno.ENOENT, errno.ENOTDIR}
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
-def read_image(ref: ImageRef, max_bytes: int) -> bytes:
+def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> bytes:
     """Reads the bytes of one image.
 
     Args:
         ref: where it is.
         max_bytes: a longer image is not read at all.
+        max_ratio: how many times its size a packed file may become, see `transforms.unpacking.gunzip`.
 
     Raises:
         RejectedImage: stage `read`: it is too long (`too_many_bytes`), gone since it was listed (`vanished`), of
@@ -37,7 +39,7 @@ def read_image(ref: ImageRef, max_bytes: int) -> bytes:
         raise RejectedImage("read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}")
     # One byte more than expected shows a file that has grown, and never reads one that has grown huge.
     most = ref.length if ref.length >= 0 else 1 + (expected if expected >= 0 else max_bytes)
-    data = _read(ref, most)
+    data = _read(ref, most, max_ratio)
     if expected < 0 and len(data) == most:
         raise RejectedImage("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
     if expected >= 0 and len(data) != expected:
@@ -46,11 +48,11 @@ def read_image(ref: ImageRef, max_bytes: int) -> bytes:
     return data
 
 
-def _read(ref: ImageRef, length: int) -> bytes:
+def _read(ref: ImageRef, length: int, max_ratio: int) -> bytes:
     for wait in (*RETRY_SECONDS, None):
         try:
             if ref.packing:
-                return read_packed_range(ref.uri, ref.packing, ref.offset, length, ref.version)
+                return read_packed_range(ref.uri, ref.packing, ref.offset, length, ref.version, max_ratio=max_ratio)
             return storage.read_range(ref.uri, ref.offset, length)
         except DamagedPackingError as damage:
             raise RejectedImage("read", "bad_packing", str(damage)) from None

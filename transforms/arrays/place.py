@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from schemas.image_ref import ImageRef
 from transforms import storage
 from transforms.inside_root import OutsideRootError, resolve_inside, root_of, size_and_version
-from transforms.packed_files import DamagedPackingError, read_packed_range, read_packed_start
+from transforms.packed_files import read_packed_range, read_packed_start
+from transforms.unpacking import DamagedPackingError
 
 
 class BadArrayError(Exception):

@@ -1,0 +1,1 @@
+"""What archives hold: their members, found by reading headers only."""

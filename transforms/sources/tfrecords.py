@@ -1,0 +1,205 @@
+"""TFRecords in: an existing dataset of a known or declared convention, to be re-keyed, re-split, relabelled, merged."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, get_args
+
+import orjson
+
+from schemas.content import Content
+from schemas.conventions import Convention, load_convention
+from schemas.features import Feature
+from schemas.image_ref import ImageRef
+from schemas.own_convention import OwnConvention
+from transforms.existing_examples.example_boxes import read_boxes
+from transforms.existing_examples.example_fields import (
+    BadExampleError,
+    KeptType,
+    class_of,
+    find_convention,
+    kind_of,
+    parse_entries,
+    read_fields,
+    read_kept,
+    text_in,
+    text_of,
+)
+from transforms.existing_examples.example_image import read_image_of
+from transforms.patterns import compile_pattern
+from transforms.read_images import read_image
+from transforms.record_bytes import StoredFile
+from transforms.record_reader import Damage, RecordFile
+from transforms.rejection import RejectedImage
+from transforms.sources.source import Source, announce_classes
+from transforms.unpacking import MAX_RATIO
+
+_DATA_AT = 12  # behind the length and its checksum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tfrecords(Source):
+    """The source `tfrecords`.
+
+    Attributes:
+        convention: the convention of the Examples that are read: a name, a mapping of your own as under `convention`,
+            or `auto`: the one that each record's keys are those of.
+        class_names: names of the classes where Examples only have numbers, in the order of those; empty: the Examples'
+            own names, or the numbers.
+        first_label: the number of the first class there; absent: the convention's (0, or 1 where 0 is background).
+        keep_ids: whether classes keep the numbers that Examples give them beside their names: with
+            `labels.ids: integers` exactly, else in their order. Datasets that number one class differently contradict
+            each other then.
+        key_feature: the feature whose text is the record's key; empty: the file's key and the record's number,
+            `a.tfrecord/000123`.
+        split: a regular expression (RE2's syntax), searched in the file's name, then in its path; its group `split` is
+            the word that `splits.from_source` turns into a split.
+        split_feature: the feature whose text is that word instead.
+        keep: further features to pass on, with their types, such as `{image/caption: bytes, scores: "float[]"}`.
+        shape: height, width and channels of raw pixels where Examples do not have them.
+        max_ratio: how many times its size a gzip file may become, from 64 MiB on.
+    """
+
+    convention: str | OwnConvention = "auto"
+    class_names: tuple[str, ...] = ()
+    first_label: int | None = None
+    keep_ids: bool = False
+    key_feature: str = ""
+    split: str = r"(?P<split>train|validation|valid|val|test|eval|dev)"
+    split_feature: str = ""
+    keep: Mapping[str, KeptType] = field(default_factory=dict)
+    shape: tuple[int, ...] = ()
+    max_ratio: int = MAX_RATIO
+
+    files: ClassVar[tuple[str, ...]] = tuple(
+        name + ending
+        for name in ("*.tfrecord", "*.tfrecords", "*.tfrec", "*.record", f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}")
+        for ending in ("", ".gz")
+    )
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        compile_pattern(self.split, "source.split", "split")
+        if self.convention != "auto":
+            try:
+                self._declared()
+            except ValueError as error:
+                raise ValueError(f"source.convention: {error}") from None
+        if self.class_names and self.first_label is None and self.convention == "auto":
+            raise ValueError("source.class_names needs source.first_label, the number of the first, or convention")
+        if self.max_ratio < 1:
+            raise ValueError(f"source.max_ratio is {self.max_ratio}: give at least 1")
+        if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
+            raise ValueError(f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels")
+        for key, kept in self.keep.items():
+            if kept not in get_args(KeptType):
+                raise ValueError(f"source.keep.{key} is {kept!r}: choose one of {', '.join(get_args(KeptType))}")
+
+    def _declared(self) -> Convention:
+        if isinstance(self.convention, OwnConvention):
+            return self.convention.as_convention()
+        return load_convention(self.convention)
+
+    def classes(self) -> Mapping[str, int]:
+        """Those that `class_names` numbers."""
+        return {name: number for number, name in enumerate(self.class_names, self._first_label(None))}
+
+    def _first_label(self, convention: Convention | None) -> int:
+        if self.first_label is not None:
+            return self.first_label
+        if convention is None:
+            convention = None if self.convention == "auto" else self._declared()
+        return 0 if convention is None else convention.label_offset
+
+    def features(self) -> tuple[Feature, ...]:
+        """The features that `keep` names."""
+        return tuple(
+            Feature(key, kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
+            for key, kept in self.keep.items()
+        )
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """An image for each record, as the byte range of its data; a rejected reference for each damage."""
+        numbers: dict[str, int | None] = {}
+        with StoredFile(file.uri) as stored:
+            records, index = RecordFile(stored), -1
+            for index, (offset, record) in enumerate(records):
+                ref = replace(file, key=f"{file.key}/{index:06}", spelling="")
+                if isinstance(record, Damage):
+                    yield replace(ref, status="rejected", reason="bad_record", detail=_explain(index, offset, record))
+                    continue
+                packing = "gzip_records" if records.compression == "gzip" else ""
+                ref = replace(ref, offset=offset + _DATA_AT, length=len(record), packing=packing)
+                try:
+                    yield self._refer_example(path, ref, bytes(record), numbers)
+                except BadExampleError as error:
+                    detail = f"record {index} at byte {offset}: {error}"
+                    yield replace(ref, status="rejected", reason="bad_example", detail=detail)
+        if index < 0:
+            yield replace(file, status="rejected", reason="bad_record", detail="the file holds no records")
+        yield from self._announce(file, numbers)
+
+    def _announce(self, file: ImageRef, numbers: Mapping[str, int | None]) -> Iterator[ImageRef]:
+        known = {name: number for name, number in numbers.items() if number is not None}
+        if known:
+            yield announce_classes(file, known)
+        if others := numbers.keys() - known.keys():
+            yield announce_classes(file, others)
+
+    def _refer_example(self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None]) -> ImageRef:
+        """The reference of one Example; classes that must be announced are added to `numbers`."""
+        entries = parse_entries(record)
+        convention, fields = self._fields_of(entries)
+        read_kept(entries, self.keep)
+
+        key = text_in(entries, self.key_feature) if self.key_feature else ref.key
+        split = ref.split or self._split_word(path, entries)
+
+        def name_of(text: str, number: int | None) -> str:
+            name = class_of(text, number, self.class_names, self._first_label(convention))
+            if number is not None and (self.keep_ids if text else not self.class_names):
+                numbers[name] = number
+            return name
+
+        def name_of_box(text: str, number: int | None) -> str:
+            name = name_of(text, number)
+            numbers.setdefault(name, None)
+            return name
+
+        values: dict[str, Any] = {
+            each: text_of(fields[each], each) for each in ("filename", "source_id") if fields.get(each)
+        }
+        values |= read_boxes(fields, name_of_box)
+        label = name_of(text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
+        packed = orjson.dumps(values).decode() if values else ""
+        return replace(ref, key=key, label=label, split=split, features=packed)
+
+    def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
+        convention = find_convention(entries) if self.convention == "auto" else self._declared()
+        return convention, read_fields(entries, convention)
+
+    def _split_word(self, path: str, entries: Mapping[str, Any]) -> str:
+        if self.split_feature:
+            return text_in(entries, self.split_feature)
+        pattern = compile_pattern(self.split, "source.split", "split")
+        match = pattern.search(path.rpartition("/")[2]) or pattern.search(path)
+        return (match["split"] or "") if match else ""
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """The image of one Example, and the features that are passed on; see `Source.read`."""
+        try:
+            entries = parse_entries(read_image(ref, max_bytes, self.max_ratio))
+            convention, fields = self._fields_of(entries)
+            is_raw = convention.stores == "raw" or (isinstance(self.convention, OwnConvention) and bool(self.shape))
+            data, image = read_image_of(fields, is_raw, self.shape)
+            return Content(data, image, fields=read_kept(entries, self.keep))
+        except BadExampleError as error:
+            raise RejectedImage("read", "bad_example", f"{error}") from None
+
+
+def _explain(index: int, offset: int, damage: Damage) -> str:
+    """What a damage means: how much is lost is not known, since lengths are what cannot be read."""
+    where = f"record {index} at byte {offset}: {damage.detail}"
+    return f"{where}; reading went on with the next frame whose length fits its checksum, if there was one"
+
+
+SOURCE = Tfrecords

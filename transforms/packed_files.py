@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from typing import NamedTuple
 
@@ -98,7 +98,7 @@ class UnpackedFiles:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unpack_pieces(uri: str, packing: str, max_ratio: int) -> Iterator[bytes | memoryview]:
+def _unpack_pieces(uri: str, packing: str, max_ratio: int) -> Generator[bytes | memoryview, None, None]:
     """What a packed file becomes, piece by piece; raises DamagedPackingError behind what is good of it."""
     kind, _, name = packing.partition(":")
     if kind == "gzip":

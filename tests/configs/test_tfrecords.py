@@ -67,6 +67,19 @@ def test_our_dataset_comes_out_as_it_went_in(convention, compression, pets, tmp_
     assert {split: sorted(examples, key=repr) for split, examples in found.items()} == expected
 
 
+@pytest.mark.parametrize(
+    ("convention", "more"),
+    [("tfrecorder", ()), ("raw_pixels", ("--set", "source={convention: raw_pixels, shape: [10, 20, 3]}"))],
+)
+def test_our_raw_pixels_come_out_as_they_went_in(convention, more, pets, tmp_path, convert):
+    arguments = ("--set", f"convention={convention}")
+    first = tmp_path / "first"
+    assert launch([f"--input={pets}", f"--output={first}", *arguments], build) == 0
+    _, found = convert("tfrecords.yaml", first, *arguments, "--set", "images={}", *more)
+    expected = {split: examples_below(first, split) for split in ("train", "test")}
+    assert {split: sorted(examples, key=repr) for split, examples in found.items()} == expected
+
+
 def examples_below(folder, split):
     word = "training" if list(folder.glob("*_training_*")) and split == "train" else split
     found = []
@@ -99,12 +112,6 @@ def test_image_tfrecord_builders_files_are_read(tmp_path, picture, convert):
     assert [each["image/encoded"] for each in found["test"]] == [[picture("t")]]
 
 
-TFRECORDER = """source.convention={features: {
-  image: {type: bytes, field: pixels_base64}, image_name: {type: bytes, field: filename},
-  image_height: {type: int64, field: height}, image_width: {type: int64, field: width},
-  image_channels: {type: int64, field: channels}, label: {type: int64, field: label}}}"""
-
-
 def test_tensorflow_recorders_files_are_read(tmp_path, convert):
     pixels = {}
     for split, count in (("train", 3), ("test", 1)):
@@ -118,7 +125,6 @@ def test_tensorflow_recorders_files_are_read(tmp_path, convert):
             examples.append({**values, "split": split.upper().encode()})
         write_examples(tmp_path / "recorder" / f"{split}-00000-of-00001.tfrecord.gz", *examples)
     settings = (
-        *("--set", TFRECORDER),
         *("--set", "source.split_feature=split"),
         *("--set", "splits.from_source={TRAIN: train, TEST: test}"),
         *("--set", "images={quality: 100}"),

@@ -2,7 +2,9 @@
 
 import io
 import json
+import tarfile
 import time
+import zipfile
 from typing import ClassVar
 
 import orjson
@@ -211,3 +213,28 @@ def test_images_in_a_parquet_on_an_object_store(shelf, picture):
     assert launch(flags, build) == 0
     files = dataset(shelf)
     assert sum(content.count(data) for content in files.values() for data in pictures) == 7
+
+
+def test_archives_and_records_are_read_where_they_lie_on_an_object_store(shelf, picture):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for number in range(6):
+            archive.writestr(f"{'ab'[number % 2]}/{number}.jpg", picture(("z", number)))
+    shelf.objects["shelf://in/archives/a.zip"] = (stream.getvalue(), 1.0)
+    for name, mode in (("b.tar", "w"), ("c.tar.gz", "w:gz")):
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode=mode) as tar:
+            for number in range(6):
+                info = tarfile.TarInfo(f"{'ab'[number % 2]}/{number}.jpg")
+                info.size = len(picture((name, number)))
+                tar.addfile(info, io.BytesIO(picture((name, number))))
+        shelf.objects[f"shelf://in/archives/{name}"] = (stream.getvalue(), 1.0)
+    settings = ["--set", "source.kind=archives", "--set", "splits={fractions: {train: 1.0}}"]
+    assert launch(["--input=shelf://in/archives", "--output=shelf://out/first", *settings], build) == 0
+    settings[1] = "source.kind=tfrecords"
+    assert launch(["--input=shelf://out/first", "--output=shelf://out/second", *settings], build) == 0
+    first, second = (
+        orjson.loads(shelf.objects[f"shelf://out/{name}/recordmill.json"][0]) for name in ("first", "second")
+    )
+    assert first["ledger"]["written"] == second["ledger"]["written"] == 18
+    assert first["labels"] == second["labels"] == {"a": 0, "b": 1}

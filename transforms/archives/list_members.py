@@ -35,7 +35,7 @@ def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
 def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
-        unpacked = UNPACKED.unpack(file.uri, file.version, limits.ratio)
+        unpacked = UNPACKED.unpack(file.uri, GZIP, file.version, limits.ratio)
         if unpacked.is_doubtful:  # which member it concerns cannot be told
             raise DamagedArchiveError(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
@@ -57,4 +57,5 @@ def read_member(file: ImageRef, member: Member, limits: Limits) -> bytes:
     """
     if not member.packing:
         return storage.read_range(file.uri, member.offset, member.length)
-    return read_packed_range(file.uri, member.packing, member.offset, member.length, file.version, limits.ratio)
+    place = (member.offset, member.length)
+    return read_packed_range(file.uri, member.packing, *place, file.version, max_ratio=limits.ratio)

@@ -152,7 +152,7 @@ def test_a_damaged_gzip_stream(refer, tmp_path):
     path.write_bytes(path.read_bytes()[:-9])
     (ref,) = Idx().refer(path.name, replace(file, version="8"))
     assert (ref.status, ref.reason) == ("rejected", "bad_packing")
-    assert ref.detail.startswith("the gzip stream is damaged: ")
+    assert ref.detail.startswith("the gzip file is damaged: ")
 
 
 def test_labels_that_are_not_there_fail_the_run(refer):

@@ -18,6 +18,7 @@ from pipeline.job import Job
 from pipeline.options import LOCAL_RUNNERS, find_unknown_flag
 from pipeline.preflight import UsageError, check_places, find_folder, normal_path, parse_inputs
 from pipeline.sample import ensure_sample
+from pipeline.settle_source import settle_source
 from pipeline.terminal import Terminal
 from schemas.version import VERSION
 from transforms import storage
@@ -43,7 +44,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     if flags.discard and not flags.plan:
         for line in discard_staging(output):
             terminal.say(line)
-    settings, plain = name_dataset(settings, plain, output)
+    settings, plain = settle_source(*name_dataset(settings, plain, output), inputs)
     run_id = uuid.uuid4().hex[:12]
     run = RunSettings(
         run_id=run_id,

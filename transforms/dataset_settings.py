@@ -98,9 +98,10 @@ class DatasetSettings:
         object.__setattr__(self, "images", choose_store(self.images, self.layout))
         if not self.holds_images:
             self._check_needs_no_image()
-        taken = {*IMAGE_FIELDS, *(feature.key for feature in self.layout.features)}
+        reserved = IMAGE_FIELDS if self.source.contents == "images" else IMAGE_FIELDS - PIXEL_FIELDS
+        taken = {*reserved, *(feature.key for feature in self.layout.features)}
         for feature in self.source.features():
-            if feature.key in taken or feature.field in IMAGE_FIELDS:
+            if feature.key in taken or feature.field in reserved:
                 raise ValueError(
                     f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
                 )

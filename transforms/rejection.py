@@ -17,7 +17,8 @@ REASONS: dict[Stage, dict[str, str]] = {
         "no_class": "it lies in no class folder",
         "name_mismatch": "its name does not match `source.pattern`",
         "bad_annotations": "the file with its annotations is missing or cannot be understood",
-        "bad_row": "its row of a manifest is malformed, or a value in it is missing or of another type",
+        "bad_row": "its row of a table or manifest is malformed, or a value in it is missing or of another type",
+        "no_rows": "the table has no rows",
         "outside_root": "the source names a file that does not lie below the input, or below `source.root`",
         "bad_archive": "the archive, or the rest of it, cannot be read",
         "bad_member": "a link, a device or another thing in an archive that is not read, or its name, its size or how "

@@ -4,7 +4,7 @@ import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import orjson
 
@@ -52,6 +52,19 @@ class Source(Protocol):
     def features(self) -> tuple[Feature, ...]:
         """Features that this source adds to a convention's own; their `field` is a name in `ImageRef.features`."""
         return ()
+
+    def settle(self, files: Iterator[ImageRef]) -> Self:
+        """The source with those settings filled in that only its files can tell; itself where nothing is missing.
+
+        Called once, by the launcher; what it gives is what the dataset's configuration says.
+
+        Args:
+            files: a reference to each whole file that is not ignored; listed when they are asked for.
+
+        Raises:
+            ValueError: the files contradict each other; the message begins with the YAML key.
+        """
+        return self
 
     def classes(self) -> Mapping[str, int]:
         """The classes that its settings alone tell, by their numbers; see `announce_classes`."""

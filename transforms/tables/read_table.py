@@ -73,6 +73,7 @@ class Table:
     Attributes:
         kind: what it is written in.
         rows: its rows; cells by column name, unless the format is `ragged`.
+        names: of its columns; in JSON lines each row has its own.
         codec: the encoding of its text, without doubt in it.
         positions: where each column is, in CSV and TSV.
         schema: of Parquet.
@@ -80,6 +81,7 @@ class Table:
 
     kind: TableKind
     rows: Iterator[Row]
+    names: Sequence[str] = ()
     codec: str = ""
     positions: Mapping[str, int] = field(default_factory=dict)
     schema: pa.Schema | None = None
@@ -87,14 +89,15 @@ class Table:
 
 @contextmanager
 def read_table(
-    uri: str, table_format: TableFormat, wanted: Mapping[str, str], unread: Sequence[str] = ()
+    uri: str, table_format: TableFormat, wanted: Mapping[str, str] | None = None, unread: Sequence[str] = ()
 ) -> Iterator[Table]:
     """Opens a table, whose rows are to be taken while it is open.
 
     Args:
         uri: the file.
         table_format: how it is written.
-        wanted: the columns that it must have, each with the YAML key that says so. JSON lines may leave out any.
+        wanted: the columns that it must have, each with the YAML key that says so, in place of all that it has. JSON
+            lines may leave out any.
         unread: those of them whose values are not to be read from Parquet.
 
     Raises:
@@ -106,22 +109,22 @@ def read_table(
             if kind == "parquet":
                 with open_parquet(stream) as parquet:
                     schema = parquet.schema_arrow
-                    _check_columns(schema.names, wanted)
+                    wanted = _check_columns(schema.names, wanted)
                     read = [name for name in wanted if name not in unread]
-                    yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
+                    yield Table(kind, read_parquet_rows(parquet, read), schema.names, schema=schema)
                 return
             lines = TextLines(stream, table_format.encoding)
             if kind == "jsonl":
-                yield Table(kind, read_jsonl_rows(lines), lines.codec)
+                yield Table(kind, read_jsonl_rows(lines), codec=lines.codec)
                 return
             rows = read_csv_rows(lines, table_format.delimiter or {"csv": ",", "tsv": "\t"}[kind], table_format.quote)
             if table_format.ragged:
-                yield Table(kind, rows, lines.codec)
+                yield Table(kind, rows, codec=lines.codec)
                 return
             names = table_format.names or _read_header(rows)
-            _check_columns(names, wanted)
+            wanted = _check_columns(names, wanted)
             positions = {name: names.index(name) for name in wanted}
-            yield Table(kind, _name_cells(rows, positions, len(names)), lines.codec, positions)
+            yield Table(kind, _name_cells(rows, positions, len(names)), names, lines.codec, positions)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 
@@ -136,13 +139,15 @@ def _read_header(rows: Iterator[Row]) -> list[str]:
     return names
 
 
-def _check_columns(names: Sequence[str], wanted: Mapping[str, str]) -> None:
+def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Mapping[str, str]:
+    wanted = dict.fromkeys(names, "its header") if wanted is None else wanted
     for column, key in wanted.items():
         if names.count(column) > 1:
             raise UnreadableTableError(f"it has {names.count(column)} columns {column!r} ({key}): rename all but one")
         if column not in names:
             shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
             raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: correct the name")
+    return wanted
 
 
 def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int) -> Iterator[Row]:

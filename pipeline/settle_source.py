@@ -1,0 +1,44 @@
+"""What only the files can tell of a source, such as the types of a table's columns, is filled in before the job."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pipeline.config import ConfigError
+from schemas.image_ref import ImageRef
+from transforms.dataset_settings import DatasetSettings
+from transforms.list_images import Input, ListingSettings, list_images
+from transforms.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class _WholeFiles(Source):
+    """Every file is one reference to itself."""
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        yield file
+
+
+def settle_source(
+    settings: DatasetSettings, plain: dict[str, Any], inputs: Sequence[Input]
+) -> tuple[DatasetSettings, dict[str, Any]]:
+    """Fills in the source's settings, in `settings` and in the same as plain values.
+
+    Raises:
+        ConfigError: the files cannot tell; the message says why.
+    """
+    try:
+        source = settings.source.settle(_list_files(inputs, settings.listing))
+        if source is settings.source:
+            return settings, plain
+        settings = replace(settings, source=source)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return settings, {**plain, "source": {"kind": plain["source"]["kind"], **asdict(source)}}  # type: ignore[call-overload]
+
+
+def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[ImageRef]:
+    # Of the listing only what leaves files out: whose split a file gives has no say here.
+    patterns = ListingSettings(include=listing.include, ignore=listing.ignore, classes_known=True)
+    for each in inputs:
+        yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if not ref.status)

@@ -1,0 +1,192 @@
+"""Tables without images: each row of CSV, JSON lines or Parquet becomes an Example of typed columns."""
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import orjson
+
+from schemas.content import Content
+from schemas.features import Feature
+from schemas.image_ref import ImageRef
+from transforms.columns.cells import CellError, from_json, read_cell, to_json
+from transforms.columns.column_settings import ColumnSettings
+from transforms.columns.infer_types import ColumnTypes, TypeInferenceError
+from transforms.sources.source import Source
+from transforms.tables.read_table import TABLE_FILES, TableFormat, read_table
+from transforms.tables.read_table import Table as OpenTable
+from transforms.tables.row import Row, UnreadableTableError
+from transforms.tables.text_lines import check_encoding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Source):
+    r"""The source `table`.
+
+    Attributes:
+        columns: the columns that become features, each with its type, or with a mapping of `type`, `feature`, `enum`,
+            `default`, `meaning`. Types: `bool`, `enum`, `int`, `uint`, `float`, `double`, `number`, `string`, `bytes`;
+            `float[]` is a list of them.
+        infer: whether further columns become features too, of the types that all rows are found to have: `auto`, where
+            `columns` names none; `yes` or `no`.
+        label: the column of class names.
+        split: the column of words that `splits.from_source` gives splits for.
+        group: the column of what must stay in one split.
+        key: the column of names that no two rows share; without one a row is called by its file and number.
+        format: `auto`, by the file's name, or what all tables are.
+        encoding: of CSV and JSON lines.
+        delimiter: between cells of CSV; empty: a comma, or a tab in files named `.tsv`.
+        quote: around cells of CSV that hold delimiters or line breaks; empty: none.
+        names: of the columns, where CSV has no header.
+    """
+
+    columns: Mapping[str, str | ColumnSettings] = field(default_factory=dict)
+    infer: Literal["auto", "yes", "no"] = "auto"
+    label: str = ""
+    split: str = ""
+    group: str = ""
+    key: str = ""
+    format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
+    encoding: str = "utf-8"
+    delimiter: str = ""
+    quote: str = '"'
+    names: tuple[str, ...] = ()
+
+    contents: ClassVar[Literal["images", "rows"]] = "rows"
+    files: ClassVar[tuple[str, ...]] = TABLE_FILES
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        stated = {}
+        for name, column in self.columns.items():
+            try:
+                stated[name] = ColumnSettings(type=column) if isinstance(column, str) else column
+            except ValueError as error:
+                raise ValueError(f"source.columns.{name}.{error}") from None
+        features = [column.feature or name for name, column in stated.items()]
+        for feature in features:
+            if features.count(feature) > 1:
+                raise ValueError(f"source.columns: two columns become the feature {feature!r}: set feature of one")
+        check_encoding(self.encoding, "source.encoding")
+        for key in ("delimiter", "quote"):
+            if len(getattr(self, key)) > 1 or getattr(self, key) in ("\n", "\r"):
+                raise ValueError(f"source.{key} is {getattr(self, key)!r}: give one character")
+        object.__setattr__(self, "columns", stated)
+        if self.infer == "auto":
+            object.__setattr__(self, "infer", "no" if stated else "yes")
+
+    @property
+    def _stated(self) -> Mapping[str, ColumnSettings]:
+        return self.columns  # type: ignore[return-value]
+
+    @property
+    def _named(self) -> dict[str, str]:
+        """The columns that say something else than a feature, by what they say."""
+        said = {"label": self.label, "split": self.split, "group": self.group, "key": self.key}
+        return {what: column for what, column in said.items() if column}
+
+    @property
+    def _format(self) -> TableFormat:
+        return TableFormat(self.format, self.names, delimiter=self.delimiter, quote=self.quote, encoding=self.encoding)
+
+    def settle(self, files: Iterator[ImageRef]) -> "Table":
+        """Finds the types of columns that are not declared, in one pass over all rows."""
+        if self.infer == "no":
+            return self
+        types = ColumnTypes(without={*self.columns, *self._named.values()})
+        for file in files:
+            try:
+                with read_table(file.uri, self._format) as table:
+                    types.add(table, file.key)
+            except UnreadableTableError as error:
+                raise ValueError(f"source: {file.key} cannot be read: {error}") from None
+        try:
+            found = types.settled()
+        except TypeInferenceError as error:
+            raise ValueError(f"source: {error}") from None
+        return replace(self, columns={**self.columns, **found}, infer="no")
+
+    def features(self) -> tuple[Feature, ...]:
+        """One for each column."""
+        return tuple(column.as_feature(name) for name, column in self._stated.items())
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One row after the other; their values are in `features`."""
+        wanted = {name: f"source.columns.{name}" for name in self.columns}
+        wanted |= {column: f"source.{what}" for what, column in self._named.items()}
+        lacking, rows, sound = set(wanted), 0, 0
+        try:
+            with read_table(file.uri, self._format, wanted) as table:
+                for row, ref in self._refer(path, file, table):
+                    rows += 1
+                    if row.cells is not None:
+                        lacking -= row.cells.keys()
+                        sound += 1
+                    yield ref
+        except UnreadableTableError as error:
+            yield _fatal(file, str(error))
+            return
+        if lacking and sound:
+            name = min(lacking)
+            yield _fatal(file, f"none of its rows has {name!r} ({wanted[name]}): correct the name")
+        if not rows:
+            yield replace(file, status="rejected", reason="no_rows", detail="the table has no rows")
+
+    def _refer(self, path: str, file: ImageRef, table: OpenTable) -> Iterator[tuple[Row, ImageRef]]:
+        below = file.key[: len(file.key) - len(path)]
+        place = replace(file, spelling="", size=-1, version="")
+        for row in table.rows:
+            ref = replace(place, key=f"{file.key}:{row.number}")
+            try:
+                yield row, self._refer_row(ref, below, row, table.kind in ("csv", "tsv"))
+            except _RowError as error:
+                detail = f"{path}, {row.place}{error}"
+                yield row, replace(ref, status="rejected", reason="bad_row", detail=detail)
+
+    def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool) -> ImageRef:
+        if row.cells is None:
+            raise _RowError(f": {row.fault}")
+        said: dict[str, Any] = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
+        if "key" in said:
+            said["key"] = below + said["key"]
+        values = {}
+        for name, column in self._stated.items():
+            try:
+                value = read_cell(row.cells.get(name), column, as_text)
+            except CellError as error:
+                raise _RowError(f", column {name!r}: {error}") from None
+            if value is not None:
+                values[column.feature or name] = to_json(value)
+            elif column.default is None and not column.many:
+                raise _RowError(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
+        features = orjson.dumps(values)
+        return replace(ref, features=features.decode(), length=len(features), **said)
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:  # a row came with its reference
+        """The row itself: `data` is its features as JSON."""
+        values: dict[str, Any] = orjson.loads(ref.features)
+        kinds = {column.feature or name: column.kind for name, column in self._stated.items()}
+        fields = {name: from_json(value, kinds[name]) for name, value in values.items()}
+        return Content(ref.features.encode(), None, fields=fields)
+
+
+class _RowError(Exception):
+    """A row cannot become an Example; the message goes on from the place of the row."""
+
+
+def _as_name(cell: Any, column: str) -> str:
+    """A label, split, group or key as text."""
+    if isinstance(cell, str) and cell.strip():
+        return unicodedata.normalize("NFC", cell.strip())
+    if isinstance(cell, int):
+        return str(cell)
+    shown = "there is no value" if cell is None or cell == "" else f"{cell!r:.60} is no text"
+    raise _RowError(f", column {column!r}: {shown}")
+
+
+def _fatal(file: ImageRef, problem: str) -> ImageRef:
+    return replace(file, status="fatal", reason="bad_table", detail=f"the table {file.key} cannot be used: {problem}")
+
+
+SOURCE = Table

@@ -5,11 +5,11 @@ from transforms.columns.column_settings import KINDS, ColumnSettings
 
 
 def test_each_type_goes_to_the_list_of_the_tutorial():
-    assert KINDS == {
+    assert {
         **dict.fromkeys(("bool", "enum", "int", "uint"), "int64"),
         **dict.fromkeys(("float", "double", "number"), "float"),
         **dict.fromkeys(("string", "bytes"), "bytes"),
-    }
+    } == KINDS
 
 
 def test_a_column_becomes_a_feature_of_its_name_or_of_another():

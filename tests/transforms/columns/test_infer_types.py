@@ -114,8 +114,8 @@ def test_parquet_states_its_types(infer):
         ),
         (
             [{"a": "x"}, {"a": True}],
-            "column 'a' holds a value of type string (0.jsonl, row 1: 'x') and one of type bool (0.jsonl, row 2: True): "
-            "declare source.columns.a, such as string",
+            "column 'a' holds a value of type string (0.jsonl, row 1: 'x') and one of type bool "
+            "(0.jsonl, row 2: True): declare source.columns.a, such as string",
         ),
         (
             [{"a": {"b": 1}}],

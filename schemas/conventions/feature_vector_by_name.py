@@ -1,0 +1,13 @@
+"""feature_vector_by_name: `feature_vector` with the file's base name under `sha256`, which old readers look for."""
+
+from dataclasses import replace
+
+from schemas.conventions.convention import Convention
+from schemas.conventions.feature_vector import CONVENTION as FEATURE_VECTOR
+from schemas.features import Feature
+
+_NAME = Feature("sha256", "bytes", "filename", "the file's base name, which is its digest where files are named so")
+
+CONVENTION: Convention = replace(
+    FEATURE_VECTOR, title="feature extraction scripts', by name", features=(_NAME, *FEATURE_VECTOR.features[1:])
+)

@@ -116,7 +116,7 @@ def _set(plain: dict[str, Any], override: str, keys: list[str], value: Any) -> N
 
 def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
     problems: list[str] = []
-    values = dict(plain)
+    values = _lengthen(plain, {"features": "function"})
     for key, build in (("source", _build_source), ("convention", _build_convention)):
         if values.get(key) is None:
             values.pop(key, None)
@@ -150,7 +150,18 @@ def _build_source(source: Any) -> Any:
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
     if not isinstance(kind, str):
         raise ValueError(f"source is {source!r}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
-    return _build_below("source", load_source(kind), {key: value for key, value in source.items() if key != "kind"})
+    source_kind = load_source(kind)
+    values = {key: value for key, value in source.items() if key != "kind"}
+    return _build_below("source", source_kind, _lengthen(values, source_kind.short_forms))
+
+
+def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict[str, Any]:
+    """Values with `name: text` written as `name: {key: text}`, in each setting for which `short_forms` has a key."""
+    long = dict(values)
+    for setting, key in short_forms.items():
+        if isinstance(inner := values.get(setting), dict):
+            long[setting] = {name: {key: each} if isinstance(each, str) else each for name, each in inner.items()}
+    return long
 
 
 def _build_convention(convention: Any) -> Any:

@@ -4,6 +4,7 @@ import os
 import tempfile
 import uuid
 from argparse import Namespace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +23,7 @@ from pipeline.settle_source import settle_source
 from pipeline.terminal import Terminal
 from schemas.version import VERSION
 from transforms import storage
+from transforms.dataset_settings import DatasetSettings
 from transforms.run_settings import RunSettings
 
 
@@ -50,7 +52,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         run_id=run_id,
         output=output,
         outcome_file=flags.outcome_file or _outcome_file(output, run_id, flags.runner),
-        recipe=plain,
+        recipe={**plain, **_functions_of(settings)},
         config_text=yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
         inputs={each.name: find_folder(each, text) for each, text in zip(inputs, flags.input, strict=True)},
         overwrite=flags.overwrite,
@@ -66,6 +68,12 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     job = Job(settings, inputs, run)
     check_analysis_is_possible(job, here=flags.wait or flags.runner in LOCAL_RUNNERS)
     return job
+
+
+def _functions_of(settings: DatasetSettings) -> dict[str, dict[str, Any]]:
+    """The functions with digests of their code: where that has changed, the dataset is another one."""
+    functions = {name: {**asdict(each), "code": each.code_digest} for name, each in settings.features.items()}
+    return {"functions": functions} if functions else {}
 
 
 def _choose_places(flags: Namespace, terminal: Terminal) -> None:

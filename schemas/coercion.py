@@ -10,6 +10,7 @@ kind or raises. Nothing is rounded, parsed or encoded on the way.
 | int64 | bool, int, IntEnum, np.integer, np.bool_| float (1.0 too), text, anything outside int64        |
 """
 
+import math
 from collections.abc import Callable
 from enum import Enum
 from numbers import Integral
@@ -45,7 +46,7 @@ def coerce_float(value: Any) -> float:
     if not isinstance(value, float | np.floating):
         raise FeatureValueError(f"{_named(value)} is no float")
     as_double = float(value)
-    if np.isfinite(as_double) and abs(as_double) > _FLOAT32_MAX:
+    if abs(as_double) > _FLOAT32_MAX and math.isfinite(as_double):  # in this order: a vector has thousands of them
         raise FeatureValueError(f"{_named(value)} is outside the range of a 32-bit float")
     return as_double
 

@@ -28,7 +28,7 @@ BOX_FIELDS = frozenset(("xmin", "xmax", "ymin", "ymax", "bbox", "box_labels", "b
 MANY_LABELS_FIELDS = frozenset(("labels", "label_texts"))
 """The fields of images with several labels: their ids and names."""
 
-IMAGE_FIELDS = REFERENCE_FIELDS | PIXEL_FIELDS | {"sha256"}
+IMAGE_FIELDS = REFERENCE_FIELDS | PIXEL_FIELDS | {"sha256", "file_sha256"}
 """The fields of every image, which a source's own features cannot be called."""
 
 

@@ -12,6 +12,8 @@ from transforms.annotations import resolve_annotations
 from transforms.boxes import count_boxes
 from transforms.build_examples import find_class, image_record, reference_record
 from transforms.dataset_settings import DatasetSettings
+from transforms.feature_functions.compute import compute_features
+from transforms.imaging.pixels import pixels_of
 from transforms.reencode_images import reencode_image
 from transforms.rejection import RejectedImage
 
@@ -75,17 +77,23 @@ def _convert(
         class_name, class_id = find_class(content.label, label_map)
     with decoding:
         stored = content.image if settings.decode == "images" else None
-        image = None if stored is None else reencode_image(stored, settings.images)
+        image = None if stored is None else reencode_image(stored, settings.images, settings.needs_pixels)
+        pixels = None if image is None or image.raster is None else pixels_of(image.raster)
+        computed = compute_features(settings.features, pixels, data, ref.key, ref.uri)
     row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
     if image is None:
         digest = hashlib.sha256(data).hexdigest()
-        fields = {**reference_record(ref, class_name, class_id, split), "sha256": digest.encode(), **content.fields}
+        fields = {**reference_record(ref, class_name, class_id, split), **content.fields, **computed}
+        fields |= {"sha256": digest.encode(), "file_sha256": digest.encode()}
         row |= {"sha256": digest, "changes": ()}
         return ConvertedImage(encode_example(settings.example_features, fields), row)
-    fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields}
+    fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields, **computed}
     untouched = image.encoded is data or image.encoded == data
+    known = untouched and "sha256" in fields
+    digest = fields["sha256"].decode() if known else hashlib.sha256(data).hexdigest()
+    fields["file_sha256"] = digest.encode()
     row |= {
-        "sha256": fields["sha256"].decode() if untouched and "sha256" in fields else hashlib.sha256(data).hexdigest(),
+        "sha256": digest,
         "height": image.height,
         "width": image.width,
         "channels": image.channels,

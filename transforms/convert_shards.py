@@ -24,6 +24,7 @@ from schemas.shard_report import ShardReport
 from transforms import storage
 from transforms.convert_image import ConvertedImage, convert_image
 from transforms.dataset_settings import DatasetSettings
+from transforms.feature_functions.compute import FeatureFunctionError
 from transforms.key_hashes import hash_key
 from transforms.output_errors import explain_output_error
 from transforms.plan import Plan
@@ -83,6 +84,8 @@ def choose_threads(settings: DatasetSettings) -> int:
 
 def _decodes_nothing(settings: DatasetSettings) -> bool:
     images = settings.images
+    if settings.features:  # functions may want pixels
+        return False
     if settings.source.gives_pixels:
         return images.store == "raw" and images.resize is None
     return images.check == "header" and images.reencode != "always" and images.store in ("auto", "jpeg")
@@ -181,6 +184,8 @@ class _ConvertShard(beam.DoFn):
         try:
             with closing(self._convert(refs, plan.label_map, split)) as images:
                 return write_shard(staging, split, index, images, mark, self._settings.compression).finish
+        except FeatureFunctionError as error:
+            return partial(failed, str(error))
         except OSError as error:  # of the output: those of the images are InputErrors
             return partial(failed, explain_output_error(error, self._output))
 

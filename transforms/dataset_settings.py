@@ -1,6 +1,7 @@
 """What a dataset is: everything that decides its bytes. These are the YAML keys that users write."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
@@ -10,6 +11,8 @@ from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
 from transforms.boxes import BoxSettings
 from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, choose_store
+from transforms.feature_functions.check_functions import check_functions
+from transforms.feature_functions.settings import FeatureFunction
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
 from transforms.shard_settings import ShardSettings
@@ -59,6 +62,8 @@ class DatasetSettings:
         splits: how images are split.
         shards: how many files.
         convention: which features an Example has: a name, or a mapping of your own.
+        features: features that functions compute, by name: `package.module:function` of your own, which is given the
+            image and gives a list of floats; or one that comes with Recordmill. See docs/features.md.
         compression: of the files; JPEG does not compress further, and indexes need plain files.
         index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
         seed: other seeds give other splits, another order and another `limit`.
@@ -84,6 +89,7 @@ class DatasetSettings:
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)
     convention: str | OwnConvention = "default"
+    features: Mapping[str, FeatureFunction] = field(default_factory=dict)
     compression: Literal["none", "gzip"] = "none"
     index_files: bool = False
     seed: int = 0
@@ -98,6 +104,7 @@ class DatasetSettings:
         object.__setattr__(self, "images", choose_store(self.images, self.layout))
         if not self.holds_images:
             self._check_needs_no_image()
+        check_functions(self.features, self.layout, self.source, self.holds_images)
         reserved = IMAGE_FIELDS if self.source.contents == "images" else IMAGE_FIELDS - PIXEL_FIELDS
         taken = {*reserved, *(feature.key for feature in self.layout.features)}
         for feature in self.source.features():
@@ -144,6 +151,7 @@ class DatasetSettings:
         if not isinstance(self.convention, OwnConvention):
             return
         known = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | {feature.field for feature in self.source.features()}
+        known |= self.features.keys()
         for key, feature in self.convention.features.items():
             if feature.field and feature.field not in known:
                 fields = ", ".join(sorted(known))
@@ -201,8 +209,15 @@ class DatasetSettings:
 
     @property
     def example_features(self) -> tuple[Feature, ...]:
-        """The features of an Example: the convention's, then the source's own."""
-        return (*self.layout.features, *self.source.features())
+        """The features of an Example: the convention's, the source's own, then what functions compute."""
+        filled = {feature.field for feature in self.layout.features}
+        computed = (each.as_feature(name) for name, each in self.features.items() if name not in filled)
+        return (*self.layout.features, *self.source.features(), *computed)
+
+    @property
+    def needs_pixels(self) -> bool:
+        """Whether a function takes images."""
+        return any(each.takes == "image" for each in self.features.values())
 
     def file_name(self, split: str, index: int, count: int) -> str:
         """The name of a published shard."""

@@ -11,6 +11,7 @@ from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from transforms.convert_image import convert_image
 from transforms.dataset_settings import DatasetSettings
+from transforms.feature_functions.compute import FeatureFunctionError
 from transforms.hash_histogram import range_of
 from transforms.key_hashes import hash_key
 from transforms.output_errors import explain_output_error
@@ -47,7 +48,12 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
 
 def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettings, run: RunSettings) -> Plan:
     """Plans the dataset, and looks at the output to see what may be done there."""
-    growth = 1.0 if summary.problems else estimate_growth(summary, settings, run.preview)
+    growth = 1.0
+    if not summary.problems:
+        try:
+            growth = estimate_growth(summary, settings, run.preview)
+        except FeatureFunctionError as error:
+            summary = replace(summary, problems=[str(error)], problems_found=1)
     plan = make_plan(summary, selection, settings, run.recipe, growth)
     if plan.action == "convert":
         plan = _look_at_output(plan, run)

@@ -12,14 +12,16 @@ from transforms.imaging import BadImage, ImageSettings, PreparedImage, prepare_i
 from transforms.rejection import RejectedImage
 
 
-def reencode_image(image: bytes | Pixels, settings: ImageSettings) -> PreparedImage:
+def reencode_image(image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
     """Prepares one image, encoded or decoded, as `transforms.imaging.prepare_image` and `prepare_pixels` do.
 
     Raises:
         RejectedImage: stage `decode`, with the reason that the decoder found.
     """
     try:
-        return prepare_image(image, settings) if isinstance(image, bytes) else prepare_pixels(image, settings)
+        if isinstance(image, bytes):
+            return prepare_image(image, settings, keep_pixels)
+        return prepare_pixels(image, settings, keep_pixels)
     except BadImage as bad:
         digest = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
         raise RejectedImage("decode", bad.code, bad.detail, digest) from None

@@ -34,6 +34,11 @@ def to_raster(image: Image.Image) -> Raster:
     return np.frombuffer(raw, np.uint8).reshape(image.height, image.width, -1)
 
 
+def pixels_of(raster: Raster) -> NDArray[np.uint8]:
+    """The pixels alone, as a view: height, width, 1 or 3 channels, red first."""
+    return raster[:, :, : count_channels(raster)]
+
+
 def moments(raster: Raster) -> Moments:
     """Each channel's sum and sum of squares, exact: a picture's squares of 255 stay far below 2**63."""
     height, width, channels = raster.shape

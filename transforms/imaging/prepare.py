@@ -19,32 +19,38 @@ from transforms.imaging.settings import ImageSettings
 from transforms.imaging.stored_form import as_stored, encode_raster, stored_format
 
 
-def prepare_image(data: bytes, settings: ImageSettings) -> PreparedImage:
+def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
     """Checks an image and brings it into the form that is stored.
 
     A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on any thread of any
     number. Sizes are checked before pixels are allocated.
+
+    Args:
+        data: the file.
+        settings: limits, size and encoding.
+        keep_pixels: whether the result has the decoded pixels; then every image is decoded in full.
 
     Raises:
         BadImage: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
     """
     file_format = accepted_format(data, settings)
     if file_format != "JPEG":
-        return _prepare_with_pillow(data, file_format, settings)
+        return _prepare_with_pillow(data, file_format, settings, keep_pixels)
     header = read_jpeg_header(data)
     check_size(header.width, header.height, settings)
     check_scans(data, header)
     if not header.is_widely_readable:
-        return _prepare_with_pillow(data, file_format, settings)
-    return _prepare_jpeg(data, header, settings)
+        return _prepare_with_pillow(data, file_format, settings, keep_pixels)
+    return _prepare_jpeg(data, header, settings, keep_pixels)
 
 
-def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings) -> PreparedImage:
+def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
     """Brings decoded pixels into the form that is stored; they are always encoded, whatever `reencode` says.
 
     Args:
         pixels: height x width x 1 or 3 channels, red first.
         settings: limits, size and encoding.
+        keep_pixels: whether the result has them too.
 
     Raises:
         BadImage: there are too many of them.
@@ -52,15 +58,15 @@ def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings) -> Prepar
     height, width, channels = pixels.shape
     check_size(width, height, settings)
     expanded = settings.grayscale == "expand" and channels == 1
-    measured = settings.moments or settings.near_duplicates
+    measured = settings.moments or settings.near_duplicates or keep_pixels
     if settings.store == "raw" and settings.resize is None and not measured and not expanded:
         return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
     whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
     image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings)
-    return _encode(to_raster(image), changes, "pixels", settings)
+    return _encode(to_raster(image), changes, "pixels", settings, keep_pixels)
 
 
-def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings) -> PreparedImage:
+def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool) -> PreparedImage:
     """The path that nearly all images take."""
     size = (header.height, header.width) if is_turned_sideways(header.orientation) else (header.width, header.height)
     target = target_size(size, settings.resize)
@@ -73,23 +79,24 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings) -> P
     )
     passes = settings.reencode == "when_needed" and stored_format(settings) == "JPEG"
     untouched = settings.reencode == "never" or (passes and fits)
-    if untouched and settings.check == "header":
+    if untouched and settings.check == "header" and not keep_pixels:
         check_end(data, header)
         return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
     reduction = jpeg_reduction(size, target)
-    if untouched and not settings.moments:
+    if untouched and not settings.moments and not keep_pixels:
         # Nobody sees the pixels of an image that stays as it is: to check it, an eighth of each side will do.
         reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
     raster = _decode(data, header, reduction)
     if untouched:
         taken = moments(raster) if settings.moments else None
         hashed = difference_hash(raster) if settings.near_duplicates else None
-        return PreparedImage(data, "JPEG", header.height, header.width, header.components, taken, (), hashed)
+        kept = raster if keep_pixels else None
+        return PreparedImage(data, "JPEG", header.height, header.width, header.components, taken, (), hashed, kept)
     if fits:
-        return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), "JPEG", settings)
+        return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), "JPEG", settings, keep_pixels)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
     image, more_changes = _arrange(image, header.orientation, target, settings)
-    return _encode(to_raster(image), changes | more_changes, "JPEG", settings)
+    return _encode(to_raster(image), changes | more_changes, "JPEG", settings, keep_pixels)
 
 
 def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
@@ -100,22 +107,23 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
         return to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
 
 
-def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings) -> PreparedImage:
+def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings, keep_pixels: bool) -> PreparedImage:
     opened = open_image(data, file_format)
     width, height = opened.size
     check_size(width, height, settings)
     never = settings.reencode == "never"
     channels = count_encoded_channels(opened)
-    if never and settings.check == "header":
+    if never and settings.check == "header" and not keep_pixels:
         return PreparedImage(data, file_format, height, width, channels, None, ())
     loaded = load_image(opened, file_format)
     if never:
         taken = moments(to_raster(loaded.image)) if settings.moments and _shows_as_it_is(loaded, file_format) else None
-        hashed = None
-        if settings.near_duplicates:
-            shown, _ = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
-            hashed = difference_hash(to_raster(shown))
-        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed)
+        hashed = shown = None
+        if settings.near_duplicates or keep_pixels:
+            shown = to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
+            hashed = difference_hash(shown) if settings.near_duplicates else None
+        kept = shown if keep_pixels else None
+        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed, kept)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
     image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
@@ -124,10 +132,12 @@ def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings)
         changes.add("first_frame")
     passes = settings.reencode == "when_needed" and stored_format(settings) == file_format == "PNG"
     if passes and not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands()):
-        taken = moments(to_raster(image)) if settings.moments else None
-        hashed = difference_hash(to_raster(image)) if settings.near_duplicates else None
-        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed)
-    return _encode(to_raster(image), changes, file_format, settings)
+        raster = to_raster(image)
+        taken = moments(raster) if settings.moments else None
+        hashed = difference_hash(raster) if settings.near_duplicates else None
+        kept = raster if keep_pixels else None
+        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed, kept)
+    return _encode(to_raster(image), changes, file_format, settings, keep_pixels)
 
 
 def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
@@ -154,10 +164,14 @@ def _arrange(
     return image, changes
 
 
-def _encode(raster: Raster, changes: set[str], source_format: str, settings: ImageSettings) -> PreparedImage:
+def _encode(
+    raster: Raster, changes: set[str], source_format: str, settings: ImageSettings, keep_pixels: bool
+) -> PreparedImage:
     encoded = encode_raster(raster, source_format, settings)
     height, width = raster.shape[:2]
     taken = moments(as_stored(raster, encoded, settings)) if settings.moments else None
     hashed = difference_hash(raster) if settings.near_duplicates else None
     names = tuple(sorted(changes | {"reencoded"}))
-    return PreparedImage(encoded, stored_format(settings), height, width, count_channels(raster), taken, names, hashed)
+    kept = raster if keep_pixels else None
+    form = stored_format(settings)
+    return PreparedImage(encoded, form, height, width, count_channels(raster), taken, names, hashed, kept)

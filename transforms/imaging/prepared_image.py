@@ -1,6 +1,8 @@
 """What is stored of an image, and what is known about it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from transforms.imaging.pixels import Raster
 
 CHANGES = {
     "cmyk_converted": "CMYK inks were converted to RGB",
@@ -36,6 +38,7 @@ class PreparedImage:
             is stored is neither JPEG nor PNG, or not 8 bits of gray or RGB: other readers would see other values.
         changes: sorted names from `CHANGES`; empty where the bytes passed through bit for bit.
         difference_hash: see `transforms.imaging.difference_hash`; None where it was not asked for.
+        raster: what was decoded, after all changes but re-encoding; None where it was not asked for.
     """
 
     encoded: bytes
@@ -46,3 +49,4 @@ class PreparedImage:
     moments: tuple[tuple[int, int], ...] | None
     changes: tuple[str, ...]
     difference_hash: int | None = None
+    raster: Raster | None = field(default=None, compare=False, repr=False)

@@ -25,12 +25,15 @@ class Source(Protocol):
         contents: `images`, or `rows` where there are no images but fields alone.
         files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
             What is not taken is `ignored` in the ledger. `include` replaces them: `refer` must bear any file.
+        short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
+            stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
     """
 
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
+    short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
     gives_pixels: ClassVar[bool] = False
 

@@ -41,7 +41,7 @@ class Table(Source):
         names: of the columns, where CSV has no header.
     """
 
-    columns: Mapping[str, str | ColumnSettings] = field(default_factory=dict)
+    columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
     infer: Literal["auto", "yes", "no"] = "auto"
     label: str = ""
     split: str = ""
@@ -55,16 +55,11 @@ class Table(Source):
 
     contents: ClassVar[Literal["images", "rows"]] = "rows"
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
+    short_forms: ClassVar[Mapping[str, str]] = {"columns": "type"}
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
-        stated = {}
-        for name, column in self.columns.items():
-            try:
-                stated[name] = ColumnSettings(type=column) if isinstance(column, str) else column
-            except ValueError as error:
-                raise ValueError(f"source.columns.{name}.{error}") from None
-        features = [column.feature or name for name, column in stated.items()]
+        features = [column.feature or name for name, column in self.columns.items()]
         for feature in features:
             if features.count(feature) > 1:
                 raise ValueError(f"source.columns: two columns become the feature {feature!r}: set feature of one")
@@ -72,13 +67,8 @@ class Table(Source):
         for key in ("delimiter", "quote"):
             if len(getattr(self, key)) > 1 or getattr(self, key) in ("\n", "\r"):
                 raise ValueError(f"source.{key} is {getattr(self, key)!r}: give one character")
-        object.__setattr__(self, "columns", stated)
         if self.infer == "auto":
-            object.__setattr__(self, "infer", "no" if stated else "yes")
-
-    @property
-    def _stated(self) -> Mapping[str, ColumnSettings]:
-        return self.columns  # type: ignore[return-value]
+            object.__setattr__(self, "infer", "no" if self.columns else "yes")
 
     @property
     def _named(self) -> dict[str, str]:
@@ -109,7 +99,7 @@ class Table(Source):
 
     def features(self) -> tuple[Feature, ...]:
         """One for each column."""
-        return tuple(column.as_feature(name) for name, column in self._stated.items())
+        return tuple(column.as_feature(name) for name, column in self.columns.items())
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One row after the other; their values are in `features`."""
@@ -151,7 +141,7 @@ class Table(Source):
         if "key" in said:
             said["key"] = below + said["key"]
         values = {}
-        for name, column in self._stated.items():
+        for name, column in self.columns.items():
             try:
                 value = read_cell(row.cells.get(name), column, as_text)
             except CellError as error:
@@ -166,7 +156,7 @@ class Table(Source):
     def read(self, ref: ImageRef, max_bytes: int) -> Content:  # a row came with its reference
         """The row itself: `data` is its features as JSON."""
         values: dict[str, Any] = orjson.loads(ref.features)
-        kinds = {column.feature or name: column.kind for name, column in self._stated.items()}
+        kinds = {column.feature or name: column.kind for name, column in self.columns.items()}
         fields = {name: from_json(value, kinds[name]) for name, value in values.items()}
         return Content(ref.features.encode(), None, fields=fields)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from transforms.imaging import BadImage, ImageSettings, PreparedImage, Resize, prepare_image
+from transforms.imaging import BadImage, ImageSettings, PreparedImage, Resize, prepare_image, prepare_pixels
 
 DEFAULT = ImageSettings(moments=True)
 FAITHFUL = ImageSettings(moments=True, quality=100, subsampling="4:4:4")
@@ -254,3 +254,24 @@ def test_moments_are_taken_only_where_asked_for(photo, save):
     for settings in (ImageSettings(), ImageSettings(reencode="always"), ImageSettings(reencode="never")):
         assert prepare_image(save(photo, "JPEG"), settings).moments is None
         assert prepare_image(save(photo, "PNG"), settings).moments is None
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"check": "header"}, {"reencode": "never"}, {"reencode": "never", "check": "header"}]
+)
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG"])
+def test_pixels_are_kept_in_full_where_they_are_asked_for(settings, file_format):
+    file = io.BytesIO()
+    Image.effect_mandelbrot((40, 24), (-2, -1.5, 1, 1.5), 50).convert("RGB").save(file, file_format)
+    decoded = np.asarray(Image.open(file))
+    kept = prepare_image(file.getvalue(), ImageSettings(**settings), keep_pixels=True)
+    assert np.array_equal(kept.raster[:, :, :3], decoded)
+    without = prepare_image(file.getvalue(), ImageSettings(**settings))
+    assert (without, without.raster) == (kept, None)
+
+
+def test_pixels_that_came_decoded_are_kept_as_they_were_resized():
+    pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    assert np.array_equal(prepare_pixels(pixels, ImageSettings(), keep_pixels=True).raster[:, :, :3], pixels)
+    half = ImageSettings(resize=Resize(exact=(2, 2)))
+    assert prepare_pixels(pixels, half, keep_pixels=True).raster.shape[:2] == (2, 2)

@@ -1,0 +1,243 @@
+"""Vectors of files, from one command to the reader that their author uses."""
+
+import hashlib
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+import simplejpeg
+from PIL import Image
+
+from pipeline.launch import launch
+from pipeline.run import build
+from transforms.feature_functions.built_in import mean_std
+from transforms.feature_functions.settings import resolve
+
+OWN = """
+import hashlib
+
+def embed(image):
+    return image.mean(axis=(0, 1)) / 255
+
+def digest_bytes(data, uri):
+    assert uri.endswith((".txt", ".bin")), uri
+    return [byte / 2 for byte in hashlib.sha256(data).digest()[:4]]
+
+def count(image):
+    return image.shape[0] * image.shape[1] * image.shape[2]
+
+def fail(image):
+    raise RuntimeError("no weights")
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "own_vectors.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    resolve.cache_clear()
+    yield folder / "own_vectors.py"
+    resolve.cache_clear()
+    sys.modules.pop("own_vectors", None)
+
+
+@pytest.fixture
+def images(tmp_path, picture):
+    """Photographs in two classes, by their paths."""
+    files = {f"{label}/{number}.jpg": picture(f"{label}{number}") for label in ("cat", "dog") for number in range(12)}
+    write(tmp_path / "images", files)
+    return files
+
+
+def write(folder, files):
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return folder
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest().encode()
+
+
+def pixels(data):
+    return simplejpeg.decode_jpeg(data)
+
+
+def as_float32(values):
+    return [float(np.float32(value)) for value in values]
+
+
+def sorted_examples(found):
+    return sorted((each for part in found.values() for each in part), key=lambda each: each["sha256"])
+
+
+def test_vectors_of_images(tmp_path, images, convert):
+    marker, found = convert("feature_vectors.yaml", tmp_path / "images")
+    assert sorted_examples(found) == sorted(
+        (
+            {
+                "sha256": [digest(data)],
+                "feature": as_float32(mean_std(pixels(data))),
+                "label": [int(path.startswith("dog"))],
+            }
+            for path, data in images.items()
+        ),
+        key=lambda each: each["sha256"],
+    )
+    assert [shard["name"] for split in marker["splits"].values() for shard in split["shards"]] == [
+        "train_shard_0",
+        "validation_shard_0",
+    ]
+    assert marker["features"]["feature"]["shape"] == [None]
+
+
+def test_seed_2_a_users_own_function_of_the_image(tmp_path, images, own, convert):
+    features = "{feature: own_vectors:embed, values: {function: own_vectors:count, type: int64, shape: []}}"
+    _, found = convert("feature_vectors.yaml", tmp_path / "images", "--set", f"features={features}")
+    by_digest = {digest(data): pixels(data) for data in images.values()}
+    examples = sorted_examples(found)
+    assert len(examples) == 24
+    for example in examples:
+        image = by_digest[example["sha256"][0]]
+        assert example["feature"] == as_float32(image.mean(axis=(0, 1)) / 255)
+        assert example["values"] == [image.size]
+
+
+def test_seed_2_files_of_any_kind_with_decode_none(tmp_path, own, convert):
+    files = {f"{label}/{n}.{end}": f"{label}{n}{end}".encode() for label in "ab" for n in range(9) for end in ("txt",)}
+    files["b/x.bin"] = b"\x00\xff"
+    write(tmp_path / "files", files)
+    features = "{feature: {function: own_vectors:digest_bytes, of: file}, file: file_sha256}"
+    marker, found = convert(
+        "feature_vectors.yaml", tmp_path / "files", "--set", "decode=none", "--set", f"features={features}"
+    )
+    assert marker["ledger"]["written"] == 19
+    assert sorted_examples(found) == sorted(
+        (
+            {
+                "sha256": [digest(data)],
+                "file": [digest(data)],
+                "feature": as_float32(byte / 2 for byte in hashlib.sha256(data).digest()[:4]),
+                "label": [int(path.startswith("b"))],
+            }
+            for path, data in files.items()
+        ),
+        key=lambda each: each["sha256"],
+    )
+
+
+def test_any_files_by_their_names_need_no_function(tmp_path, convert):
+    files = {f"img_{number}_{number % 2}.npy": bytes([number]) for number in range(20)}
+    write(tmp_path / "files", files)
+    own = "{features: {name: {field: filename, type: bytes}, class: {field: label, type: int64}}}"
+    pattern = r"'.*_(?P<label>[0-9]+)\.npy'"
+    _, found = convert(
+        "filename_labels.yaml",
+        tmp_path / "files",
+        *("--set", "decode=none", "--set", f"convention={own}", "--set", f"source.pattern={pattern}"),
+    )
+    examples = [(each["name"], each["class"]) for part in found.values() for each in part]
+    assert sorted(examples) == sorted(([name.encode()], [int(name[-5])]) for name in files)
+
+
+def test_seed_2_the_base_name_mode_serves_old_readers(tmp_path, images, convert):
+    _, found = convert("feature_vectors.yaml", tmp_path / "images", "--set", "convention=feature_vector_by_name")
+    names = [each["sha256"] for part in found.values() for each in part]
+    assert sorted(names) == sorted([path.rpartition("/")[2].encode()] for path in images)
+
+
+def test_seed_2_the_authors_reader_gets_vectors_interleaved_shuffled_repeated_in_batches(tmp_path, images, convert):
+    tf = pytest.importorskip("tensorflow")
+    marker, found = convert("feature_vectors.yaml", tmp_path / "images", "--set", "shards.count=3")
+    output = tmp_path / "dataset-of-feature_vectors.yaml"
+    description = {
+        "sha256": tf.io.FixedLenFeature([], tf.string),
+        "feature": tf.io.FixedLenFeature([6], tf.float32),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
+    files = tf.data.Dataset.list_files(str(output / "train_shard_*"), seed=0)
+    batches = (
+        files.interleave(tf.data.TFRecordDataset, cycle_length=3)
+        .shuffle(100, seed=0)
+        .repeat(2)
+        .map(lambda record: tf.io.parse_single_example(record, description))
+        .batch(4)
+    )
+    read = [
+        (sha256, label, vector.tolist())
+        for batch in batches.as_numpy_iterator()
+        for sha256, label, vector in zip(batch["sha256"], batch["label"], batch["feature"], strict=True)
+    ]
+    expected = [(each["sha256"][0], each["label"][0], each["feature"]) for each in found["train"]]
+    assert sorted(read) == sorted(expected * 2)
+    assert len(marker["splits"]["train"]["shards"]) == 3
+
+
+def run(tmp_path, capsys, *more):
+    arguments = ["--config=configs/feature_vectors.yaml", f"--input={tmp_path / 'images'}"]
+    code = launch([*arguments, f"--output={tmp_path / 'out'}", *more], build)
+    return code, json.loads(capsys.readouterr().out)["sentence"]
+
+
+def test_changed_code_makes_another_dataset(tmp_path, images, own, capsys):
+    chosen = ("--set", "features.feature=own_vectors:embed")
+    assert run(tmp_path, capsys, *chosen)[0] == 0
+    assert "already" in run(tmp_path, capsys, *chosen)[1]
+    own.write_text(OWN.replace("/ 255", "/ 256"), encoding="utf-8")
+    code, sentence = run(tmp_path, capsys, *chosen)
+    assert code == 1
+    assert "functions" in sentence
+
+
+@pytest.mark.parametrize("sizes", [("--set", "shards.count=2"), ()])
+def test_a_function_that_fails_fails_the_run_in_one_sentence(tmp_path, images, own, capsys, sizes):
+    code, sentence = run(tmp_path, capsys, "--set", "features.feature=own_vectors:fail", *sizes)
+    assert code == 1
+    assert "features.feature: own_vectors:fail failed on " in sentence
+    assert ".jpg: RuntimeError: no weights" in sentence
+    assert "\n" not in sentence
+    assert not list(tmp_path.glob("out/*shard*"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ("features.feature=no_such:embed", "features.feature.function 'no_such:embed': the module cannot be imported"),
+        ("features.feature=mean", "features.feature.function 'mean' is none of mean_std, color_histogram"),
+        ("features.feature={function: mean_std, often: 1}", "features.feature.often is no setting"),
+        ("features={}", "features.feature is missing: the convention"),
+        ("decode=none", "features.feature: mean_std takes images, and decode is none"),
+    ],
+)
+def test_a_function_that_is_not_there_is_an_error_of_the_configuration(tmp_path, images, capsys, settings, sentence):
+    code, said = run(tmp_path, capsys, "--set", settings)
+    assert code == 2
+    assert sentence in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_pixels_are_those_that_are_stored(tmp_path, convert, picture):
+    """Turned, resized and in full, whatever the format, also where images pass through by their headers."""
+    png = io.BytesIO()
+    Image.linear_gradient("L").resize((40, 20)).save(png, "PNG")
+    files = {"a/turned.jpg": picture(1, (40, 20), 6), "a/gray.png": png.getvalue(), "b/plain.jpg": picture(2, (40, 20))}
+    write(tmp_path / "images", files)
+    keep = (
+        "--set",
+        "convention={features: {name: {field: filename, type: bytes}}}",
+        "--set",
+        "splits.fractions={s: 1}",
+    )
+    features = ("--set", "features={p: pixels_sha256, h: difference_hash}")
+    _, found = convert("class_folders.yaml", tmp_path / "images", *keep, *features, "--set", "images.check=header")
+    by_name = {each["name"][0].decode(): each for each in found["s"]}
+    plain = pixels(files["b/plain.jpg"])
+    turned = np.rot90(pixels(files["a/turned.jpg"]), -1)
+    gray = np.asarray(Image.open(io.BytesIO(files["a/gray.png"])))
+    for name, image in (("plain.jpg", plain), ("turned.jpg", turned), ("gray.png", gray)):
+        assert by_name[name]["p"] == [digest(image.tobytes())], name

@@ -1,0 +1,5 @@
+from schemas.conventions import load_convention
+
+
+def test_there_is_nothing_in_it():
+    assert load_convention("plain").features == ()

@@ -73,7 +73,6 @@ class Table:
     Attributes:
         kind: what it is written in.
         rows: its rows; cells by column name, unless the format is `ragged`.
-        names: of its columns; in JSON lines each row has its own.
         codec: the encoding of its text, without doubt in it.
         positions: where each column is, in CSV and TSV.
         schema: of Parquet.
@@ -81,7 +80,6 @@ class Table:
 
     kind: TableKind
     rows: Iterator[Row]
-    names: Sequence[str] = ()
     codec: str = ""
     positions: Mapping[str, int] = field(default_factory=dict)
     schema: pa.Schema | None = None
@@ -111,20 +109,20 @@ def read_table(
                     schema = parquet.schema_arrow
                     wanted = _check_columns(schema.names, wanted)
                     read = [name for name in wanted if name not in unread]
-                    yield Table(kind, read_parquet_rows(parquet, read), schema.names, schema=schema)
+                    yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
                 return
             lines = TextLines(stream, table_format.encoding)
             if kind == "jsonl":
-                yield Table(kind, read_jsonl_rows(lines), codec=lines.codec)
+                yield Table(kind, read_jsonl_rows(lines), lines.codec)
                 return
             rows = read_csv_rows(lines, table_format.delimiter or {"csv": ",", "tsv": "\t"}[kind], table_format.quote)
             if table_format.ragged:
-                yield Table(kind, rows, codec=lines.codec)
+                yield Table(kind, rows, lines.codec)
                 return
             names = table_format.names or _read_header(rows)
             wanted = _check_columns(names, wanted)
             positions = {name: names.index(name) for name in wanted}
-            yield Table(kind, _name_cells(rows, positions, len(names)), names, lines.codec, positions)
+            yield Table(kind, _name_cells(rows, positions, len(names)), lines.codec, positions)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 

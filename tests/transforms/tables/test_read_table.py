@@ -65,3 +65,11 @@ def test_rows_of_another_width_are_bad_rows(tmp_path):
             (3, None, "it has 3 cells, and there are 2 columns"),
             (4, {"a": "1", "b": "2"}, ""),
         ]
+
+
+def test_all_columns_are_read_where_none_are_named(tmp_path):
+    pq.write_table(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "t.parquet")
+    for path in (write(tmp_path / "t.csv", b"a,b\n1,2\n"), tmp_path / "t.parquet"):
+        assert read(path, None) == [{"a": "1", "b": "2"}]
+    with pytest.raises(UnreadableTableError, match=r"^it has 2 columns 'a' \(its header\): rename all but one$"):
+        read(write(tmp_path / "u.csv", b"a,a\n1,2\n"), None)

@@ -72,6 +72,7 @@ bench: setup ## Compare with other ways to do the same; half an hour
 	$(BIN)/python -m benchmarks.convert
 	$(BIN)/python -m benchmarks.cifar
 	$(BIN)/python -m benchmarks.load
+	$(BIN)/python -m benchmarks.feature_vectors
 
 lock: setup ## Resolve requirements.lock anew from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-emit-index-url \

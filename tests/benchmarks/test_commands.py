@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import convert, fixed_cost, flink, measure, memory, photographs, prism
+from benchmarks import convert, feature_vectors, fixed_cost, flink, measure, memory, photographs, prism
 from benchmarks.measure import Run
 
 
@@ -70,6 +70,14 @@ def test_memory(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> No
     assert result["peak_rss_mb"] == {"2000": 304.0, "20000": 340.0}
     assert result["bytes_per_photograph"] == {"2000-20000": 2000}
     assert code == 1  # 302.6 and 326 MB are allowed
+
+
+def test_feature_vectors(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    result, code = outcome(feature_vectors, capsys, "--pairs", "1", "--check")
+    assert code == 0
+    assert result["ours_to"]["feature_vectors"]["apart"]["median"] == 2
+    assert fake[0][:4] == ["ours", "--fast", "--config", "configs/feature_vectors.yaml"]
+    assert "benchmarks.rivals.feature_vectors" in fake[1]
 
 
 def test_fixed_cost(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,11 +7,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from benchmarks import frames, measure, photographs
 from schemas.example_proto import Example
+from transforms.feature_functions.built_in import mean_std
 
 COUNT = 60
 MODES = ("reencode", "decode", "copy")
@@ -75,3 +77,21 @@ def test_two_processes_writes_the_exact_examples(mode: str, folder: Path, tmp_pa
 def test_tensorflow_writer_writes_the_exact_examples(mode: str, folder: Path, tmp_path: Path) -> None:
     check("tensorflow_writer", mode, folder, tmp_path)
     assert (tmp_path / "shard_0").stat().st_size > 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("tensorflow"), reason="TensorFlow is not installed")
+def test_feature_vectors_writes_every_vector_once(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.rivals.feature_vectors", "--input", str(folder)]
+    subprocess.run([*command, "--output", str(tmp_path)], cwd=measure.ROOT, check=True, capture_output=True)
+    found = {}
+    for path in sorted(tmp_path.iterdir()):
+        for record in frames.records(path):
+            features = Example.FromString(record).features.feature
+            name = features["sha256"].bytes_list.value[0].decode()
+            found[name] = list(features["feature"].float_list.value), features["label"].int64_list.value[0]
+    assert {path.name for path in folder.rglob("*.jpg")} == set(found)
+    for path in folder.rglob("*.jpg"):
+        with Image.open(path) as image:
+            vector = mean_std(np.asarray(image))
+        assert found[path.name] == (pytest.approx(vector, abs=1e-4), int(path.parent.name.removeprefix("class_")))

@@ -13,7 +13,7 @@ from benchmarks.convert import FEW, Case, Target, compare, missed, ratios, table
 
 CASE = Case(
     4_000,
-    ("features.feature=mean_std", "shards.name={split}_{index}.record"),
+    ("features.feature=mean_std", "shards.name='{split}_{index}.record'"),
     "decode",
     (Target("feature_vectors", "whole", 1.0), Target("feature_vectors", "apart", 1.0)),
 )

@@ -39,8 +39,11 @@ def compute_features(
 def _compute(name: str, settings: FeatureFunction, pixels: Pixels | None, data: bytes, key: str, uri: str) -> Any:
     function, feature = resolve(settings.function), settings.as_feature(name)
     try:
-        # A copy, in one piece: a function may write into it, and the next one is given the image again.
-        given = function(pixels.copy()) if settings.takes == "image" and pixels is not None else function(data, uri)
+        if settings.takes == "image" and pixels is not None:
+            # The user's own may write into it, and the next one is given the image again.
+            given = function(pixels if settings.is_built_in else pixels.copy())
+        else:
+            given = function(data, uri)
     except Exception as error:  # a user's function may raise whatever it likes
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise FeatureFunctionError(f"features.{name}: {settings.function} failed on {key}: {why}") from error

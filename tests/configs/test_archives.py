@@ -64,6 +64,23 @@ def test_a_folder_of_archives_is_read_whole_and_the_rest_of_it_ignored(pets, tmp
     assert marker["ledger"]["ignored"] == {"not_included": 1}
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of decoders, about what is wrong with some of the files
+def test_a_tar_of_real_images_gives_what_their_folder_gives(shared_data, tmp_path, convert):
+    folder = shared_data / "odd-images"
+    names = sorted(f"{path.parent.name}/{path.name}" for path in folder.glob("*/*.*") if path.is_file())
+    names = [name for name in names if "/." not in name][::6]
+    write_tar(tmp_path / "odd.tar", {name: (folder / name).read_bytes() for name in names})
+    for name in names:
+        (tmp_path / "odd" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "odd" / name).write_bytes((folder / name).read_bytes())
+    settings = ("--set", "splits.fractions={train: 1.0}", "--set", "max_rejected={count: 9999, lost_classes: 99}")
+    in_tar, of_tar = convert("archives.yaml", tmp_path / "odd.tar", *settings)
+    in_folder, of_folder = convert("class_folders.yaml", tmp_path / "odd", *settings)
+    assert in_tar["ledger"] == in_folder["ledger"]
+    assert in_tar["ledger"]["listed"] == len(names) > 300
+    assert sorted(of_tar["train"], key=repr) == sorted(of_folder["train"], key=repr)
+
+
 def test_webdatasets_shards_keep_labels_captions_and_splits(picture, tmp_path, convert):
     shards = tmp_path / "shards"
     shards.mkdir()

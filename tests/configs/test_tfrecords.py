@@ -69,7 +69,10 @@ def test_our_dataset_comes_out_as_it_went_in(convention, compression, pets, tmp_
 
 @pytest.mark.parametrize(
     ("convention", "more"),
-    [("tfrecorder", ()), ("raw_pixels", ("--set", "source={convention: raw_pixels, shape: [10, 20, 3]}"))],
+    [
+        ("tfrecorder", ()),
+        ("raw_pixels", ("--set", "source={kind: tfrecords, convention: raw_pixels, shape: [10, 20, 3]}")),
+    ],
 )
 def test_our_raw_pixels_come_out_as_they_went_in(convention, more, pets, tmp_path, convert):
     arguments = ("--set", f"convention={convention}")

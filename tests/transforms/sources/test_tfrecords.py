@@ -6,6 +6,8 @@ import numpy as np
 import orjson
 import pytest
 from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.conventions import load_convention
 from schemas.example_proto import Example
@@ -190,6 +192,22 @@ def test_a_record_of_another_convention_is_one_rejected_reference(refer):
     assert [(ref.status, ref.reason) for ref in (bad, other)] == [("rejected", "bad_example")] * 2
     assert bad.detail == "record 0 at byte 0: it has no image: there is no feature image/encoded"
     assert good.status == ""
+
+
+@given(st.data())
+def test_whatever_the_damage_references_lie_in_the_file(data, tmp_path_factory):
+    content = bytearray(b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(4)))
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    del content[data.draw(st.integers(1, len(content))) :]
+    path = tmp_path_factory.getbasetemp() / "damaged.tfrecord"
+    path.write_bytes(content)
+    refs = list(Tfrecords().refer("damaged.tfrecord", ImageRef("k", str(path), len(content))))
+    assert len({ref.key for ref in refs if ref.status != "classes"}) == sum(ref.status != "classes" for ref in refs) > 0
+    for ref in refs:
+        if not ref.status:
+            assert 12 <= ref.offset <= ref.offset + ref.length <= len(content)
+            assert Tfrecords().read(ref, 10**6).image == b"image"
 
 
 @pytest.mark.parametrize(

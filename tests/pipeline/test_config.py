@@ -70,7 +70,7 @@ def test_an_override_may_hold_equals_signs():
         ("imagez=1", "imagez is no setting: remove it or correct its name"),
         ("images.resize={longest: 5, widest: 3}", "images.resize.widest is no setting: remove it or correct its name"),
         ("splits.fraction.train=1", "splits.fraction is no setting: remove it or correct its name"),
-        ("source.kind=zip", "there is no source 'zip': choose one of class_folders, coco"),
+        ("source.kind=zip", "there is no source 'zip': choose one of archives, arrays, class_folders, coco"),
         ("source=zip", "source is 'zip': write source: {kind: class_folders} and its settings"),
         ("source.class_from=middle", "source.class_from is 'middle': "),
         ("images=5", "images is 5: "),

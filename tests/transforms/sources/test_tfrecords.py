@@ -194,7 +194,7 @@ def test_a_record_of_another_convention_is_one_rejected_reference(refer):
     assert good.status == ""
 
 
-@given(st.data())
+@given(data=st.data())
 def test_whatever_the_damage_references_lie_in_the_file(data, tmp_path_factory):
     content = bytearray(b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(4)))
     for _ in range(data.draw(st.integers(1, 5))):

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,14 @@ def test_the_reader_reads(block, somewhere, run_command):
 def test_the_tables_are_up_to_date():
     texts = {page: page.read_text(encoding="utf-8") for page in readme.PAGES}
     assert readme.fill(texts) == texts, "run `make docs`"
+
+
+def test_checking_says_by_its_exit_code_whether_the_tables_are_up_to_date(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["readme", "--check"])
+    with pytest.raises(SystemExit) as ended:
+        readme.main()
+    assert ended.value.code == 0
+    fill = readme.fill
+    monkeypatch.setattr(readme, "fill", lambda texts: {page: text + "more" for page, text in fill(texts).items()})
+    with pytest.raises(SystemExit, match=r"^the tables of README\.md, .* are out of date: run `make docs`$"):
+        readme.main()

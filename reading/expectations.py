@@ -23,7 +23,8 @@ class Expectations:
         features: by key; empty where nothing is stated.
         label_ids: the ids that a label may be; empty where they are not known.
         label_keys: the features that hold them; the first that a record has counts.
-        image_keys: the features that hold encoded images; the first that a record has counts.
+        image_keys: the features that hold encoded images; the first that a record has counts. Empty where images are
+            stored as raw pixels.
         images_are_stated: whether the image feature is known from the convention, not from its usual name.
         max_pixels: images of ours have no more.
     """
@@ -69,7 +70,7 @@ def expect(dataset: "Dataset") -> Expectations:
         features=features,
         label_ids=frozenset(dataset.labels.values()),
         label_keys=tuple(labels) or usual,
-        image_keys=tuple(images) or _IMAGES,
+        image_keys=() if recipe.get("images", {}).get("store") == "raw" else tuple(images) or _IMAGES,
         images_are_stated=bool(images),
         max_pixels=max(ImageSettings().max_pixels, recipe.get("images", {}).get("max_pixels", 0)),
     )

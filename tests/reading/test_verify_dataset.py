@@ -100,7 +100,8 @@ def test_missing_and_stale_shards_of_a_stranger(tmp_path, frame, example):
 
 @pytest.mark.parametrize("convention", convention_names())
 def test_every_convention_verifies(tmp_path, convert, convention):
-    output = convert(tmp_path, "--set", f"convention={convention}")
+    vectors = ["--set", "features.feature=mean_std"] if convention.startswith("feature_vector") else []
+    output = convert(tmp_path, "--set", f"convention={convention}", *vectors)
     assert lines(output, "pixels") == []
 
 

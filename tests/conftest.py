@@ -1,9 +1,13 @@
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -67,3 +71,80 @@ def run_page(run_command) -> Callable[[str, Path], list[subprocess.CompletedProc
         return results
 
     return run
+
+
+@pytest.fixture(scope="session")
+def offline() -> str:
+    """A script that runs another one without looking for Google's credentials first."""
+    return str(ROOT / "tests" / "offline.py")
+
+
+@dataclass(frozen=True)
+class LocalStore:
+    """An object store on this machine that holds an empty bucket `recordmill`.
+
+    Attributes:
+        address: of its interface.
+        environment: in which commands find it.
+        log: a line a request.
+    """
+
+    address: str
+    environment: dict[str, str]
+    log: Path
+
+    def requests(self) -> list[tuple[str, str]]:
+        """Method and path, with the query, of each request so far; the log may lag behind the answers."""
+        size = -1
+        while size != (size := self.log.stat().st_size):
+            time.sleep(0.3)
+        return re.findall(r'"(?:\x1b\[\d+m)*([A-Z]+) (\S+) HTTP/', self.log.read_text())  # some are coloured
+
+
+@contextmanager
+def serve(command: list[str], log: Path, variables: Callable[[str], dict[str, str]]) -> Iterator[LocalStore]:
+    """Runs an emulator's command, which takes `--port`, until the end of the block."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, *command, f"--port={port}", "--host=localhost"]
+    address = f"http://localhost:{port}"
+    with log.open("w") as file, subprocess.Popen(words, stdout=file, stderr=file) as process:
+        try:
+            for attempt in range(300):
+                with socket.socket() as probe:
+                    if probe.connect_ex(("localhost", port)) == 0:
+                        break
+                assert process.poll() is None, log.read_text()
+                assert attempt < 299, "the store does not answer"
+                time.sleep(0.1)
+            yield LocalStore(address, {**os.environ, **variables(address)}, log)
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="session")
+def google_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
+    """An emulator of Google Cloud Storage."""
+    pytest.importorskip("gcp_storage_emulator", reason="no gcp-storage-emulator here: make test-stores")
+    # It serves one connection at a time and would let five wait, the others for seconds.
+    start = "from http.server import HTTPServer; HTTPServer.request_queue_size = 256; import sys"
+    start += "; from gcp_storage_emulator.__main__ import main; main(sys.argv[1:])"
+    command = ["-c", start, "start", "--in-memory", "--default-bucket=recordmill"]
+    log = tmp_path_factory.mktemp("google") / "log"
+    with serve(command, log, lambda address: {"STORAGE_EMULATOR_HOST": address}) as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def amazon_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
+    """An emulator of Amazon S3."""
+    pytest.importorskip("moto", reason="no moto here: make test-stores")
+    import boto3
+
+    access = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1"}
+    log = tmp_path_factory.mktemp("amazon") / "log"
+    with serve(["-m", "moto.server"], log, lambda address: {"AWS_ENDPOINT_URL_S3": address, **access}) as store:
+        keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
+        boto3.client("s3", endpoint_url=store.address, **keys).create_bucket(Bucket="recordmill")
+        yield store

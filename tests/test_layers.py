@@ -14,6 +14,7 @@ import pytest
 REPO = Path(__file__).parents[1]
 LAYERS = ["pipeline", "reading", "transforms", "schemas"]  # each may import itself and what stands to its right
 TENSORFLOW = {"keras", "tensorflow", "tensorflow_datasets", "tensorflow_metadata", "tensorflow_transform", "tfx_bsl"}
+USERS_EXTRAS = ("aws", "gcp", "tensorflow")
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 
 # Modules without a test file of their own, each with its reason.
@@ -84,7 +85,8 @@ def test_no_module_imports_tensorflow_on_import(path):
 @cache
 def declared_distributions() -> set[str]:
     project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    requirements = [*project["dependencies"], *project["optional-dependencies"]["tensorflow"]]
+    extras = project["optional-dependencies"]
+    requirements = [*project["dependencies"], *(each for name in USERS_EXTRAS for each in extras[name])]
     return {re.match(r"[\w-]+", requirement)[0].lower() for requirement in requirements}
 
 
@@ -99,7 +101,8 @@ def test_what_is_imported_is_a_declared_dependency(path):
     # The environment also holds what our dependencies depend on: an import may work here and fail for a user.
     roots = {name.split(".")[0] for name in imports(ast.walk(parse(path)))}
     foreign = roots - sys.stdlib_module_names - {*LAYERS, "configs", "recordmill"}
-    assert not {root for root in foreign if declared_distributions().isdisjoint(installed_distributions()[root])}
+    names = {root: installed_distributions().get(root, [root]) for root in foreign}  # an extra may not be installed
+    assert not {root for root in foreign if declared_distributions().isdisjoint(names[root])}
 
 
 def test_imaging_knows_neither_beam_nor_tensorflow():

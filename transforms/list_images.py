@@ -174,7 +174,10 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
         folder, name = os.path.split(root)
         status = os.stat(root)
         return folder or ".", [Entry(name, status.st_size, str(status.st_mtime_ns))]
-    file = storage.describe(root)
+    try:
+        file = storage.describe(root)
+    except PermissionError:  # a right to list may be there
+        file = None
     if file is None:
         return root, _find_remote_entries(root, settings)
     folder, _, name = root.rpartition("/")
@@ -182,12 +185,25 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
 
 
 def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry]:
+    found, why = False, "nothing is there"  # a folder without files is no folder there: most likely a misspelt name
+    try:
+        for entry in _list_below(root, settings):
+            found = True
+            if entry.path:
+                yield entry
+    except (FileNotFoundError, PermissionError) as error:
+        found, why = False, (error.strerror or str(error)).lower()
+    if not found:
+        yield Entry("", status="fatal", reason="missing_input", detail=f"the input cannot be read ({why})")
+
+
+def _list_below(root: str, settings: ListingSettings) -> Iterator[Entry]:
     prefix = root.rstrip("/") + "/"
     ignored_folders: set[str] = set()
-    path = None
     for file in storage.list_below(root):
         path = file.path[len(prefix) :]
         if not path or path.endswith("/"):  # the placeholder of an "empty folder", which object stores do not have
+            yield Entry("")
             continue
         at, reason = _ignored_at(path, settings)
         if not reason:
@@ -195,8 +211,6 @@ def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry
         elif at == path or at not in ignored_folders:
             ignored_folders.update({at} - {path})
             yield Entry(at, status="ignored", reason=reason)
-    if path is None:  # a folder without files is no folder there: most likely a misspelt name
-        yield Entry("", status="fatal", reason="missing_input", detail="the input cannot be read (nothing is there)")
 
 
 def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import BoundedSemaphore
 from typing import Any
 
 import apache_beam as beam
@@ -18,10 +19,11 @@ from transforms.output_errors import explain_output_error
 from transforms.output_state import claim_output, decide_action, read_output
 from transforms.plan import Plan, make_plan
 from transforms.progress import PROGRESS
+from transforms.read_ahead import default_threads
 from transforms.record_reader import FRAMING_BYTES
 from transforms.run_settings import RunSettings
 from transforms.splitting import ImageSplitter, Selection
-from transforms.summary import Summary
+from transforms.summary import SAMPLE_SIZE, Summary
 
 ShardId = tuple[str, int]
 
@@ -37,12 +39,17 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     numbers = {**settings.source.classes(), **summary.numbers}
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
-    before = after = 0
-    for _, _, ref in summary.sample:
-        converted = convert_image(ref, settings, label_map, nullcontext())
-        if converted.record is not None:
-            before += ref.expected_bytes
-            after += len(converted.record) + FRAMING_BYTES
+    decoding = BoundedSemaphore(default_threads())
+
+    def measure(ref: ImageRef) -> tuple[int, int]:
+        record = convert_image(ref, settings, label_map, decoding).record
+        return (0, 0) if record is None else (ref.expected_bytes, len(record) + FRAMING_BYTES)
+
+    with ThreadPoolExecutor(
+        SAMPLE_SIZE, thread_name_prefix="recordmill-sample"
+    ) as pool:  # reads may wait for a network
+        sizes = list(pool.map(measure, [ref for _, _, ref in summary.sample]))
+    before, after = (sum(each) for each in zip((0, 0), *sizes, strict=True))
     return after / before if before else 1.0
 
 

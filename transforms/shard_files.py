@@ -69,10 +69,10 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
 
     A shard is not taken as finished either where an image could not be read for a reason that may be gone by now.
     """
-    note = shard_path(staging, split, index, "done.json")
-    if not storage.exists(note):
+    try:
+        done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
+    except FileNotFoundError:
         return None
-    done = orjson.loads(storage.read_range(note))
     report = replace(ShardReport(**done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))

@@ -123,9 +123,9 @@ def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
     remove_stale(output, pending)
     storage.make_folder(storage.join(output, "sidecars"))
     waiting = set(storage.folder_names(staging))
-    for source, target in moves:
-        if source in waiting:
-            storage.move_file(storage.join(staging, source), storage.join(output, target))
+    storage.move_files(
+        (storage.join(staging, source), storage.join(output, target)) for source, target in moves if source in waiting
+    )
     marker = {key: value for key, value in pending.items() if key != "switch"}
     # Written in staging, so that a cut leaves no temporary file that nobody deletes.
     published = storage.join(staging, f"published.{MARKER}")

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 from apache_beam.io.tfrecordio import WriteToTFRecord
 
+from transforms import storage
 from transforms.record_bytes import StoredFile
 from transforms.record_reader import FRAMING_BYTES, Damage, RecordFile
 
@@ -18,9 +19,10 @@ class RecordSink:
     """
 
     def __init__(self, path: str, compression: str) -> None:
-        kind = CompressionTypes.GZIP if compression == "gzip" else CompressionTypes.UNCOMPRESSED
-        self._sink: Any = WriteToTFRecord(path, compression_type=kind)._sink
-        self._file = self._sink.open(path)
+        stored = storage.open_to_write(path)
+        packed = compression == "gzip"
+        self._file: Any = CompressedFile(stored, compression_type=CompressionTypes.GZIP) if packed else stored
+        self._sink: Any = WriteToTFRecord(path)._sink
         self.offset = 0
 
     def write(self, record: bytes) -> None:

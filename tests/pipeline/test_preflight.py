@@ -1,7 +1,15 @@
 import pytest
 from apache_beam.io.filesystem import BeamIOError
 
-from pipeline.preflight import PlaceError, UsageError, check_places, find_folder, normal_path, parse_inputs
+from pipeline.preflight import (
+    PlaceError,
+    UsageError,
+    check_places,
+    check_secrets,
+    find_folder,
+    normal_path,
+    parse_inputs,
+)
 from transforms.list_images import Input
 
 
@@ -106,3 +114,15 @@ def test_buckets_hold_buckets():
     with pytest.raises(PlaceError, match="lies inside the input"):
         check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out", preview=True)
     check_places([Input("gs://bucket/raw")], "gs://bucket/raw2", preview=True)
+
+
+@pytest.mark.parametrize("flag", ["--s3_access_key_id", "--s3_secret_access_key", "--s3_session_token"])
+@pytest.mark.parametrize("written", [["{}=hush"], ["{}", "hush"]])
+def test_a_flag_that_holds_a_secret_is_refused_and_not_repeated(flag, written):
+    with pytest.raises(UsageError, match=f"^{flag} .*environment as AWS_") as caught:
+        check_secrets(["--s3_region_name=x", *(word.format(flag) for word in written)])
+    assert "hush" not in str(caught.value)
+
+
+def test_a_stores_address_is_no_secret():
+    check_secrets(["--s3_endpoint_url=http://localhost", "--s3_region_name=us-east-1", "--s3_verify=true"])

@@ -3,6 +3,8 @@ from argparse import Namespace
 
 import pytest
 import yaml
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import S3Options
 
 from pipeline.options import build_parser
 from pipeline.preflight import UsageError
@@ -70,3 +72,14 @@ def test_one_place_alone_is_not_enough(given, missing):
     flags = Namespace(**{**vars(build_parser("1").parse_args([])), given: ["x"] if given == "input" else "x"})
     with pytest.raises(UsageError, match=f"--{missing} is missing"):
         prepare_job(flags, [], Terminal(sys.stderr))
+
+
+def test_a_stores_address_is_known_before_there_is_a_pipeline(prepare, monkeypatch):
+    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+    prepare(arguments=["--s3_endpoint_url=http://localhost:1"])
+    assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url == "http://localhost:1"
+
+
+def test_a_secret_is_refused_on_any_runner(prepare):
+    with pytest.raises(UsageError, match="--s3_secret_access_key"):
+        prepare("--runner=MyRunner", arguments=["--s3_secret_access_key=x"])

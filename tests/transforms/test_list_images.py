@@ -1,3 +1,4 @@
+import errno
 import os
 import pickle
 import unicodedata
@@ -10,6 +11,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
+from transforms import storage
 from transforms.list_images import Input, ListImages, ListingSettings, list_images
 from transforms.sources import Source
 from transforms.sources.class_folders import ClassFolders
@@ -247,6 +249,20 @@ def test_a_remote_file_is_an_input(monkeypatch):
 def test_an_absent_remote_input_is_fatal(monkeypatch):
     monkeypatch.setattr(BucketSystem, "files", {"bucket://b/other/1.jpg": 7})
     assert brief(list_all("bucket://b/misspelt")) == [("", "fatal", "missing_input")]
+
+
+@pytest.mark.parametrize("method", ["describe", "list_below"])
+def test_a_remote_input_that_may_not_be_read_is_fatal_where_it_cannot_be_listed(monkeypatch, method):
+    def fail(_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(BucketSystem, "files", {f"{REMOTE}/cat/1.jpg": 7})
+    monkeypatch.setattr(storage, method, fail)
+    (ref,) = list_all(REMOTE)
+    if method == "describe":  # a right to list is enough
+        assert (ref.key, ref.status) == ("cat/1.jpg", "")
+    else:
+        assert (ref.status, ref.detail) == ("fatal", "the input cannot be read (permission denied)")
 
 
 @pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])

@@ -76,8 +76,8 @@ def test_a_stores_errors_for_absent_and_forbidden_objects_become_the_systems(mon
 
     monkeypatch.setattr(FileSystems, "open", fail)
     with pytest.raises({errno.ENOENT: FileNotFoundError, errno.EACCES: PermissionError}[code]) as caught:
-        read("gs://bucket/a")
-    assert (caught.value.errno, caught.value.filename, caught.value.__cause__) == (code, "gs://bucket/a", error)
+        read("other://bucket/a")
+    assert (caught.value.errno, caught.value.filename, caught.value.__cause__) == (code, "other://bucket/a", error)
 
 
 @pytest.mark.parametrize("error", OTHERS)
@@ -87,7 +87,7 @@ def test_other_errors_of_a_store_stay(monkeypatch, error):
 
     monkeypatch.setattr(FileSystems, "open", fail)
     with pytest.raises(type(error)) as caught:
-        storage.read_range("gs://bucket/a")
+        storage.read_range("other://bucket/a")
     assert caught.value is error
 
 
@@ -98,7 +98,7 @@ def test_an_object_found_absent_at_the_first_read_is_absent(monkeypatch):
 
     monkeypatch.setattr(FileSystems, "open", lambda *_, **__: Lazy())
     with pytest.raises(FileNotFoundError):
-        storage.read_range("gs://bucket/a", 3, 4)
+        storage.read_range("other://bucket/a", 3, 4)
 
 
 def test_a_file_is_written_over_whatever_is_there_and_leaves_no_temporary(tmp_path):
@@ -138,6 +138,17 @@ def test_a_move_that_fails_raises_and_keeps_the_source(tmp_path):
     with pytest.raises((BeamIOError, OSError)):
         storage.move_file(str(tmp_path / "a"), str(tmp_path / "absent" / "b"))
     assert (tmp_path / "a").read_bytes() == b"x"
+
+
+def test_many_files_move_as_one_does(tmp_path):
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+    pairs = [(str(tmp_path / name), str(tmp_path / name.upper())) for name in "abc"]
+    storage.move_files(iter(pairs))
+    storage.move_files(pairs)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"A": "a", "B": "b", "C": "c"}
+    with pytest.raises((BeamIOError, OSError)):
+        storage.move_files([(str(tmp_path / "x"), str(tmp_path / "y"))])
 
 
 def test_removing_what_is_absent_is_nothing(tmp_path):

@@ -1,0 +1,53 @@
+import io
+import json
+import random
+import sys
+
+import pytest
+from PIL import Image
+
+from benchmarks import measure, photographs, slow_reads
+from benchmarks.slow_reads import SlowFileSystem
+from transforms import read_ahead
+from transforms.convert_shards import REMOTE_READERS
+
+
+@pytest.fixture
+def noise(tmp_path):
+    """240 pictures of noise, about 50 KB each."""
+    chance = random.Random(0)
+    for number in range(240):
+        stream = io.BytesIO()
+        Image.frombytes("RGB", (150, 100), chance.randbytes(150 * 100 * 3)).save(stream, "JPEG", quality=95)
+        file = tmp_path / "photos" / f"class{number % 3}" / f"{number}.jpg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(stream.getvalue())
+    return tmp_path / "photos"
+
+
+@pytest.mark.parametrize("case", slow_reads.CASES)
+def test_as_many_reads_wait_at_once_as_there_are_readers(noise, tmp_path, monkeypatch, capsys, case):
+    monkeypatch.setattr(SlowFileSystem, "most_under_way", 0)
+    slow_reads.convert(noise, tmp_path / "out", 0.05, slow_reads.CASES[case][0])
+    assert json.loads(capsys.readouterr().out)["ledger"]["written"] == 240
+    assert REMOTE_READERS / 2 <= SlowFileSystem.most_under_way <= REMOTE_READERS
+
+
+def test_slow_reads_are_bounded_by_bytes(noise, tmp_path, monkeypatch, capsys):
+    largest = max(file.stat().st_size for file in noise.rglob("*.jpg"))
+    monkeypatch.setattr(SlowFileSystem, "most_under_way", 0)
+    monkeypatch.setattr(read_ahead, "WINDOW_BYTES", 5 * largest)
+    slow_reads.convert(noise, tmp_path / "out", 0.01, ["--set=images.check=header"])
+    assert json.loads(capsys.readouterr().out)["ledger"]["written"] == 240
+    assert 2 <= SlowFileSystem.most_under_way <= 5 * largest // min(f.stat().st_size for f in noise.rglob("*.jpg"))
+
+
+def test_the_command_tells_what_is_kept(monkeypatch, capsys, tmp_path):
+    took = {"0.0": 8.0, "0.05": 16.5}
+    monkeypatch.setattr(photographs, "make", lambda *_: tmp_path)
+    monkeypatch.setattr(measure, "run", lambda words: measure.Run(1, 1, 1, 0, {"took": took[words[-2]]}))
+    monkeypatch.setattr(sys, "argv", ["slow_reads", "--check", "--pairs", "1", "--case", "pass-through"])
+    with pytest.raises(SystemExit) as ended:
+        slow_reads.main()
+    told = json.loads(capsys.readouterr().out)["cases"]["pass-through"]
+    assert (ended.value.code, told["kept"]["median"], told["count"]) == (1, 0.4848, 8000)

@@ -1,0 +1,127 @@
+"""From and to a store: the same bytes as here, one request an image, resumed, replaced and refused as on a disk."""
+
+import json
+import time
+from urllib.parse import unquote
+
+import orjson
+import pytest
+
+from pipeline.launch import launch
+from pipeline.run import build
+from transforms import storage
+
+pytestmark = pytest.mark.slow
+
+LEDGER = {"listed": 62, "written": 60, "rejected": {"unknown_format": 2}, "ignored": {}, "left_out": {}}
+REENCODED = ["--set=images.reencode=always", "--set=images.resize.longest=100"]
+
+
+def images_read(requests):
+    """How often each image was asked for, whatever the question."""
+    found = [unquote(path).partition("?")[0].rpartition("photos/")[2] for _, path in requests if "photos" in path]
+    names = [name for name in found if name.endswith((".jpg", ".txt"))]
+    return {name: names.count(name) for name in names}
+
+
+@pytest.mark.parametrize("flags", [[], REENCODED, ["--set=images.check=header", "--set=compression=gzip"]])
+def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder, pictures, flags):
+    before = len(folder.served.requests())
+    done = folder.convert(*flags, "--overwrite")
+    assert done.returncode == 0, done.stderr
+    line = json.loads(done.stdout)
+    assert (line["status"], line["ledger"]) == ("published", LEDGER)
+    requests = folder.served.requests()[before:]
+    assert images_read(requests) == {str(file.relative_to(pictures)): 1 for file in pictures.rglob("*.*")}
+
+    assert launch([f"--input={pictures}", "--output=here", "--set=shards.count=6", *flags], build) == 0
+    expected = {str(file.relative_to(folder.cwd / "here")): file for file in (folder.cwd / "here").rglob("*.*")}
+    files = folder.files()
+    assert set(files) == set(expected)  # no staging, no temporary file, no outcome file
+    for name, content in files.items():
+        if name not in ("recordmill.json", "rejected.jsonl"):  # which name places and times
+            assert content == expected[name].read_bytes(), name
+
+
+def test_a_second_run_keeps_another_is_refused_and_overwriting_replaces(folder):
+    assert folder.convert().returncode == 0
+    files = folder.files()
+    before = len(folder.served.requests())
+    kept = folder.convert()
+    assert (kept.returncode, json.loads(kept.stdout)["status"]) == (0, "kept")
+    assert images_read(folder.served.requests()[before:]) == {}
+    refused = folder.convert("--set=seed=1")
+    assert (refused.returncode, json.loads(refused.stdout)["status"]) == (1, "refused")
+    assert "seed: 0 -> 1" in refused.stderr
+    assert folder.files() == files
+    replaced = folder.convert("--set=seed=1", "--overwrite", "--set=shards.count=3")
+    assert replaced.returncode == 0, replaced.stderr
+    there = folder.files()
+    marker = orjson.loads(there["recordmill.json"])
+    shards = {shard["name"] for split in marker["splits"].values() for shard in split["shards"]}
+    assert shards == {name for name in there if name.endswith(".tfrecord")}
+    assert not [name for name in there if ".staging" in name]
+
+
+def test_a_run_that_is_killed_is_resumed(folder):
+    process = folder.start(*REENCODED, "--threads=1")
+    staging = f"{folder.url}dataset/.staging-"
+    deadline = time.monotonic() + 120
+    while not (
+        done := [file.path for file in storage.list_below(staging.rpartition("/")[0]) if "done.json" in file.path]
+    ):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+    process.kill()
+    process.communicate()
+    assert len(done) >= 1
+    before = len(folder.served.requests())
+    resumed = folder.convert(*REENCODED)
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["ledger"] == LEDGER
+    assert "had been finished by an earlier run" in resumed.stderr
+    assert len(images_read(folder.served.requests()[before:])) < 62
+    assert not [name for name in folder.files() if ".staging" in name or ".tmp" in name]
+
+
+def test_a_switch_that_was_cut_is_finished(folder):
+    """A copy whose source was not yet deleted, an old marker gone, half of the files moved: what a kill leaves."""
+    assert folder.convert().returncode == 0
+    files = folder.files()
+    marker = orjson.loads(files["recordmill.json"])
+    staging = f"{folder.url}dataset/.staging-{marker['plan']['id']}/"
+    moves = []
+    for number, name in enumerate(name for name in sorted(files) if name != "recordmill.json"):
+        source = f"moved-{number}"
+        moves.append([source, name])
+        if number % 3:
+            storage.write_file(staging + source, files[name])
+        if number % 3 == 1:
+            storage.remove_files([f"{folder.url}dataset/{name}"])
+    storage.remove_files([f"{folder.url}dataset/recordmill.json"])
+    pending = {**marker, "switch": {"moves": moves, "removes": []}}
+    storage.write_file(f"{staging}recordmill.json", orjson.dumps(pending))
+    finished = folder.convert()
+    assert finished.returncode == 0, finished.stderr
+    assert (
+        json.loads(finished.stdout)["sentence"]
+        == "an earlier run was cut while publishing: its dataset is now in place"
+    )
+    assert folder.files() == files
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "why"),
+    [
+        ("no-such-bucket/photos", "recordmill/out", "the input cannot be read (no such file or directory)"),
+        ("recordmill/misspelt", "recordmill/out", "the input cannot be read (nothing is there)"),
+        ("{url}photos", "no-such-bucket/out", "cannot be written: no such file or directory"),
+    ],
+)
+def test_a_place_that_is_not_there_is_one_sentence(folder, source, target, why):
+    scheme, _, url = folder.url.partition("://")
+    folder.places = [f"--input={scheme}://{source.format(url=url)}", f"--output={scheme}://{target}"]
+    failed = folder.convert()
+    assert failed.returncode == 1, failed.stdout
+    assert why in failed.stderr
+    assert "Traceback" not in failed.stderr

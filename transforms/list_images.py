@@ -6,6 +6,7 @@ Listing happens in the pipeline, not in the launcher: no list of files is part o
 import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -174,10 +175,9 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
         folder, name = os.path.split(root)
         status = os.stat(root)
         return folder or ".", [Entry(name, status.st_size, str(status.st_mtime_ns))]
-    try:
+    file = None
+    with suppress(PermissionError):  # a right to list may be there
         file = storage.describe(root)
-    except PermissionError:  # a right to list may be there
-        file = None
     if file is None:
         return root, _find_remote_entries(root, settings)
     folder, _, name = root.rpartition("/")
@@ -185,32 +185,24 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
 
 
 def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry]:
-    found, why = False, "nothing is there"  # a folder without files is no folder there: most likely a misspelt name
-    try:
-        for entry in _list_below(root, settings):
-            found = True
-            if entry.path:
-                yield entry
-    except (FileNotFoundError, PermissionError) as error:
-        found, why = False, (error.strerror or str(error)).lower()
-    if not found:
-        yield Entry("", status="fatal", reason="missing_input", detail=f"the input cannot be read ({why})")
-
-
-def _list_below(root: str, settings: ListingSettings) -> Iterator[Entry]:
     prefix = root.rstrip("/") + "/"
     ignored_folders: set[str] = set()
-    for file in storage.list_below(root):
-        path = file.path[len(prefix) :]
-        if not path or path.endswith("/"):  # the placeholder of an "empty folder", which object stores do not have
-            yield Entry("")
-            continue
-        at, reason = _ignored_at(path, settings)
-        if not reason:
-            yield Entry(path, file.size_in_bytes, str(file.last_updated_in_seconds))
-        elif at == path or at not in ignored_folders:
-            ignored_folders.update({at} - {path})
-            yield Entry(at, status="ignored", reason=reason)
+    why = "nothing is there"  # a folder without files is no folder there: most likely a misspelt name
+    try:
+        for file in storage.list_below(root):
+            path, why = file.path[len(prefix) :], ""
+            if not path or path.endswith("/"):  # the placeholder of an "empty folder", which object stores do not have
+                continue
+            at, reason = _ignored_at(path, settings)
+            if not reason:
+                yield Entry(path, file.size_in_bytes, str(file.last_updated_in_seconds))
+            elif at == path or at not in ignored_folders:
+                ignored_folders.update({at} - {path})
+                yield Entry(at, status="ignored", reason=reason)
+    except (FileNotFoundError, PermissionError) as error:
+        why = (error.strerror or str(error)).lower()
+    if why:
+        yield Entry("", status="fatal", reason="missing_input", detail=f"the input cannot be read ({why})")
 
 
 def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
 from typing import Any
@@ -19,7 +18,7 @@ from transforms.output_errors import explain_output_error
 from transforms.output_state import claim_output, decide_action, read_output
 from transforms.plan import Plan, make_plan
 from transforms.progress import PROGRESS
-from transforms.read_ahead import default_threads
+from transforms.read_ahead import ReadAhead, default_threads
 from transforms.record_reader import FRAMING_BYTES
 from transforms.run_settings import RunSettings
 from transforms.splitting import ImageSplitter, Selection
@@ -45,10 +44,10 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
         record = convert_image(ref, settings, label_map, decoding).record
         return (0, 0) if record is None else (ref.expected_bytes, len(record) + FRAMING_BYTES)
 
-    with ThreadPoolExecutor(
-        SAMPLE_SIZE, thread_name_prefix="recordmill-sample"
-    ) as pool:  # reads may wait for a network
-        sizes = list(pool.map(measure, [ref for _, _, ref in summary.sample]))
+    pool = ReadAhead(SAMPLE_SIZE, batch_items=1)  # reads may wait for a network
+    refs = [ref for _, _, ref in summary.sample]
+    sizes = list(pool.map(measure, refs, lambda ref: ref.expected_bytes, lambda _: 0))
+    pool.close()
     before, after = (sum(each) for each in zip((0, 0), *sizes, strict=True))
     return after / before if before else 1.0
 

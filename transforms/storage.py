@@ -111,10 +111,7 @@ def make_folder(path: str) -> None:
 
 
 def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
-    """Writes a whole file, piece by piece, over whatever is there.
-
-    Where it could be seen half written, by a temporary name beside it and a rename.
-    """
+    """Writes a whole file over whatever is there; by temporary name and rename, where it could be seen half written."""
     if store := _find_store(path):
         store.write(path, content)
         return

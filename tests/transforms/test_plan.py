@@ -13,6 +13,7 @@ from schemas.label_map import LabelMap, LabelSettings
 from transforms import plan as plan_module
 from transforms.boxes import BoxSettings
 from transforms.dataset_settings import DatasetSettings, RejectionLimits
+from transforms.feature_functions.settings import FeatureFunction
 from transforms.hash_histogram import range_of
 from transforms.imaging import ImageSettings
 from transforms.key_hashes import HASH_RANGE, hash_key
@@ -176,6 +177,7 @@ CHANGED = {
     "include": ("*.jpg",),
     "ignore": ("*.png",),
     "images": ImageSettings(quality=90),
+    "features": {"feature": FeatureFunction(function="mean_std")},
     "boxes": BoxSettings(invalid="drop"),
     "labels": LabelSettings(offset=1),
     "duplicates": "drop",

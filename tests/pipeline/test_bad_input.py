@@ -9,6 +9,7 @@ import unicodedata
 import pytest
 
 from transforms.list_images import list_images
+from transforms.sources import source_names
 
 ALL = {"splits.fractions": {"train": 1.0}}
 
@@ -351,7 +352,7 @@ def test_an_earlier_dataset_is_left_alone_by_what_a_worker_finds(convert, earlie
         ("splits: {fractions: {train: 0.9, test: 0.2}}", ["splits.fractions sum to 1.1, which is over 1: lower them"]),
         ("images: {quality: 200}", ["images.quality: must be 1 to 100"]),
         ("images: {resize: {longest: 0}}", ["images.resize.longest: a side has 1 to 65,500 pixels"]),
-        ("source: {kind: zip}", ["there is no source 'zip': choose one of class_folders, filename_labels"]),
+        ("source: {kind: zip}", [f"there is no source 'zip': choose one of {', '.join(source_names())}"]),
     ],
 )  # fmt: skip
 def test_a_wrong_configuration(convert, earlier, photos, tmp_path, yaml, sentences):

@@ -28,7 +28,7 @@ _OURS = frozenset(
 )
 """Names in an output, beside shards, that publishing would take: not those of others by accident."""
 
-_DERIVED = ("cuts", "features", "file_names", "format_names", "label_ids", "label_offset", "split_order")
+_DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
 
 
 class DamagedMarkerError(ValueError):

@@ -126,7 +126,7 @@ def _recipe(
     return {
         **plain,
         "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
-        "features": feature_schema(settings.example_features),
+        "feature_schema": feature_schema(settings.example_features),
         "format_names": dict(layout.format_names),
         "file_names": [settings.file_name(name, 0, 1) for name in settings.splits.names],
         "label_offset": settings.label_offset,

@@ -299,7 +299,7 @@ def test_the_recipe_holds_what_a_convention_and_its_files_are():
     settings = replace(BASE, name="pets", labels=LabelSettings(offset=4), compression="gzip")
     plan = plan_of(settings=settings)
     recipe = plan.recipe
-    assert recipe["features"] == feature_schema(settings.example_features)
+    assert recipe["feature_schema"] == feature_schema(settings.example_features)
     assert recipe["format_names"] == dict(settings.layout.format_names)
     assert recipe["file_names"] == [settings.file_name("train", 0, 1), settings.file_name("test", 0, 1)]
     assert recipe["label_offset"] == 4
@@ -325,3 +325,12 @@ def test_the_recipe_says_what_was_listed_and_with_what():
     assert len(recipe["listing"]["digest"]) == 64
     assert "pillow" in recipe["versions"]
     assert "max_rejected" not in recipe
+
+
+def test_another_function_for_one_feature_is_another_plan():
+    one, other = (
+        plan_of(settings=replace(BASE, features={"feature": FeatureFunction(function=name)}))
+        for name in ("mean_std", "color_histogram")
+    )
+    assert one.recipe["features"]["feature"]["function"] == "mean_std"
+    assert one.plan_id != other.plan_id

@@ -3,24 +3,15 @@
 The synset is the class's name: ImageNet's folders are called by it. Class ids count from 1.
 """
 
-from schemas.conventions.convention import Convention
+from dataclasses import replace
+
+from schemas.conventions.inception import CONVENTION as INCEPTION
 from schemas.features import Feature
 
-CONVENTION = Convention(
+_SYNSET = Feature("image/class/synset", "bytes", "label_text", "class name, which is the synset there", default=b"")
+
+CONVENTION = replace(
+    INCEPTION,
     title="the TPU models' imagenet_to_gcs.py",
-    features=(
-        Feature("image/height", "int64", "height", "rows of pixels", default=0),
-        Feature("image/width", "int64", "width", "columns of pixels", default=0),
-        Feature("image/colorspace", "bytes", "", "always RGB", default=b"", constant=b"RGB"),
-        Feature("image/channels", "int64", "", "always 3", default=3, constant=3),
-        Feature("image/class/label", "int64", "label", "class id, from 1; 0 is background", default=-1),
-        Feature("image/class/synset", "bytes", "label_text", "class name, which is the synset there", default=b""),
-        Feature("image/format", "bytes", "format", "its format: JPEG", default=b""),
-        Feature("image/filename", "bytes", "filename", "base name of the source file, UTF-8", default=b""),
-        Feature("image/encoded", "bytes", "encoded", "the encoded image"),
-    ),
-    shard_name="{split}-{index:05d}-of-{count:05d}",
-    label_offset=1,
-    format_names={"JPEG": "JPEG", "PNG": "PNG"},
-    label_lines="name",
+    features=tuple(_SYNSET if feature.key == "image/class/text" else feature for feature in INCEPTION.features),
 )

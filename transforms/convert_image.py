@@ -71,8 +71,9 @@ def _convert(
     class_name, class_id = find_class(ref.label, label_map)
     content = settings.source.read(ref, settings.images.max_bytes)
     data = content.data
-    if ref.sha256 and (found := hashlib.sha256(data).hexdigest()) != ref.sha256.lower():
-        raise RejectedImage("read", "wrong_sha256", f"sha256 is {found}, not {ref.sha256}", found)
+    digest = hashlib.sha256(data).hexdigest() if ref.sha256 else ""
+    if digest != ref.sha256.lower():
+        raise RejectedImage("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
     if content.label is not None:
         class_name, class_id = find_class(content.label, label_map)
     with decoding:
@@ -82,15 +83,16 @@ def _convert(
         computed = compute_features(settings.features, pixels, data, ref.key, ref.uri)
     row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
     if image is None:
-        digest = hashlib.sha256(data).hexdigest()
+        digest = digest or hashlib.sha256(data).hexdigest()
         fields = {**reference_record(ref, class_name, class_id, split), **content.fields, **computed}
         fields |= {"sha256": digest.encode(), "file_sha256": digest.encode()}
         row |= {"sha256": digest, "changes": ()}
         return ConvertedImage(encode_example(settings.example_features, fields), row)
     fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields, **computed}
     untouched = image.encoded is data or image.encoded == data
-    known = untouched and "sha256" in fields
-    digest = fields["sha256"].decode() if known else hashlib.sha256(data).hexdigest()
+    if not digest:
+        known = untouched and "sha256" in fields
+        digest = fields["sha256"].decode() if known else hashlib.sha256(data).hexdigest()
     fields["file_sha256"] = digest.encode()
     row |= {
         "sha256": digest,

@@ -73,7 +73,7 @@ def make_plan(
         A plan to `convert`, or one to `fail` with a sentence where the listing makes no dataset.
     """
     notes = list(summary.warnings)
-    numbers = {**settings.source.classes(), **summary.numbers}
+    numbers = class_numbers(summary, settings)
     label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers)
     problem = _find_problem(summary)
     if not problem:
@@ -106,6 +106,11 @@ def make_plan(
         recipe=full_recipe,
         estimated_bytes=sizes,
     )
+
+
+def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
+    """The source's numbers of its classes: what its settings tell, and what was announced when files were listed."""
+    return {**settings.source.classes(), **summary.numbers}
 
 
 def _recipe(

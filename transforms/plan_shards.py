@@ -1,6 +1,7 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
 from typing import Any
@@ -16,7 +17,7 @@ from transforms.hash_histogram import range_of
 from transforms.key_hashes import hash_key
 from transforms.output_errors import explain_output_error
 from transforms.output_state import claim_output, decide_action, read_output
-from transforms.plan import Plan, make_plan
+from transforms.plan import Plan, class_numbers, make_plan
 from transforms.progress import PROGRESS
 from transforms.read_ahead import ReadAhead, default_threads
 from transforms.record_reader import FRAMING_BYTES
@@ -35,7 +36,7 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     """
     if settings.images.reencode == "never" or (settings.shards.count is not None and not shown):
         return 1.0
-    numbers = {**settings.source.classes(), **summary.numbers}
+    numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
     decoding = BoundedSemaphore(default_threads())
@@ -44,10 +45,9 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
         record = convert_image(ref, settings, label_map, decoding).record
         return (0, 0) if record is None else (ref.expected_bytes, len(record) + FRAMING_BYTES)
 
-    pool = ReadAhead(SAMPLE_SIZE, batch_items=1)  # reads may wait for a network
     refs = [ref for _, _, ref in summary.sample]
-    sizes = list(pool.map(measure, refs, lambda ref: ref.expected_bytes, lambda _: 0))
-    pool.close()
+    with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # reads may wait for a network
+        sizes = list(pool.map(measure, refs, lambda ref: ref.expected_bytes, lambda _: 0))
     before, after = (sum(each) for each in zip((0, 0), *sizes, strict=True))
     return after / before if before else 1.0
 

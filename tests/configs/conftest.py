@@ -40,7 +40,7 @@ def convert(tmp_path, capsys):
         marker = json.loads((output / "recordmill.json").read_text(encoding="utf-8"))
         return marker, {
             split: [
-                values for shard in said["shards"] for values in read_examples((output / shard["name"]).read_bytes())
+                values for shard in said["shards"] for values in _read_examples((output / shard["name"]).read_bytes())
             ]
             for split, said in marker["splits"].items()
         }
@@ -48,7 +48,13 @@ def convert(tmp_path, capsys):
     return run
 
 
-def read_examples(content):
+@pytest.fixture
+def read_examples():
+    """Gives each Example of a TFRecord file's bytes as a dict of lists."""
+    return _read_examples
+
+
+def _read_examples(content):
     """Each Example of a TFRecord file as a dict of lists."""
     offset = 0
     while offset < len(content):

@@ -13,19 +13,8 @@ from PIL import Image
 
 from pipeline.launch import launch
 from pipeline.run import build
-from schemas.example_proto import Example
 
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-
-
-def read_examples(content):
-    """Each Example of a TFRecord file as a dict of lists."""
-    offset = 0
-    while offset < len(content):
-        (length,) = struct.unpack_from("<Q", content, offset)
-        features = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
-        yield {key: list(getattr(value, value.WhichOneof("kind")).value) for key, value in features.items()}
-        offset += length + 16
 
 
 def pictures(count, shape, seed=0):
@@ -217,7 +206,7 @@ def test_numpys_arrays(tmp_path, convert, save):
     assert marker["labels"] == {"0": 0, "1": 1, "2": 2}
 
 
-def test_tensorflow_recorders_features_of_an_array(tmp_path, convert):
+def test_tensorflow_recorders_features_of_an_array(tmp_path, read_examples):
     images, labels = pictures(8, (6, 5)), np.arange(8) % 2
     np.savez(tmp_path / "data.npz", x_train=images, y_train=labels)
     settings = [

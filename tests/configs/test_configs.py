@@ -1,52 +1,30 @@
 """Every configuration that Recordmill ships, run on small data."""
 
-import io
 import json
-import random
-import struct
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from pipeline.launch import launch
 from pipeline.run import build
-from schemas.example_proto import Example
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 
-def picture(seed):
-    image = Image.frombytes("RGB", (6, 4), random.Random(f"{seed}").randbytes(72)).resize((20, 10))
-    stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=90)
-    return stream.getvalue()
-
-
-def write_images(folder, names):
+def write_images(folder, names, picture):
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(picture(name))
     return folder
 
 
-def labels_and_images(output):
+def labels_and_images(output, read_examples):
     """(label, text, encoded image) of every record."""
-    found = []
-    for path in output.glob("*.tfrecord"):
-        content, offset = path.read_bytes(), 0
-        while offset < len(content):
-            (length,) = struct.unpack_from("<Q", content, offset)
-            values = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
-            found.append(
-                (
-                    values["image/class/label"].int64_list.value[0],
-                    values["image/class/text"].bytes_list.value[0].decode(),
-                    values["image/encoded"].bytes_list.value[0],
-                )
-            )
-            offset += length + 16
-    return sorted(found)
+    return sorted(
+        (each["image/class/label"][0], each["image/class/text"][0].decode(), each["image/encoded"][0])
+        for path in output.glob("*.tfrecord")
+        for each in read_examples(path.read_bytes())
+    )
 
 
 # What each configuration is given, and the (label, text) it makes of each file.
@@ -68,12 +46,12 @@ def test_every_configuration_has_a_test():
 
 
 @pytest.mark.parametrize("config", CASES)
-def test_configuration(config, tmp_path, capsys):
+def test_configuration(config, tmp_path, capsys, picture, read_examples):
     files = CASES[config]
-    images = write_images(tmp_path / "images", files)
+    images = write_images(tmp_path / "images", files, picture)
     output = tmp_path / "dataset"
     assert launch([f"--config={CONFIGS / config}", f"--input={images}", f"--output={output}"], build) == 0
-    assert labels_and_images(output) == sorted((*label, picture(name)) for name, label in files.items())
+    assert labels_and_images(output, read_examples) == sorted((*label, picture(name)) for name, label in files.items())
     assert {path.name for path in output.glob("*.tfrecord")} == {
         f"{split}-00000-of-00001.tfrecord" for split in ("train", "test")
     }

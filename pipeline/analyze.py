@@ -19,9 +19,9 @@ from pipeline.run_job import last_line
 from reading.analyze_dataset import DEFAULT_SIZE, Analysis, analyze_dataset
 from reading.moment_rows import AnalysisError
 from schemas.outcome import DONE, FAILED, WRONG_USAGE
-from transforms import storage
-from transforms.output_errors import explain_output_error
-from transforms.transform_fn import TRANSFORM_FN
+from transforms.files import storage
+from transforms.files.output_errors import explain_output_error
+from transforms.publishing.transform_fn import TRANSFORM_FN
 
 INTERRUPTED = 130
 

@@ -20,7 +20,7 @@ from pipeline.terminal import Terminal
 from reading.analyze_dataset import check_tensorflow
 from reading.moment_rows import AnalysisError, open_dataset
 from schemas.outcome import FAILED, Outcome
-from transforms.transform_fn import TRANSFORM_FN, fits, read_note
+from transforms.publishing.transform_fn import TRANSFORM_FN, fits, read_note
 
 COMMAND = "python -m pipeline.analyze"
 

@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from pipeline.preflight import UsageError
-from transforms import storage
+from transforms.files import storage
 
 
 def is_dataflow(runner: str) -> bool:

@@ -1,9 +1,9 @@
 """`--discard`: what earlier runs have left unfinished in an output folder goes."""
 
-from transforms import storage
-from transforms.output_state import MARKER, staging_names
-from transforms.shard_files import STAGING_PREFIX
-from transforms.switch_dataset import switch_dataset
+from transforms.converting.shard_files import STAGING_PREFIX
+from transforms.files import storage
+from transforms.planning.output_state import MARKER, staging_names
+from transforms.publishing.switch_dataset import switch_dataset
 
 
 def discard_staging(output: str) -> list[str]:

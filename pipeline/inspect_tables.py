@@ -11,10 +11,10 @@ from pipeline.printable import printable
 from reading.dataset import Dataset
 from reading.find_record import FoundRecord
 from reading.summarize_dataset import Summary
+from transforms.files.show_bytes import show_bytes
 from transforms.imaging import BadImage
 from transforms.imaging.jpeg_header import read_jpeg_header
 from transforms.imaging.sniff import sniff
-from transforms.show_bytes import show_bytes
 
 _BAR = 24  # cells of the longest bar
 _KINDS = {

@@ -22,9 +22,9 @@ from pipeline.run_job import Build, StoppedError, last_line, run_job
 from pipeline.terminal import Terminal
 from schemas.outcome import FAILED, WRONG_USAGE, Outcome
 from schemas.version import VERSION
-from transforms import storage
+from transforms.files import storage
 from transforms.progress import PROGRESS
-from transforms.switch_dataset import as_json
+from transforms.publishing.switch_dataset import as_json
 
 INTERRUPTED, TERMINATED = 130, 143
 """What shells expect of a process that was ended by SIGINT and SIGTERM."""

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 
-from transforms import storage
+from transforms.files import storage
 from transforms.list_images import Input
 
 _SECRETS = {

@@ -24,8 +24,8 @@ from pipeline.sample import ensure_sample
 from pipeline.settle_source import settle_source
 from pipeline.terminal import Terminal
 from schemas.version import VERSION
-from transforms import storage
 from transforms.dataset_settings import DatasetSettings
+from transforms.files import storage
 from transforms.run_settings import RunSettings
 
 

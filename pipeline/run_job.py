@@ -19,7 +19,7 @@ from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
 from pipeline.preflight import UsageError
 from pipeline.terminal import Terminal
 from schemas.outcome import FAILED, Outcome
-from transforms import storage
+from transforms.files import storage
 from transforms.progress import PROGRESS
 
 Build = Callable[[beam.Pipeline, Job], Any]

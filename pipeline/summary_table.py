@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from schemas.outcome import Outcome
-from transforms.show_bytes import show_bytes
+from transforms.files.show_bytes import show_bytes
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:

@@ -18,7 +18,7 @@ from reading.dataset import OpenError, open_dataset
 from reading.verify_dataset import Verification, verify_dataset
 from reading.verify_shard import LEVELS
 from schemas.outcome import DONE, FAILED, WRONG_USAGE
-from transforms.show_bytes import show_bytes
+from transforms.files.show_bytes import show_bytes
 
 EXAMPLES = """\
 levels, each with all of those before it:

@@ -12,7 +12,13 @@ from typing import Any
 from reading.image_model import save_image_model
 from reading.moment_rows import AnalysisError, choose_split, open_dataset, read_moments
 from reading.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
-from transforms.transform_fn import ForeignFolderError, contents_digest, fits, publish_transform_fn, read_note
+from transforms.publishing.transform_fn import (
+    ForeignFolderError,
+    contents_digest,
+    fits,
+    publish_transform_fn,
+    read_note,
+)
 
 DEFAULT_SIZE = (224, 224)
 """Height and width of the model's images, where those of the dataset are of several sizes."""

@@ -11,9 +11,9 @@ from reading.shard import Shard
 from reading.tfds_folder import DATASET_INFO, DamagedInfoError, read_tfds_folder
 from schemas.conventions import convention_names, load_convention
 from schemas.features import Feature
-from transforms import storage
-from transforms.marker import LABELS, MARKER_FORMAT
-from transforms.output_state import MARKER, DamagedMarkerError, read_marker
+from transforms.files import storage
+from transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
+from transforms.publishing.marker import LABELS, MARKER_FORMAT
 
 Kind = Literal["recordmill", "tfds", "files"]
 

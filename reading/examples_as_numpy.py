@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from reading.loading.split_info import LoadError
 from reading.record_files import find_record_files
 from schemas.example_proto import Example
-from transforms.tfrecord_file import DamagedFileError, read_records
+from transforms.files.tfrecord_file import DamagedFileError, read_records
 
 _DTYPES = {"bytes_list": object, "float_list": np.float32, "int64_list": np.int64}
 

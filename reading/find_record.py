@@ -14,10 +14,10 @@ from reading.expectations import expect
 from reading.shard import Shard
 from reading.verify_pixels import find_image
 from schemas.example_proto import Example
-from transforms import storage
-from transforms.marker import REJECTED
-from transforms.record_bytes import StoredFile
-from transforms.record_reader import Damage, RecordFile
+from transforms.files import storage
+from transforms.files.record_bytes import StoredFile
+from transforms.files.record_reader import Damage, RecordFile
+from transforms.publishing.marker import REJECTED
 
 _NAMES = ("image/filename", "image_name", "image/source_id", "filename")
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 from reading.shard import Shard
-from transforms import storage
-from transforms.record_reader import looks_like_records
+from transforms.files import storage
+from transforms.files.record_reader import looks_like_records
 
 SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
 """A file's place in its set: `00000-of-00005` (TensorFlow's own), `01of02` (image-tfrecord-builder)."""

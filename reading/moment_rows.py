@@ -9,9 +9,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from transforms import storage
-from transforms.output_state import MARKER, DamagedMarkerError, read_marker
-from transforms.plan import PLAN_VERSION
+from transforms.files import storage
+from transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
+from transforms.planning.plan import PLAN_VERSION
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""

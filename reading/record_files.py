@@ -7,8 +7,8 @@ import re
 from apache_beam.io.filesystems import FileSystems
 
 from reading.loading.split_info import LoadError
-from transforms import storage
-from transforms.output_state import MARKER, read_marker
+from transforms.files import storage
+from transforms.planning.output_state import MARKER, read_marker
 
 # TensorFlow's, TFDS's and slim's names, image-tfrecord-builder's, `.record`, `train-00000-of-01024`, `shard_0`.
 _RECORD_NAME = re.compile(r"tf_?rec|\.records?(\.gz)?$|\d+-?of-?\d+|^shard_\d+", re.IGNORECASE)

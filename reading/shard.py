@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from transforms import storage
+from transforms.files import storage
 
 
 @dataclass(frozen=True, slots=True)

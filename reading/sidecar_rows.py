@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import orjson
 
 from reading.shard import Shard
-from transforms import storage
+from transforms.files import storage
 
 
 class Findings(Protocol):

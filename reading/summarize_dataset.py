@@ -9,8 +9,8 @@ from reading.dataset import Dataset
 from reading.example_walk import DamagedExampleError, ExampleWalk, Profile, feature_values
 from reading.expectations import expect
 from reading.shard import Shard
-from transforms.record_bytes import StoredFile
-from transforms.record_reader import Damage, RecordFile
+from transforms.files.record_bytes import StoredFile
+from transforms.files.record_reader import Damage, RecordFile
 
 _MOST_LABELS = 100_000
 

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from reading.shard import Shard
-from transforms import storage
+from transforms.files import storage
 
 DATASET_INFO = "dataset_info.json"
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # of TFDS's own files

@@ -18,7 +18,7 @@ from reading.shard import Shard
 from reading.shard_workers import ShardWorkers
 from reading.verify_pixels import PixelCheck
 from reading.verify_shard import Level, ShardCheck, verify_shard
-from transforms import storage
+from transforms.files import storage
 
 _SHOWN_DUPLICATES = 100
 _WORTH_PROCESSES = 2**28  # bytes: less is read in the time that processes take to start

@@ -10,8 +10,8 @@ from reading.finding import Finding
 from reading.label_range import LabelRange
 from reading.shard import Shard
 from reading.sidecar_rows import SidecarRows
-from transforms.record_bytes import StoredFile
-from transforms.record_reader import Damage, RecordFile
+from transforms.files.record_bytes import StoredFile
+from transforms.files.record_reader import Damage, RecordFile
 
 Level = Literal["frames", "files", "pixels"]
 LEVELS: tuple[Level, ...] = ("frames", "files", "pixels")

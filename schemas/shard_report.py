@@ -14,7 +14,7 @@ class ShardReport:
         split: the shard's split.
         index: the shard's place in the plan, from 0 within its split.
         references: how many references were given to it; always `records` plus the sum of `rejected`.
-        digest: of the references, order-free and in hex; see `transforms.reference_digest.digest_of`.
+        digest: of the references, order-free and in hex; see `transforms.planning.reference_digest.digest_of`.
         records: Examples in the file, read back from it.
         bytes: size of the file.
         sha256: hex digest of the file.
@@ -23,8 +23,8 @@ class ShardReport:
         classes: Examples by class name.
         rejected: rejected references by reason code.
         changes: Examples by what was changed on the way (`rotated`, `reencoded`, ...).
-        boxes: boxes of the references by what became of them, see `transforms.boxes.PlacedBoxes`; empty where there
-            are none.
+        boxes: boxes of the references by what became of them, see `transforms.converting.boxes.PlacedBoxes`;
+            empty where there are none.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
     """

@@ -11,14 +11,14 @@ from reading.finding import KINDS, NOTES
 from schemas.conventions import convention_names, load_convention
 from schemas.features import describe_features
 from schemas.label_map import LabelSettings
-from transforms.boxes import BoxSettings
+from transforms.converting.boxes import BoxSettings
 from transforms.dataset_settings import DatasetSettings, RejectionLimits
 from transforms.imaging.prepared_image import CHANGES
 from transforms.imaging.settings import ImageSettings, Resize
+from transforms.planning.shard_settings import ShardSettings
+from transforms.planning.splitting import SplitSettings
 from transforms.rejection import REASONS
-from transforms.shard_settings import ShardSettings
 from transforms.sources import load_source, source_names
-from transforms.splitting import SplitSettings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -21,17 +21,17 @@ from apache_beam.utils.windowed_value import WindowedValue
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
-from transforms import storage
-from transforms.convert_image import ConvertedImage, convert_image
+from transforms.converting.convert_image import ConvertedImage, convert_image
+from transforms.converting.read_ahead import ReadAhead, default_threads
+from transforms.converting.shard_files import failed_report, find_finished, fingerprint, staging_folder, write_shard
 from transforms.dataset_settings import DatasetSettings
 from transforms.feature_functions.compute import FeatureFunctionError
-from transforms.key_hashes import hash_key
-from transforms.output_errors import explain_output_error
-from transforms.plan import Plan
+from transforms.files import storage
+from transforms.files.output_errors import explain_output_error
+from transforms.planning.key_hashes import hash_key
+from transforms.planning.plan import Plan
 from transforms.progress import PROGRESS
-from transforms.read_ahead import ReadAhead, default_threads
 from transforms.run_settings import RunSettings
-from transforms.shard_files import failed_report, find_finished, fingerprint, staging_folder, write_shard
 
 REMOTE_READERS = 64
 """Images under way at once where each read waits for a network; decoding stays bounded by `threads`."""

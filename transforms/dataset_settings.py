@@ -9,16 +9,16 @@ from schemas.conventions import Convention, load_convention
 from schemas.features import Feature
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
-from transforms.boxes import BoxSettings
 from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, choose_store
+from transforms.converting.boxes import BoxSettings
 from transforms.feature_functions.check_functions import check_functions
 from transforms.feature_functions.settings import FeatureFunction
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
-from transforms.shard_settings import ShardSettings
+from transforms.planning.shard_settings import ShardSettings
+from transforms.planning.splitting import SplitSettings
 from transforms.sources import Source
 from transforms.sources.class_folders import ClassFolders
-from transforms.splitting import SplitSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,12 @@ import apache_beam as beam
 import pathspec
 
 from schemas.image_ref import ImageRef
-from transforms import storage
-from transforms.local_folders import Entry, walk_folder
-from transforms.patterns import compile_pattern
+from transforms.files import storage
+from transforms.listing.local_folders import Entry, walk_folder
+from transforms.listing.patterns import compile_pattern
+from transforms.planning.splitting import SPLIT_WORDS
 from transforms.progress import PROGRESS
 from transforms.sources import Source
-from transforms.splitting import SPLIT_WORDS
 
 SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 """Files and folders that systems leave behind; they are no images and nobody means them."""

@@ -10,20 +10,20 @@ import apache_beam as beam
 
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
-from transforms.convert_image import convert_image
+from transforms.converting.convert_image import convert_image
+from transforms.converting.read_ahead import ReadAhead, default_threads
 from transforms.dataset_settings import DatasetSettings
 from transforms.feature_functions.compute import FeatureFunctionError
-from transforms.hash_histogram import range_of
-from transforms.key_hashes import hash_key
-from transforms.output_errors import explain_output_error
-from transforms.output_state import claim_output, decide_action, read_output
-from transforms.plan import Plan, class_numbers, make_plan
+from transforms.files.output_errors import explain_output_error
+from transforms.files.record_reader import FRAMING_BYTES
+from transforms.planning.hash_histogram import range_of
+from transforms.planning.key_hashes import hash_key
+from transforms.planning.output_state import claim_output, decide_action, read_output
+from transforms.planning.plan import Plan, class_numbers, make_plan
+from transforms.planning.splitting import ImageSplitter, Selection
+from transforms.planning.summary import SAMPLE_SIZE, Summary
 from transforms.progress import PROGRESS
-from transforms.read_ahead import ReadAhead, default_threads
-from transforms.record_reader import FRAMING_BYTES
 from transforms.run_settings import RunSettings
-from transforms.splitting import ImageSplitter, Selection
-from transforms.summary import SAMPLE_SIZE, Summary
 
 ShardId = tuple[str, int]
 

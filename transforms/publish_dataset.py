@@ -8,20 +8,20 @@ import apache_beam as beam
 
 from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from schemas.shard_report import ShardReport
-from transforms import storage
+from transforms.converting.shard_files import staging_folder
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing import StagedDataset, choose_samples
-from transforms.duplicates import list_duplicates
-from transforms.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
-from transforms.marker import DUPLICATES, build_marker, name_shards, numbers_of, preview_numbers
-from transforms.output_errors import explain_output_error
-from transforms.output_state import find_fault, read_marker, read_output
-from transforms.plan import Plan
+from transforms.files import storage
+from transforms.files.output_errors import explain_output_error
+from transforms.planning.output_state import find_fault, read_marker, read_output
+from transforms.planning.plan import Plan
 from transforms.progress import PROGRESS
+from transforms.publishing.duplicates import list_duplicates
+from transforms.publishing.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
+from transforms.publishing.marker import DUPLICATES, build_marker, name_shards, numbers_of, preview_numbers
+from transforms.publishing.statistics import gather_statistics, list_sidecars
+from transforms.publishing.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
 from transforms.run_settings import RunSettings
-from transforms.shard_files import staging_folder
-from transforms.statistics import gather_statistics, list_sidecars
-from transforms.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
 
 
 def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:

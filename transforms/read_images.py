@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from schemas.image_ref import ImageRef
-from transforms import storage
-from transforms.packed_files import read_packed_range
+from transforms.files import storage
+from transforms.files.packed_files import read_packed_range
+from transforms.files.unpacking import MAX_RATIO, DamagedPackingError
 from transforms.rejection import RejectedImage
-from transforms.unpacking import MAX_RATIO, DamagedPackingError
 
 RETRY_SECONDS = (0.1, 0.5)
 """How long to wait before each further try, where a store rather than a file is in trouble."""
@@ -26,7 +26,7 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
     Args:
         ref: where it is.
         max_bytes: a longer image is not read at all.
-        max_ratio: how many times its size a packed file may become, see `transforms.unpacking.gunzip`.
+        max_ratio: how many times its size a packed file may become, see `transforms.files.unpacking.gunzip`.
 
     Raises:
         RejectedImage: stage `read`: it is too long (`too_many_bytes`), gone since it was listed (`vanished`), of

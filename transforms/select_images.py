@@ -14,8 +14,8 @@ import apache_beam as beam
 from apache_beam.pvalue import AsDict, AsSingleton
 
 from schemas.image_ref import ImageRef
-from transforms.key_hashes import HASH_RANGE, hash_key
-from transforms.splitting import Selection, SplitSettings, bounds_by_rank, split_by_hash
+from transforms.planning.key_hashes import HASH_RANGE, hash_key
+from transforms.planning.splitting import Selection, SplitSettings, bounds_by_rank, split_by_hash
 
 _Hash = Any
 """What Beam is told of hashes: its coder for `int` is signed, and half of them do not fit."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import apache_beam as beam
 
-from transforms.key_hashes import hash_key
-from transforms.splitting import SplitSettings, split_by_hash
+from transforms.planning.key_hashes import hash_key
+from transforms.planning.splitting import SplitSettings, split_by_hash
 
 
 @dataclass

@@ -9,8 +9,8 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from schemas.image_ref import ImageRef
-from transforms.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.summary import Summary
+from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from transforms.planning.summary import Summary
 
 
 @dataclass

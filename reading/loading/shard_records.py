@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reading.loading.split_info import LoadError, ShardFile, SplitInfo
-from transforms.tfrecord_file import DamagedFileError, read_back
+from transforms.files.tfrecord_file import DamagedFileError, read_back
 
 if TYPE_CHECKING:
     import tensorflow as tf

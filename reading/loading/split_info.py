@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from schemas.features import Feature, features_from_schema
-from transforms import storage
-from transforms.output_state import MARKER, DamagedMarkerError, read_marker
+from transforms.files import storage
+from transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
 
 _PEEK_BYTES = 2**18
 

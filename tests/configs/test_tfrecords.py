@@ -14,7 +14,7 @@ from pipeline.launch import launch
 from pipeline.run import build
 from schemas.conventions import convention_names, load_convention
 from schemas.example_proto import Example
-from transforms.record_reader import masked
+from transforms.files.record_reader import masked
 
 WHOLE = ("--set", "splits={fractions: {train: 1.0}}")
 OURS = [

@@ -6,7 +6,7 @@ from PIL import Image
 
 from schemas.conventions import convention_names
 from schemas.features import Feature, parse_example
-from transforms.tfrecord_file import read_records
+from transforms.files.tfrecord_file import read_records
 
 PAGE = Path(__file__).parents[2] / "docs" / "conventions.md"
 

@@ -7,7 +7,7 @@ from crc32c import crc32c
 from PIL import Image
 
 from schemas.example_proto import Example
-from transforms.record_reader import masked
+from transforms.files.record_reader import masked
 
 
 def write_examples(path, examples):

@@ -10,7 +10,7 @@ import pytest
 from pipeline import analyze_output as module
 from pipeline.analyze_output import analyze_output
 from schemas.outcome import Outcome
-from transforms.transform_fn import contents_digest
+from transforms.publishing.transform_fn import contents_digest
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from transforms import local_folders
+from transforms.listing import local_folders
 
 SETTINGS = {"shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}}
 

@@ -87,13 +87,13 @@ SUICIDE = '''
 import importlib.abc, os, signal, sys
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Wraps a function of transforms.storage once that is imported."""
+    """Wraps a function of transforms.files.storage once that is imported."""
 
     def find_spec(self, name, path, target=None):
-        if name != "transforms.switch_dataset":
+        if name != "transforms.publishing.switch_dataset":
             return None
         sys.meta_path.remove(self)
-        from transforms import storage
+        from transforms.files import storage
         function, count = os.environ["CUT"].split()
         original, calls = getattr(storage, function), []
 

@@ -70,7 +70,7 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
             raise BeamIOError("no rights")
         return path if path.endswith(".jpg") else None
 
-    monkeypatch.setattr("transforms.storage.describe", describe)
+    monkeypatch.setattr("transforms.files.storage.describe", describe)
     texts = ["gs://b/a.jpg", "gs://b/photos", "gs://b/photos/", "gs://b/secret"]
     folders = [find_folder(parse_inputs([text])[0], text) for text in texts]
     assert folders == ["gs://b", "gs://b/photos", "gs://b/photos", "gs://b/secret"]

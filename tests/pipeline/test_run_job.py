@@ -15,7 +15,7 @@ from apache_beam.runners.runner import PipelineRunner, PipelineState
 
 from pipeline import run_job
 from pipeline.run_job import StoppedError
-from transforms.ledger import LedgerError
+from transforms.publishing.ledger import LedgerError
 
 
 class Job:

@@ -13,7 +13,7 @@ from PIL import Image
 from reading import analyze_dataset as module
 from reading.analyze_dataset import analyze_dataset, check_tensorflow
 from reading.moment_rows import AnalysisError
-from transforms.transform_fn import contents_digest
+from transforms.publishing.transform_fn import contents_digest
 
 REPO = Path(__file__).parents[2]
 

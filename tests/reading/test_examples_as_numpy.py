@@ -12,7 +12,7 @@ from reading.examples_as_numpy import examples_as_numpy
 from reading.loading.split_info import LoadError
 from schemas.example_proto import Example
 from schemas.features import Feature, encode_example
-from transforms.tfrecord_file import RecordSink
+from transforms.files.tfrecord_file import RecordSink
 
 OBSERVATION = (
     Feature("feature0", "int64", "feature0", ""),

@@ -13,7 +13,7 @@ from PIL import Image
 
 from pipeline.launch import launch
 from pipeline.run import build
-from transforms import storage
+from transforms.files import storage
 from transforms.stores import store as stores
 
 REPO = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.launch import launch
 from pipeline.run import build
-from transforms import storage
+from transforms.files import storage
 
 pytestmark = pytest.mark.slow
 

@@ -27,12 +27,12 @@ from transforms.convert_shards import (
     order_references,
 )
 from transforms.dataset_settings import DatasetSettings
+from transforms.files.tfrecord_file import read_records
 from transforms.imaging import ImageSettings
-from transforms.key_hashes import hash_key
-from transforms.plan import Plan
-from transforms.splitting import Selection
-from transforms.summary import Summary
-from transforms.tfrecord_file import read_records
+from transforms.planning.key_hashes import hash_key
+from transforms.planning.plan import Plan
+from transforms.planning.splitting import Selection
+from transforms.planning.summary import Summary
 
 SETTINGS = DatasetSettings(seed=3)
 PLAN = Plan("id", "convert", "", Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})

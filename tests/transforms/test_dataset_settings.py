@@ -9,9 +9,9 @@ from schemas.own_convention import OwnConvention, OwnFeature
 from transforms.dataset_settings import DatasetSettings, RejectionLimits
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
-from transforms.shard_settings import ShardSettings
+from transforms.planning.shard_settings import ShardSettings
+from transforms.planning.splitting import SplitSettings
 from transforms.sources.filename_labels import FilenameLabels
-from transforms.splitting import SplitSettings
 
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})
 A_AND_A1 = SplitSettings(fractions={"a": 0.5, "a1": 0.5})

@@ -11,7 +11,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
-from transforms import storage
+from transforms.files import storage
 from transforms.list_images import Input, ListImages, ListingSettings, list_images
 from transforms.sources import Source
 from transforms.sources.class_folders import ClassFolders

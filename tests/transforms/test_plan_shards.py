@@ -17,9 +17,9 @@ from transforms.dataset_settings import DatasetSettings
 from transforms.imaging import ImageSettings
 from transforms.imaging.settings import Resize
 from transforms.plan_shards import PlanShards, ShardAssigner, ShuffleReferences, estimate_growth, plan_dataset
-from transforms.shard_settings import ShardSettings
-from transforms.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.summary import Summary
+from transforms.planning.shard_settings import ShardSettings
+from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from transforms.planning.summary import Summary
 
 SETTINGS = DatasetSettings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))
 SETTINGS_OF_ONE = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))

@@ -10,15 +10,15 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that
 
 from schemas.image_ref import ImageRef
-from transforms.convert_image import convert_image
+from transforms.converting.convert_image import convert_image
+from transforms.converting.shard_files import failed_report, fingerprint, staging_folder, write_shard
 from transforms.dataset_settings import DatasetSettings, RejectionLimits
 from transforms.plan_shards import ShardAssigner, plan_dataset
+from transforms.planning.reference_digest import version_digest_of
+from transforms.planning.shard_settings import ShardSettings
+from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from transforms.planning.summary import Summary
 from transforms.publish_dataset import PublishDataset, publish
-from transforms.reference_digest import version_digest_of
-from transforms.shard_files import failed_report, fingerprint, staging_folder, write_shard
-from transforms.shard_settings import ShardSettings
-from transforms.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.summary import Summary
 
 DESCRIPTIONS = [
     "README.md",

@@ -9,7 +9,8 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
-from transforms import read_images, storage
+from transforms import read_images
+from transforms.files import storage
 from transforms.read_images import ReadImages, read_image
 from transforms.rejection import RejectedImage
 

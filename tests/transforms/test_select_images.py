@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.image_ref import ImageRef
-from transforms.key_hashes import HASH_RANGE
+from transforms.planning.key_hashes import HASH_RANGE
+from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings, bounds_by_rank, hash_key
 from transforms.select_images import LowestFn, SelectImages
-from transforms.splitting import ImageSplitter, Selection, SplitSettings, bounds_by_rank, hash_key
 
 REFS = [
     *(

@@ -7,10 +7,10 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
-from transforms.key_hashes import HASH_RANGE
-from transforms.splitting import ImageSplitter, Selection, SplitSettings
+from transforms.planning.key_hashes import HASH_RANGE
+from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from transforms.planning.summary import Summary
 from transforms.summarize_images import MergeSummariesFn, SummarizeImages
-from transforms.summary import Summary
 
 SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
 HALF = Selection(take_below=HASH_RANGE // 2)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transforms.archives.member import BoundedStream, DamagedArchiveError, Limits, Member
-from transforms.unpacking import DEFLATED, PIECE_BYTES, STORED, ZipMember
+from transforms.files.unpacking import DEFLATED, PIECE_BYTES, STORED, ZipMember
 
 _LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field
 _ENCRYPTED = 0x1

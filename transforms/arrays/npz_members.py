@@ -5,8 +5,8 @@ import zipfile
 import zlib
 
 from schemas.image_ref import ImageRef
-from transforms import storage
 from transforms.arrays.place import BadArrayError, Place
+from transforms.files import storage
 
 _LOCAL_HEADER = struct.Struct(
     "<4s22xHH"

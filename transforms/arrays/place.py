@@ -4,10 +4,10 @@ import posixpath
 from dataclasses import dataclass
 
 from schemas.image_ref import ImageRef
-from transforms import storage
-from transforms.inside_root import OutsideRootError, resolve_inside, root_of, size_and_version
-from transforms.packed_files import read_packed_range, read_packed_start
-from transforms.unpacking import DamagedPackingError
+from transforms.files import storage
+from transforms.files.packed_files import read_packed_range, read_packed_start
+from transforms.files.unpacking import DamagedPackingError
+from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, size_and_version
 
 
 class BadArrayError(Exception):

@@ -12,7 +12,7 @@ import orjson
 
 from transforms.build_examples import PIXEL_FIELDS
 from transforms.describing.staged_dataset import StagedDataset
-from transforms.marker import LABELS
+from transforms.publishing.marker import LABELS
 
 _CONTEXT = {
     "@language": "en",

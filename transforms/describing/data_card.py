@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from schemas.features import describe_features
+from transforms.describing.reading_snippet import reading_snippet
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.tfds_files import why_not_tfds
 from transforms.imaging.prepared_image import CHANGES
-from transforms.reading_snippet import reading_snippet
 from transforms.rejection import REASONS
 
 MOST_CLASSES = 100

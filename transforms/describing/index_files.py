@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from schemas.shard_report import ShardReport
 from transforms.describing.staged_dataset import StagedDataset
-from transforms.record_reader import FRAMING_BYTES
+from transforms.files.record_reader import FRAMING_BYTES
 
 _PIECE_LINES = 10_000
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from transforms.describing import report_sections as sections
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
-from transforms.duplicates import Group
-from transforms.marker import REPORT
-from transforms.show_bytes import show_bytes
+from transforms.files.show_bytes import show_bytes
+from transforms.publishing.duplicates import Group
+from transforms.publishing.marker import REPORT
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
+from transforms.files.show_bytes import show_bytes
 from transforms.imaging.prepared_image import CHANGES
+from transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
 from transforms.rejection import REASONS
-from transforms.show_bytes import show_bytes
-from transforms.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
 
 MOST_BARS = 40
 """Classes that have a bar; of more, the largest and the smallest."""

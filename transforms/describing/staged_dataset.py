@@ -6,11 +6,11 @@ from typing import Any
 
 from schemas.features import Feature
 from schemas.shard_report import ShardReport
+from transforms.converting.shard_files import read_rows, shard_path
 from transforms.dataset_settings import DatasetSettings
-from transforms.duplicates import Duplicates
-from transforms.marker import PublishedShard
-from transforms.shard_files import read_rows, shard_path
-from transforms.statistics import Statistics
+from transforms.publishing.duplicates import Duplicates
+from transforms.publishing.marker import PublishedShard
+from transforms.publishing.statistics import Statistics
 
 LABEL_FIELDS = frozenset(("label", "label_text"))
 """What an Example of an image without a label lacks."""

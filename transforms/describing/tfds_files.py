@@ -14,7 +14,7 @@ from schemas.features import Feature
 from schemas.label_map import one_line
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.tfds_template import NoTemplateError, file_template
-from transforms.record_reader import FRAMING_BYTES
+from transforms.files.record_reader import FRAMING_BYTES
 
 MOST_CLASSES = 65_536
 """Class ids from 0 below this number have names in TFDS; labels beyond are plain integers there."""

@@ -13,11 +13,11 @@ import numpy as np
 from schemas.coercion import FeatureValueError
 from schemas.features import Feature, parse_example
 from schemas.shard_report import ShardReport
-from transforms import storage
+from transforms.files import storage
+from transforms.files.record_reader import FRAMING_BYTES
 from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
 from transforms.imaging.sniff import sniff
-from transforms.record_reader import FRAMING_BYTES
-from transforms.statistics import Sidecar
+from transforms.publishing.statistics import Sidecar
 
 MOST_CLASSES = 24
 """Classes of which images are shown."""

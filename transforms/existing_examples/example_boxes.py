@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from transforms.boxes import boxes_of
+from transforms.converting.boxes import boxes_of
 from transforms.existing_examples.example_fields import BadExampleError, text_of
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]) -> dict[str, Any]:
-    """What `transforms.boxes.boxes_of` gives for the boxes of an Example; nothing for one without their features.
+    """What `converting.boxes.boxes_of` gives for the boxes of an Example; nothing for one without their features.
 
     Args:
         fields: of the Example, by the convention's fields: sides in parts of the image.

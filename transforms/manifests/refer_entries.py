@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 from schemas.image_ref import UNKNOWN_SIZE, ImageRef
-from transforms import storage
-from transforms.boxes import boxes_of
-from transforms.inside_root import OutsideRootError, key_of, resolve_inside, size_and_version
+from transforms.converting.boxes import boxes_of
+from transforms.files import storage
+from transforms.listing.inside_root import OutsideRootError, key_of, resolve_inside, size_and_version
 from transforms.manifests.columns import Reader
 from transforms.manifests.entry import BadCellError, Entry
 from transforms.sources.source import announce_classes

@@ -24,12 +24,12 @@ from transforms.archives.samples import (
     extensions_of,
     group_samples,
 )
+from transforms.files.unpacking import MAX_RATIO, DamagedPackingError
 from transforms.list_images import SYSTEM_NAMES
-from transforms.patterns import compile_pattern
+from transforms.listing.patterns import compile_pattern
 from transforms.read_images import read_image
 from transforms.sources.class_folders import folder_label
 from transforms.sources.source import Source
-from transforms.unpacking import MAX_RATIO, DamagedPackingError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

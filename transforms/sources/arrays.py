@@ -13,7 +13,7 @@ from transforms.arrays.label_numbers import announce_numbers, name_labels
 from transforms.arrays.npy_header import LONGEST_HEADER, parse_npy_header
 from transforms.arrays.npz_members import find_members
 from transforms.arrays.place import BadArrayError, Place, find_beside, place_of
-from transforms.class_names import state_classes
+from transforms.listing.class_names import state_classes
 from transforms.sources.source import Source
 
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import orjson
 
 from schemas.image_ref import ImageRef
-from transforms.boxes import boxes_of
-from transforms.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
-from transforms.patterns import compile_pattern
-from transforms.read_beside import read_beside, rejected_ref
+from transforms.converting.boxes import boxes_of
+from transforms.listing.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
+from transforms.listing.patterns import compile_pattern
+from transforms.listing.read_beside import read_beside, rejected_ref
 from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
 
@@ -119,7 +119,7 @@ class Annotations:
                 self.strays += 1
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
-        """An image's boxes, as `transforms.boxes.boxes_of` gives them."""
+        """An image's boxes, as `transforms.converting.boxes.boxes_of` gives them."""
         own = self._by_image.get(image["id"], [])
         labels, is_crowd, area = zip(*(each["values"] for each in own), strict=True) if own else ((), (), ())
         size = (int(image.get("width") or 0), int(image.get("height") or 0))

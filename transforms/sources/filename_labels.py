@@ -8,7 +8,7 @@ import orjson
 
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
-from transforms.patterns import compile_pattern
+from transforms.listing.patterns import compile_pattern
 from transforms.sources.source import Source
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from schemas.content import Content
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
-from transforms.class_names import ClassNamesError, read_class_names, state_classes
+from transforms.listing.class_names import ClassNamesError, read_class_names, state_classes
 from transforms.read_images import read_image
 from transforms.sources.source import Source, announce_classes
 

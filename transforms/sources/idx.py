@@ -13,8 +13,8 @@ from transforms.arrays.idx_header import LONGEST_HEADER, parse_idx_header
 from transforms.arrays.image_stack import locate_images, read_stacked_image, refer_images
 from transforms.arrays.label_numbers import announce_numbers, name_labels
 from transforms.arrays.place import BadArrayError, find_beside, place_of
-from transforms.class_names import state_classes
-from transforms.patterns import compile_pattern
+from transforms.listing.class_names import state_classes
+from transforms.listing.patterns import compile_pattern
 from transforms.sources.source import Source
 
 

@@ -25,13 +25,13 @@ from transforms.existing_examples.example_fields import (
     text_of,
 )
 from transforms.existing_examples.example_image import read_image_of
-from transforms.patterns import compile_pattern
+from transforms.files.record_bytes import StoredFile
+from transforms.files.record_reader import Damage, RecordFile
+from transforms.files.unpacking import MAX_RATIO
+from transforms.listing.patterns import compile_pattern
 from transforms.read_images import read_image
-from transforms.record_bytes import StoredFile
-from transforms.record_reader import Damage, RecordFile
 from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
-from transforms.unpacking import MAX_RATIO
 
 _DATA_AT = 12  # behind the length and its checksum
 

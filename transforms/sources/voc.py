@@ -12,9 +12,9 @@ from defusedxml.ElementTree import fromstring
 
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
-from transforms.boxes import boxes_of
-from transforms.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
-from transforms.read_beside import read_beside, rejected_ref
+from transforms.converting.boxes import boxes_of
+from transforms.listing.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
+from transforms.listing.read_beside import read_beside, rejected_ref
 from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
 
@@ -71,7 +71,7 @@ class Voc(Source):
 
 
 def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:
-    """The image's file name, the classes of its boxes, and its boxes as `transforms.boxes.boxes_of` gives them.
+    """The image's file name, the classes of its boxes, and its boxes as `converting.boxes.boxes_of` gives them.
 
     Coordinates are taken as they stand, as TensorFlow's own converter takes them, though VOC counts pixels from 1.
 

@@ -10,9 +10,9 @@ import orjson
 import yaml
 
 from schemas.image_ref import ImageRef
-from transforms.boxes import boxes_of
-from transforms.inside_root import root_of
-from transforms.read_beside import NoFileError, read_beside, rejected_ref
+from transforms.converting.boxes import boxes_of
+from transforms.listing.inside_root import root_of
+from transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
 from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
 
@@ -97,7 +97,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
 
 
 def read_boxes(text: str) -> dict[str, Any]:
-    """The boxes of one text file, as `transforms.boxes.boxes_of` gives them.
+    """The boxes of one text file, as `transforms.converting.boxes.boxes_of` gives them.
 
     Raises:
         ValueError: a line has not five numbers; the message names it.

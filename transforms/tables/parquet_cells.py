@@ -16,7 +16,7 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from transforms import storage
+from transforms.files import storage
 from transforms.tables.parquet_rows import open_parquet
 from transforms.tables.row import UnreadableTableError
 

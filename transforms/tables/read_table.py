@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from transforms import storage
+from transforms.files import storage
 from transforms.tables.csv_rows import read_csv_rows
 from transforms.tables.jsonl_rows import read_jsonl_rows
 from transforms.tables.parquet_rows import open_parquet, read_parquet_rows

@@ -13,7 +13,7 @@ from PIL import Image
 from pipeline.launch import launch
 from pipeline.run import build
 from schemas.features import Feature, encode_example, feature_schema
-from transforms.tfrecord_file import RecordSink, read_back
+from transforms.files.tfrecord_file import RecordSink, read_back
 
 ANIMALS = {"cat": 13, "dog": 7, "eel": 4}
 

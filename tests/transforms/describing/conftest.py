@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from schemas.label_map import LabelMap
-from transforms.convert_image import ConvertedImage
+from transforms.converting.convert_image import ConvertedImage
+from transforms.converting.shard_files import Fingerprint, write_shard
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing import StagedDataset
-from transforms.ledger import Ledger
-from transforms.marker import build_marker, name_shards
-from transforms.plan import Plan
-from transforms.shard_files import Fingerprint, write_shard
-from transforms.splitting import Selection
-from transforms.summary import Summary
+from transforms.planning.plan import Plan
+from transforms.planning.splitting import Selection
+from transforms.planning.summary import Summary
+from transforms.publishing.ledger import Ledger
+from transforms.publishing.marker import build_marker, name_shards
 
 IMAGES = {
     ("train", 0): ["cat", "dog", None, "emu"],

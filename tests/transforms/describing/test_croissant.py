@@ -2,7 +2,7 @@ import json
 
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing.croissant import describe_croissant
-from transforms.shard_settings import ShardSettings
+from transforms.planning.shard_settings import ShardSettings
 
 
 def test_files_and_rows_of_each_split_are_described(stage, say):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing.data_card import MOST_CLASSES, _text, describe_card
-from transforms.reading_snippet import reading_snippet
+from transforms.describing.reading_snippet import reading_snippet
 
 
 def card(say, dataset) -> str:

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing import describe_dataset
-from transforms.output_state import OutputState, decide_action
+from transforms.planning.output_state import OutputState, decide_action
 
 
 def test_every_file_has_one_name_and_some_content(stage, say):

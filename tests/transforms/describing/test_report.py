@@ -11,13 +11,13 @@ from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing import StagedDataset
 from transforms.describing.report import describe_report, show_name, show_percent
-from transforms.duplicates import Duplicates, Found, Group
-from transforms.ledger import Ledger
-from transforms.marker import build_marker, name_shards
-from transforms.plan import Plan
-from transforms.splitting import Selection
-from transforms.statistics import Sidecar, Statistics, gather_statistics, list_sidecars
-from transforms.summary import Summary
+from transforms.planning.plan import Plan
+from transforms.planning.splitting import Selection
+from transforms.planning.summary import Summary
+from transforms.publishing.duplicates import Duplicates, Found, Group
+from transforms.publishing.ledger import Ledger
+from transforms.publishing.marker import build_marker, name_shards
+from transforms.publishing.statistics import Sidecar, Statistics, gather_statistics, list_sidecars
 
 EVIL = [
     "<script>alert(1)</script>",

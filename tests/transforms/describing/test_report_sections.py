@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from transforms.describing import report_sections as sections
-from transforms.statistics import ASPECT_BINS, Statistics
+from transforms.publishing.statistics import ASPECT_BINS, Statistics
 
 LEDGER = {
     "listed": 30,

@@ -4,8 +4,8 @@ import pytest
 
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing.tfds_template import NoTemplateError, file_template
-from transforms.shard_settings import ShardSettings
-from transforms.splitting import SplitSettings
+from transforms.planning.shard_settings import ShardSettings
+from transforms.planning.splitting import SplitSettings
 
 
 def settings(pattern=None, **changed):

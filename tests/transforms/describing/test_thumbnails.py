@@ -7,12 +7,12 @@ from PIL import Image
 
 from schemas.features import encode_example
 from schemas.shard_report import ShardReport
-from transforms.convert_image import ConvertedImage
+from transforms.converting.convert_image import ConvertedImage
+from transforms.converting.shard_files import Fingerprint, write_shard
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing import thumbnails
 from transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES, SIDE, choose_samples, make_thumbnails
-from transforms.shard_files import Fingerprint, write_shard
-from transforms.statistics import Sidecar
+from transforms.publishing.statistics import Sidecar
 
 FEATURES = DatasetSettings().example_features
 

@@ -1,6 +1,6 @@
 import pytest
 
-from transforms.boxes import boxes_of
+from transforms.converting.boxes import boxes_of
 from transforms.existing_examples.example_boxes import read_boxes
 from transforms.existing_examples.example_fields import BadExampleError
 

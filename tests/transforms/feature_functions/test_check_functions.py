@@ -5,7 +5,7 @@ import pytest
 from transforms.columns.column_settings import ColumnSettings
 from transforms.dataset_settings import DatasetSettings
 from transforms.feature_functions.settings import FeatureFunction
-from transforms.shard_settings import ShardSettings
+from transforms.planning.shard_settings import ShardSettings
 from transforms.sources.table import Table
 
 

@@ -2,7 +2,7 @@ import orjson
 import pytest
 
 from schemas.image_ref import ImageRef
-from transforms.boxes import boxes_of
+from transforms.converting.boxes import boxes_of
 from transforms.manifests.entry import BadCellError, Entry
 from transforms.manifests.refer_entries import EntryReferrer
 from transforms.sources import announce_classes

@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from schemas.image_ref import ImageRef
-from transforms.boxes import boxes_of
+from transforms.converting.boxes import boxes_of
 from transforms.sources import announce_classes
 from transforms.sources.coco import Coco
 

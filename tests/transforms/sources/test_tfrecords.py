@@ -14,8 +14,8 @@ from schemas.example_proto import Example
 from schemas.features import Feature, encode_example
 from schemas.image_ref import ImageRef
 from schemas.own_convention import OwnConvention, OwnFeature
-from transforms.boxes import boxes_of
-from transforms.record_reader import masked
+from transforms.converting.boxes import boxes_of
+from transforms.files.record_reader import masked
 from transforms.rejection import RejectedImage
 from transforms.sources import announce_classes
 from transforms.sources.tfrecords import Tfrecords

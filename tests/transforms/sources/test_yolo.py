@@ -2,7 +2,7 @@ import orjson
 import pytest
 
 from schemas.image_ref import ImageRef
-from transforms.boxes import boxes_of
+from transforms.converting.boxes import boxes_of
 from transforms.list_images import ListingSettings
 from transforms.sources import announce_classes
 from transforms.sources.yolo import Yolo, read_names

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transforms import storage
+from transforms.files import storage
 from transforms.stores.store import BLOCK_BYTES, find_store
 
 pytest.importorskip("boto3", reason="no apache-beam[aws] here: make test-stores")

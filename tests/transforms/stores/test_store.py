@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from transforms import storage
+from transforms.files import storage
 from transforms.stores.store import (
     BLOCK_BYTES,
     find_store,

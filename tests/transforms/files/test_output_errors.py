@@ -1,0 +1,22 @@
+import errno
+import os
+
+import pytest
+
+from transforms.files.output_errors import explain_output_error
+
+
+@pytest.mark.parametrize(
+    ("code", "why"), [(errno.ENOSPC, "no space left on device"), (errno.EROFS, "read-only file system")]
+)
+def test_what_a_user_can_mend_is_one_sentence(code, why):
+    error = OSError(code, os.strerror(code))
+    assert explain_output_error(error, "gs://b/out") == f"the output gs://b/out cannot be written: {why}"
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, None])
+def test_an_outage_is_raised_again(code):
+    error = OSError(code, "down")
+    with pytest.raises(OSError, match="down") as caught:
+        explain_output_error(error, "out")
+    assert caught.value is error

@@ -1,0 +1,58 @@
+import pytest
+
+from transforms.listing.class_names import ClassNamesError, number_classes, read_class_names, state_classes
+
+
+@pytest.fixture
+def batch(tmp_path):
+    folder = tmp_path / "input" / "batches"
+    folder.mkdir(parents=True)
+    return folder / "data.bin"
+
+
+def read(batch, name="names.txt"):
+    return read_class_names(str(batch), "batches/data.bin", name)
+
+
+def test_a_line_is_a_class(batch):
+    (batch.parent / "names.txt").write_bytes("cat\r\n dög \n\nbird\n\n".encode())
+    assert read(batch) == {"cat": 0, "dög": 1, "bird": 2}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no names.txt beside it to name the classes"),
+        (b"\n \n", "names.txt names no classes: it is empty"),
+        (b"cat\ndog\ncat\n", "names.txt names no classes: two classes are called 'cat'"),
+        (b"\xff\xfe", "names.txt names no classes: 'utf-8' codec can't decode"),
+    ],
+)
+def test_a_file_that_names_none_is_one_sentence(batch, content, message):
+    if content is not None:
+        (batch.parent / "names.txt").write_bytes(content)
+    with pytest.raises(ClassNamesError, match=message):
+        read(batch)
+
+
+def test_nothing_outside_the_input_is_read(batch, tmp_path):
+    (tmp_path / "names.txt").write_text("secret")
+    (batch.parent / "link.txt").symlink_to(tmp_path / "names.txt")
+    for name in ("../../names.txt", "link.txt", str(tmp_path / "names.txt"), "http://example.org/names.txt"):
+        with pytest.raises(ClassNamesError, match=r"names no classes: .* lead|names no classes: .* is not below"):
+            read(batch, name)
+
+
+def test_names_and_a_number_of_classes():
+    assert number_classes(["b", "a"]) == {"b": 0, "a": 1}
+    assert list(number_classes(11).items())[9:] == [("9", 9), ("10", 10)]
+    assert state_classes(()) == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(["a", "b", "a"], "source.class_names: two classes are called 'a'"), (-1, "source.class_names is -1: give names")],
+)
+def test_names_that_cannot_be_raise_and_name_the_key(names, message):
+    with pytest.raises(ValueError, match=message):
+        state_classes(names)

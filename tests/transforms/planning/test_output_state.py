@@ -1,0 +1,268 @@
+import json
+import threading
+
+import pytest
+
+from transforms.files import storage
+from transforms.planning.output_state import (
+    OutputState,
+    claim_output,
+    decide_action,
+    differences,
+    find_fault,
+    holds_plan,
+    other_stagings,
+    read_output,
+    staging_names,
+)
+
+SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
+MARKER = {
+    "plan": {"id": "aaa", "recipe": {"seed": 0, "images": {"quality": 95}}},
+    "splits": {"train": {"shards": SHARDS}},
+    "files": ["labels.txt", "sidecars/rejected-00000.jsonl"],
+}
+FILES = ["train-0.tfrecord", "train-1.tfrecord", "sidecars/train-0.jsonl", "sidecars/train-1.jsonl", *MARKER["files"]]
+RECIPE = {"seed": 1, "images": {"quality": 95}}
+
+
+def decide(state, plan_id="aaa", overwrite=False):
+    return decide_action(state, plan_id, RECIPE, overwrite)
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A folder with the files that MARKER lists."""
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    for shard in SHARDS:
+        (tmp_path / shard["name"]).write_bytes(bytes(shard["bytes"]))
+    (tmp_path / "recordmill.json").write_text(json.dumps(MARKER))
+    return tmp_path
+
+
+@pytest.mark.parametrize("names", [[], [".staging-aaa"], ["NOTES.md", "photos"]])
+def test_a_folder_without_a_dataset_is_converted_into(names):
+    assert decide(OutputState("/out", names)) == ("convert", "")
+
+
+def test_the_same_dataset_is_kept(dataset):
+    expected = ("keep", f"{dataset} already holds this dataset: nothing to do")
+    state = read_output(str(dataset), "aaa")
+    assert decide(state) == expected
+    assert decide(state, overwrite=True) == expected
+
+
+def test_another_dataset_is_refused_with_the_differences_or_overwritten():
+    state = OutputState("/out", ["recordmill.json"], MARKER)
+    assert decide(state, "bbb") == (
+        "refuse",
+        "/out holds another dataset (seed: 0 -> 1): choose another output, or replace it with --overwrite",
+    )
+    assert decide(state, "bbb", overwrite=True) == ("convert", "")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_dataset_that_lost_a_file_is_rebuilt_only_when_asked(dataset, name):
+    (dataset / name).unlink()
+    state = read_output(str(dataset), "aaa")
+    assert find_fault(str(dataset), MARKER) == f"lacks {name}"
+    assert decide(state) == (
+        "refuse",
+        f"{dataset} lacks {name}, against its recordmill.json: run again with --overwrite to rebuild it",
+    )
+    assert decide(state, overwrite=True) == ("convert", "")
+
+
+@pytest.mark.parametrize(("size", "said"), [(0, "0"), (1000, "1,000"), (1002, "1,002")])
+def test_a_shard_of_another_size_is_rebuilt_only_when_asked(dataset, size, said):
+    (dataset / "train-1.tfrecord").write_bytes(bytes(size))
+    state = read_output(str(dataset), "aaa")
+    assert decide(state) == (
+        "refuse",
+        f"{dataset} holds train-1.tfrecord with {said} bytes instead of 1,001, against its recordmill.json: "
+        "run again with --overwrite to rebuild it",
+    )
+    assert decide(state, overwrite=True) == ("convert", "")
+
+
+def test_a_whole_dataset_has_no_fault(dataset):
+    assert find_fault(str(dataset), MARKER) == ""
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("marker", [None, MARKER], ids=["without", "with"])
+def test_another_plans_staging_is_refused(marker, overwrite):
+    assert decide(OutputState("/out", [".staging-aaa", ".staging-bbb"], marker), overwrite=overwrite) == (
+        "refuse",
+        "/out holds .staging-bbb, the unfinished work of another configuration or input: "
+        "finish that run, delete it with --discard, or choose another output",
+    )
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[".staging-aaa"], [".staging-aaa", *FILES[1:]], [".staging-aaa", "recordmill.json", *FILES]],
+    ids=["nothing", "some", "all"],
+)
+@pytest.mark.parametrize("marker", [None, MARKER], ids=["without", "with"])
+def test_a_switch_that_was_cut_is_finished(names, marker):
+    state = OutputState("/out", names, marker, pending=True)
+    assert decide(state) == ("finish", "an earlier run was cut while publishing: its dataset is now in place")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.tfrecord",
+        "train.tfrecord-00000-of-00001",
+        "a.tfrecord.gz",
+        "train.record",
+        "sidecars",
+        "labels.txt",
+        "README.md",
+        "image.class.label.labels.txt",
+    ],
+)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, overwrite):
+    assert decide(OutputState("/out", ["NOTES.md", name]), overwrite=overwrite) == (
+        "refuse",
+        f"/out holds {name}, which belongs to no finished dataset: choose an empty folder",
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"{", json.dumps(MARKER).encode()[:-5], b"\0" * 100, b"\xff"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_damaged_marker_is_refused_in_a_sentence(dataset, content, overwrite):
+    (dataset / "recordmill.json").write_bytes(content)
+    state = read_output(str(dataset), "aaa")
+    assert state.marker is None
+    assert decide(state, overwrite=overwrite) == (
+        "refuse",
+        f"{dataset}/recordmill.json cannot be read: choose another output, or delete that folder",
+    )
+    assert not holds_plan(str(dataset), "aaa")
+
+
+def test_a_marker_that_vanishes_while_it_is_looked_at_is_none(dataset, monkeypatch):
+    # Another run takes it away between the two looks.
+    real = storage.folder_names
+
+    def vanish(folder):
+        names = real(folder)
+        (dataset / "recordmill.json").unlink()
+        return names
+
+    monkeypatch.setattr(storage, "folder_names", vanish)
+    state = read_output(str(dataset), "aaa")
+    assert (state.marker, "recordmill.json" in state.names) == (None, False)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{"])
+def test_a_marker_that_is_none_is_refused_in_a_sentence(tmp_path, content):
+    (tmp_path / "recordmill.json").write_text(content)
+    action, sentence = decide_action(read_output(str(tmp_path), "aaa"), "aaa", {}, overwrite=True)
+    advice = "choose another output, or delete that folder"
+    assert (action, sentence) == ("refuse", f"{tmp_path}/recordmill.json cannot be read: {advice}")
+
+
+def test_a_folder_holds_the_plan_of_its_marker(dataset):
+    assert holds_plan(str(dataset), "aaa")
+    assert not holds_plan(str(dataset), "bbb")
+    assert not holds_plan(str(dataset / "absent"), "aaa")
+
+
+def test_differences_name_the_keys_path():
+    old = {"a": 1, "b": {"c": [1], "d": 2}, "gone": 3, "listing": {"digest": "x", "references": 1}}
+    new = {"a": 1, "b": {"c": [2], "d": 2}, "new": 4, "listing": {"digest": "y", "references": 1}}
+    assert differences(old, new) == ["b.c: [1] -> [2]", "gone: 3 -> None", "other images", "new: None -> 4"]
+    assert differences(old, old) == []
+
+
+def test_an_output_is_read_from_its_folder(tmp_path):
+    output = str(tmp_path)
+    assert read_output(f"{output}/absent", "aaa") == OutputState(f"{output}/absent", [], None, False)
+    (tmp_path / "recordmill.json").write_text(json.dumps(MARKER))
+    staging = tmp_path / ".staging-aaa"
+    staging.mkdir()
+    names = [".staging-aaa", "recordmill.json"]
+    assert read_output(output, "aaa") == OutputState(output, names, MARKER, False)
+    (staging / "recordmill.json").write_text("{")  # that it is there is enough
+    assert read_output(output, "aaa") == OutputState(output, names, MARKER, True)
+    assert read_output(output, "bbb").pending is False
+
+
+def test_staging_folders_are_known_by_their_names():
+    names = [".staging-b", "x.staging-a", ".stagin", ".staging-a"]
+    assert staging_names(names) == [".staging-b", ".staging-a"]
+    assert other_stagings(names, "a") == [".staging-b"]
+    assert other_stagings(names, "b") == [".staging-a"]
+    assert other_stagings(names, "") == [".staging-b", ".staging-a"]
+
+
+def refusal(output, other):
+    return f"{output} is being written by another run (.staging-{other}): wait for it, or choose another output"
+
+
+def test_a_claim_is_a_file_in_the_plans_staging(tmp_path, tree):
+    output = tmp_path / "out"
+    assert claim_output(str(output), "aaa", "run 1") == ""
+    assert claim_output(str(output), "aaa", "run 2") == ""  # two runs of one plan work together
+    files = tree(output)
+    assert list(files) == [".staging-aaa/claim.json"]
+    assert json.loads(files[".staging-aaa/claim.json"]) == {"plan": "aaa", "run": "run 2"}
+
+
+def test_the_second_of_two_plans_is_refused_and_leaves_nothing(tmp_path, tree):
+    output = tmp_path / "out"
+    claim_output(str(output), "aaa", "run 1")
+    before = tree(output)
+    assert claim_output(str(output), "bbb", "run 2") == refusal(output, "aaa")
+    assert tree(output) == before
+    assert sorted(path.name for path in output.iterdir()) == [".staging-aaa"]
+
+
+def test_staging_that_was_there_before_stays_with_its_shards(tmp_path):
+    output = tmp_path / "out"
+    for name in ("aaa", "bbb"):
+        (output / f".staging-{name}").mkdir(parents=True)
+    (output / ".staging-bbb/train-00000.done.json").write_text("{}")
+    assert claim_output(str(output), "bbb", "run") == refusal(output, "aaa")
+    assert (output / ".staging-bbb/train-00000.done.json").exists()
+
+
+def test_of_two_plans_that_claim_within_each_other_one_is_refused(tmp_path, monkeypatch):
+    # The second claims after the first has left its claim and before that one looks.
+    output = str(tmp_path / "out")
+    real, inner = storage.folder_names, []
+
+    def look(folder):
+        if not inner:
+            inner.append("begun")
+            inner[:] = [claim_output(output, "bbb", "run 2")]
+        return real(folder)
+
+    monkeypatch.setattr(storage, "folder_names", look)
+    assert (claim_output(output, "aaa", "run 1"), inner) == ("", [refusal(output, "aaa")])
+
+
+def test_of_two_plans_that_claim_at_once_at_most_one_gets_the_output(tmp_path):
+    for attempt in range(30):
+        output = tmp_path / f"{attempt}"
+        gate, answers = threading.Barrier(2), {}
+
+        def claim(plan, output=output, gate=gate, answers=answers):
+            gate.wait()
+            answers[plan] = claim_output(str(output), plan, "run")
+
+        threads = [threading.Thread(target=claim, args=(plan,)) for plan in ("aaa", "bbb")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        winners = [plan for plan, refused in answers.items() if not refused]
+        assert len(answers) == 2
+        assert len(winners) <= 1
+        assert [path.name for path in output.iterdir()] == [f".staging-{plan}" for plan in winners]

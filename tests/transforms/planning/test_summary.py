@@ -1,0 +1,206 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.image_ref import ImageRef
+from transforms.planning import hash_histogram, summary
+from transforms.planning.key_hashes import hash_key
+from transforms.planning.reference_digest import digest_of, version_digest_of
+from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from transforms.planning.summary import Summary
+from transforms.sources import announce_classes
+
+SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), Selection(take_below=3 << 62))
+REFS = st.builds(
+    ImageRef,
+    key=st.integers(0, 999).map("cat/{}.jpg".format),
+    uri=st.sampled_from("xy"),
+    size=st.integers(0, 1000),
+    length=st.sampled_from([-1, 7]),
+    label=st.sampled_from(["cat", "dog"]),
+    group=st.sampled_from(["", "g1", "g2"]),
+    split=st.sampled_from(["", "", "given"]),
+    status=st.sampled_from(["", "", "", "ignored", "rejected", "warning", "fatal"]),
+    reason=st.sampled_from(["a", "b"]),
+    detail=st.text("xyz", max_size=2),
+)
+COLLECTIONS = st.lists(REFS, max_size=30, unique_by=lambda ref: (ref.key, ref.uri))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_bounds():
+    """So that a few references fill the sample, the messages and the histogram."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summary, "SAMPLE_SIZE", 3)
+        patch.setattr(summary, "MESSAGES_KEPT", 2)
+        patch.setattr(hash_histogram, "MAX_BINS", 4)
+        yield
+
+
+def summarize(refs):
+    total = Summary()
+    for ref in refs:
+        total.add(ref, SPLITTER)
+    return total
+
+
+@given(COLLECTIONS, st.randoms(use_true_random=False))
+def test_any_order_and_any_partition_give_the_same_summary(refs, random):
+    shuffled = random.sample(refs, len(refs))
+    at = sorted(random.randrange(len(refs) + 1) for _ in range(2))
+    parts = [shuffled[: at[0]], shuffled[at[0] : at[1]], shuffled[at[1] :]]
+    merged = Summary()
+    for part in random.sample(parts, 3):
+        merged.merge(summarize(part), SPLITTER.neighbours)
+    assert summarize(shuffled) == summarize(refs) == merged
+
+
+@given(COLLECTIONS)
+def test_everything_listed_is_counted_once(refs):
+    total = summarize(refs)
+    listed = [ref for ref in refs if ref.status not in ("warning", "fatal")]
+    counted = total.references + total.rejected.total() + total.ignored.total() + total.left_out.total()
+    assert total.listed == len(listed) == counted
+
+
+def test_exact_contents():
+    refs = [
+        ImageRef("cat/1", "/x/cat/1", 100, label="cat", split="train"),
+        ImageRef("cat/2", "/x/cat/2", 100, length=40, label="cat", split="train"),
+        ImageRef("dog/1", "/x/dog/1", 7, label="dog", split="test"),
+        ImageRef("a", "/x/a", status="rejected", reason="no_class", detail="no"),
+        ImageRef(".b", "/x/.b", status="ignored", reason="hidden"),
+        ImageRef("c", "/x/c", status="warning", reason="empty_folder", detail="the folder is empty"),
+        ImageRef("d", "/x/d", status="fatal", reason="link_loop", detail="it loops"),
+    ]
+    total = Summary()
+    splitter = ImageSplitter(0, SplitSettings(), Selection())
+    for ref in refs:
+        total.add(ref, splitter)
+    assert total.listed == 5
+    assert total.rejected == {"no_class": 1}
+    assert total.ignored == {"hidden": 1}
+    assert total.left_out == {}
+    assert total.classes == Counter(cat=2, dog=1)
+    assert total.references == 3
+    assert {name: (split.bytes, split.references) for name, split in total.splits.items()} == {
+        "train": (140, 2),
+        "test": (7, 1),
+    }
+    assert total.splits["test"].histogram.bins == {hash_key(0, "dog/1").order: 7}
+    assert total.warnings == ["c: the folder is empty"]
+    assert total.problems == ["/x/d: it loops"]
+    assert total.problems_found == 1
+    assert total.labels == {"cat", "dog"}
+    counted = refs[:4]
+    assert total.digest == total.planned_digest == sum(map(digest_of, counted)) % 2**256
+    assert total.versions == sum(map(version_digest_of, counted)) % 2**256
+    assert sorted(ref.key for _, _, ref in total.sample) == ["cat/1", "cat/2", "dog/1"]
+    assert total.nearest == {}  # every split was given
+
+
+def test_what_is_left_out_is_in_the_listing_and_not_in_the_plan():
+    refs = [ImageRef(f"{n}", f"/x/{n}", label=f"class {n}") for n in range(60)]
+    refs.append(ImageRef("r", "/x/r", status="rejected", reason="no_class"))
+    total = summarize(refs)
+    places = {ref.key: SPLITTER.place(ref) for ref in refs}
+    kept = [ref for ref in refs if ref.status or not places[ref.key][2]]
+    assert {reason for _, _, reason in places.values()} == {"", "limit", "fraction"}
+    assert total.labels == {f"class {n}" for n in range(60)}
+    assert set(total.classes) == {ref.label for ref in kept if not ref.status}
+    assert total.digest == sum(map(digest_of, refs)) % 2**256
+    assert total.planned_digest == sum(map(digest_of, kept)) % 2**256
+    assert total.versions == sum(map(version_digest_of, refs)) % 2**256
+
+
+def test_only_images_that_are_kept_can_be_moved_to_another_split():
+    refs = [ImageRef(f"{n}", f"/x/{n}") for n in range(60)]
+    near = {number for kept in summarize(refs).nearest.values() for _, number in kept}
+    placed = [SPLITTER.place(ref) for ref in refs]
+    assert near
+    assert near <= {hashes.split for hashes, split, _ in placed if split}
+
+
+def test_all_problems_are_counted_and_the_first_are_kept():
+    fatal = [ImageRef(f"{n}", f"/x/{n}", status="fatal", reason="link_loop", detail="it loops") for n in range(5)]
+    merged = summarize(fatal[:2])
+    merged.merge(summarize(fatal[2:]), SPLITTER.neighbours)
+    assert merged == summarize(fatal)
+    assert (merged.problems, merged.problems_found) == (["/x/0: it loops", "/x/1: it loops"], 5)
+
+
+CHANGES = {"key": "z", "size": 9, "offset": 9, "length": 9, "label": "z", "group": "z", "split": "z", "features": "{}"}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_the_digest_changes_with_what_decides_the_bytes(field):
+    ref = {"key": "a", "uri": "/x/a", "size": 3}
+    assert summarize([ImageRef(**ref)]).digest != summarize([ImageRef(**{**ref, field: CHANGES[field]})]).digest
+
+
+@pytest.mark.parametrize("field", ["uri", "version"])
+def test_the_digest_does_not_change_with_place_or_time(field):
+    ref = {"key": "a", "uri": "/x/a", "size": 3}
+    one, other = summarize([ImageRef(**ref)]), summarize([ImageRef(**{**ref, field: "other"})])
+    assert one.digest == other.digest
+    assert (one.versions == other.versions) == (field == "uri")
+
+
+def test_the_digest_tells_rejected_from_accepted_and_ignores_the_ignored():
+    accepted = ImageRef("a", "a")
+    rejected = ImageRef("a", "a", status="rejected", reason="bad")
+    ignored = ImageRef("b", "b", status="ignored", reason="hidden")
+    assert summarize([accepted]).digest != summarize([rejected]).digest
+    assert summarize([accepted]).digest == summarize([accepted, ignored]).digest
+
+
+def test_two_references_do_not_cancel_out():
+    assert summarize([ImageRef("a", "a"), ImageRef("a", "a")]).digest not in (0, summarize([ImageRef("a", "a")]).digest)
+
+
+def test_the_sample_is_the_images_with_the_lowest_order():
+    refs = [ImageRef(f"{index}", "") for index in range(50)]
+    splitter = ImageSplitter(0, SplitSettings(), Selection())
+    total = Summary()
+    for ref in refs:
+        total.add(ref, splitter)
+    lowest = sorted(refs, key=lambda ref: hash_key(0, ref.key).order)[: summary.SAMPLE_SIZE]
+    assert [ref for _, _, ref in total.sample] == lowest
+
+
+def test_two_references_with_one_key_can_both_be_in_the_sample():
+    # A user's mistake that is told later, as two images with one key, must not fail here.
+    same = [ImageRef("a", "x/a"), ImageRef("a", "y/a")]
+    splitter = ImageSplitter(0, SplitSettings(), Selection())
+    total = Summary()
+    for ref in reversed(same):
+        total.add(ref, splitter)
+    assert [ref for _, _, ref in total.sample] == same
+
+
+def announced(classes, uri="f"):
+    return announce_classes(ImageRef("f", uri), classes)
+
+
+def test_announced_classes_are_counted_nowhere_and_numbered_as_the_source_does():
+    total = Summary()
+    for ref in (announced({"cat": 3, "dog": 5}), announced({"dog": 5, "emu": 1}), announced(["fox", "cat"])):
+        total.add(ref, SPLITTER)
+    assert (total.listed, total.digest, total.problems) == (0, 0, [])
+    assert total.numbers == {"cat": 3, "dog": 5, "emu": 1}
+    assert total.labels == {"cat", "dog", "emu", "fox"}
+
+
+@pytest.mark.parametrize("other", [{"cat": 4}, {"dog": 3}])
+def test_two_numbers_of_a_class_or_two_classes_of_a_number_fail_the_run(other):
+    together, parts = Summary(), [Summary(), Summary()]
+    for part, classes in zip(parts, ({"cat": 3}, other), strict=True):
+        part.add(announced(classes), SPLITTER)
+        together.add(announced(classes, "b.json"), SPLITTER)
+    (name, number) = next(iter(other.items()))
+    said = f"class '{name}' has number {number}, which contradicts what another file says of it"
+    assert (together.problems_found, together.problems) == (1, [f"b.json: {said}"])
+    parts[0].merge(parts[1], SPLITTER.neighbours)
+    assert (parts[0].problems_found, parts[0].problems) == (1, [said])

@@ -1,0 +1,166 @@
+import hashlib
+import json
+import os
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.publishing import duplicates
+from transforms.publishing.duplicates import find_same_bytes, list_duplicates
+from transforms.publishing.statistics import Sidecar, gather_statistics
+
+NOTHING = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
+
+
+def image(key, content, label="cat", hashed=None):
+    row = {"key": key, "bytes": 5, "sha256": hashlib.sha256(content.encode()).hexdigest(), "class": label, "label": 0}
+    more = {} if hashed is None else {"difference_hash": f"{hashed:016x}"}
+    return {**row, "height": 1, "width": 1, "channels": 3, "moments": None, "changes": [], **more}
+
+
+REJECTED = {"key": "x", "bytes": 5, "sha256": hashlib.sha256(b"one").hexdigest(), "rejected": "truncated", "class": "x"}
+
+
+def write(folder, rows_by_split):
+    sidecars = []
+    for number, (split, rows) in enumerate(rows_by_split):
+        path = folder / f"{number}.jsonl"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        sidecars.append(Sidecar(split, str(path), ""))
+    return sidecars
+
+
+@pytest.fixture
+def listed(tmp_path):
+    """`listed(("train", rows), ...)`: what was found, and the lines of the file."""
+
+    def run(*rows_by_split):
+        sidecars = write(tmp_path, rows_by_split)
+        path = tmp_path / "duplicates.jsonl"
+        found = list_duplicates(str(path), sidecars, gather_statistics(sidecars, {}))
+        assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+        return found, [json.loads(line) for line in path.read_text().splitlines()]
+
+    return run
+
+
+def test_a_dataset_without_duplicates(listed):
+    found, lines = listed(("test", [image("a", "one")]), ("train", [image("b", "two"), REJECTED]))
+    assert (found.numbers, found.same_bytes, found.look_alike) == (
+        {"same_bytes": NOTHING, "look_alike": None},
+        [],
+        [],
+    )
+    assert lines == []
+
+
+def test_same_bytes_across_splits_and_of_several_classes(listed):
+    found, lines = listed(
+        ("test", [image("a", "one"), image("b", "two", None)]),
+        ("train", [image("c", "one"), image("d", "two", "dog"), image("e", "three"), image("f", "one")]),
+        ("train", [image("g", "three"), REJECTED]),
+    )
+    assert found.numbers["same_bytes"] == {"groups": 3, "images": 4, "across_splits": 2, "conflicting": 1}
+    digests = {content: hashlib.sha256(content.encode()).hexdigest() for content in ("one", "two", "three")}
+    expected = [
+        {
+            "kind": "same_bytes",
+            "sha256": digests["one"],
+            "count": 3,
+            "splits": ["test", "train"],
+            "classes": ["cat"],
+            "images": [
+                {"key": "a", "split": "test", "class": "cat"},
+                {"key": "c", "split": "train", "class": "cat"},
+                {"key": "f", "split": "train", "class": "cat"},
+            ],
+        },
+        {
+            "kind": "same_bytes",
+            "sha256": digests["two"],
+            "count": 2,
+            "splits": ["test", "train"],
+            "classes": ["", "dog"],
+            "images": [{"key": "b", "split": "test", "class": None}, {"key": "d", "split": "train", "class": "dog"}],
+        },
+        {
+            "kind": "same_bytes",
+            "sha256": digests["three"],
+            "count": 2,
+            "splits": ["train"],
+            "classes": ["cat"],
+            "images": [{"key": "e", "split": "train", "class": "cat"}, {"key": "g", "split": "train", "class": "cat"}],
+        },
+    ]
+    assert lines == sorted(expected, key=lambda line: line["sha256"])
+    # In a report conflicts come first, then what crosses splits.
+    assert [[each.row["key"] for each in group.images] for group in found.same_bytes] == [
+        ["b", "d"],
+        ["a", "c", "f"],
+        ["e", "g"],
+    ]
+
+
+def test_a_large_group_is_listed_in_part_and_counted_in_full(listed, monkeypatch):
+    monkeypatch.setattr(duplicates, "MOST_LISTED", 3)
+    found, (line,) = listed(("train", [image(f"{number}", "same", f"{number % 2}") for number in range(10)]))
+    assert (line["count"], [each["key"] for each in line["images"]]) == (10, ["0", "1", "2"])
+    assert found.numbers["same_bytes"] == {"groups": 1, "images": 9, "across_splits": 0, "conflicting": 1}
+
+
+def test_a_report_gets_some_examples(listed):
+    rows = [image(f"{number}", f"{number % 20}") for number in range(40)]
+    found, lines = listed(("train", rows))
+    assert (len(found.same_bytes), len(lines), found.numbers["same_bytes"]["groups"]) == (duplicates.EXAMPLES, 20, 20)
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["train", "test"])), max_size=40), st.integers(1, 50))
+def test_groups_are_the_same_in_any_number_of_passes(tmp_path_factory, images, images_a_pass):
+    numbers = count()
+    by_split = {split: [] for split in ("test", "train")}
+    for content, split in images:
+        by_split[split].append(image(f"{next(numbers)}", f"{content}"))
+    sidecars = write(tmp_path_factory.mktemp("sidecars"), by_split.items())
+    groups = list(find_same_bytes(sidecars, gather_statistics(sidecars, {}).digests, images_a_pass))
+    expected = {}
+    for split, rows in by_split.items():
+        for row in rows:
+            expected.setdefault(row["sha256"], []).append((split, row["key"]))
+    found = [[(each.sidecar.split, each.row["key"]) for each in group.images] for group in groups]
+    assert found == [places for _, places in sorted(expected.items()) if len(places) > 1]
+
+
+PATTERN = 0x0F0F_1234_5678_F0F0
+
+
+def test_look_alikes_are_pairs_of_different_bytes(listed):
+    found, lines = listed(
+        ("test", [image("a", "one", hashed=PATTERN), image("far", "far", hashed=PATTERN ^ 0xFFFF)]),
+        ("train", [image("b", "one", hashed=PATTERN), image("c", "two", "dog", hashed=PATTERN ^ 0b111)]),
+    )
+    assert found.numbers["same_bytes"]["groups"] == 1
+    assert found.numbers["look_alike"] == {
+        "pairs": 1, "across_splits": 1, "conflicting": 1, "bits": 5, "complete": True,
+    }  # fmt: skip
+    same, alike = lines
+    assert same["kind"] == "same_bytes"
+    images = sorted(alike.pop("images"), key=lambda each: each["key"])
+    assert alike == {"kind": "look_alike", "distance": 3, "splits": ["test", "train"], "classes": ["cat", "dog"]}
+    assert images == [
+        {"key": "a", "split": "test", "class": "cat", "sha256": hashlib.sha256(b"one").hexdigest()},
+        {"key": "c", "split": "train", "class": "dog", "sha256": hashlib.sha256(b"two").hexdigest()},
+    ]
+    assert [group.distance for group in found.look_alike] == [3]
+
+
+@pytest.mark.parametrize("blank", [0, 2**64 - 1, 0b11111, 2**64 - 1 - (1 << 40)])
+def test_pictures_without_a_pattern_look_like_nothing(listed, blank):
+    found, lines = listed(("train", [image("a", "one", hashed=blank), image("b", "two", hashed=blank)]))
+    assert (lines, found.numbers["look_alike"]["pairs"], found.numbers["look_alike"]["complete"]) == ([], 0, True)
+
+
+def test_hashes_of_some_images_alone_are_not_compared(listed):
+    found, _ = listed(("train", [image("a", "one", hashed=PATTERN), image("b", "two")]))
+    assert found.numbers["look_alike"] is None

@@ -1,0 +1,180 @@
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from schemas.image_ref import ImageRef
+from schemas.label_map import LabelMap
+from schemas.shard_report import ShardReport
+from transforms.converting.shard_files import fingerprint
+from transforms.dataset_settings import RejectionLimits
+from transforms.planning.reference_digest import digest_of
+from transforms.planning.summary import SplitSummary, Summary
+from transforms.publishing.ledger import Ledger, LedgerError, balance_boxes, balance_ledger, check_limits, lost_classes
+
+REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in range(13)]
+
+
+def report(records=0, rejected=None, classes=None, refs=(), index=0, split="train"):
+    digest = fingerprint(list(refs)).digest
+    return ShardReport(split, index, len(refs), digest, records, 0, "", "", 0, classes or {}, rejected or {}, {})
+
+
+def summary(listed, **splits):
+    split = SplitSummary(classes=Counter(splits))
+    planned = sum(map(digest_of, REFS)) % 2**256
+    return Summary(listed, Counter(hidden=2), Counter(), Counter(limit=3), {"train": split}, planned_digest=planned)
+
+
+def reports_of(first=tuple(REFS[:7]), second=tuple(REFS[7:])):
+    return [
+        report(4, {"truncated": 1, "empty": 2}, refs=first),
+        report(5, {"truncated": 1}, refs=second, index=1),
+    ]
+
+
+def ledger(written, **rejected):
+    return Ledger(0, written, rejected, {}, {})
+
+
+def test_everything_listed_is_accounted_for():
+    assert balance_ledger(summary(18), reports_of()).as_dict() == {
+        "listed": 18,
+        "written": 9,
+        "rejected": {"empty": 2, "truncated": 2},
+        "ignored": {"hidden": 2},
+        "left_out": {"limit": 3},
+    }
+
+
+@pytest.mark.parametrize("listed", [17, 19])
+def test_a_ledger_that_does_not_add_up_raises(listed):
+    with pytest.raises(LedgerError, match=f"{listed} references were listed and 18 are accounted for: {{'listed'"):
+        balance_ledger(summary(listed), reports_of())
+
+
+def test_the_order_of_the_reports_and_what_went_where_have_no_say():
+    assert balance_ledger(summary(18), reports_of()[::-1]) == balance_ledger(summary(18), reports_of())
+    balance_ledger(summary(18), reports_of(REFS[::-1][:7], REFS[::-1][7:]))
+
+
+STRANGER = ImageRef("cat/99.jpg", "/x/cat/99.jpg", 5, label="cat")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        [STRANGER, *REFS[8:]],
+        [REFS[0], *REFS[8:]],
+        [REFS[8], *REFS[8:]],
+        [replace(REFS[7], label="dog"), *REFS[8:]],
+        [replace(REFS[7], size=6), *REFS[8:]],
+    ],
+    ids=["never listed", "another shard's", "twice", "of another class", "of another size"],
+)
+def test_one_reference_in_anothers_place_raises_though_they_are_as_many(second):
+    assert len(second) == 6
+    with pytest.raises(LedgerError) as caught:
+        balance_ledger(summary(18), reports_of(second=second))
+    assert str(caught.value) == (
+        "the references that were written are not those that were listed, though they are as many"
+    )
+
+
+def test_a_shard_reported_twice_raises():
+    first, second = reports_of()
+    with pytest.raises(LedgerError) as caught:
+        balance_ledger(summary(18), [first, second, second])
+    assert str(caught.value) == "shard 1 of split train was reported twice"
+
+
+def test_a_shard_reported_twice_in_anothers_place_raises():
+    # As many records as were listed, and one shard of them is missing.
+    with pytest.raises(LedgerError, match=r"^shard 0 of split train was reported twice$"):
+        balance_ledger(summary(18), [replace(each, index=0) for each in reports_of()])
+
+
+def test_one_index_in_two_splits_is_two_shards():
+    first, second = reports_of()
+    assert balance_ledger(summary(18), [first, replace(second, split="test", index=0)]).written == 9
+
+
+LABELS = LabelMap({"cat": 0, "dog": 1, "other": 2}, catch_all="other")
+
+
+def test_a_class_is_lost_when_it_was_listed_and_none_of_it_is_written():
+    assert lost_classes(summary(0, cat=3, dog=2), [report(classes={"cat": 1})], LABELS) == ["dog"]
+    assert lost_classes(summary(0, cat=3), [report(classes={"cat": 1})], LABELS) == []
+
+
+def test_unlisted_labels_count_as_the_catch_all():
+    assert lost_classes(summary(0, stray=3), [], LABELS) == ["other"]
+    assert lost_classes(summary(0, stray=3), [], LabelMap({"cat": 0})) == []
+
+
+def test_images_without_a_label_are_no_class():
+    assert lost_classes(summary(0, **{"": 3}), [report(classes={"": 3})], LABELS) == []
+
+
+TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
+
+
+@pytest.mark.parametrize(
+    ("ledger", "lost", "expected"),
+    [
+        (ledger(100), [], ""),
+        (
+            ledger(10, bad=11),
+            [],
+            "11 of 21 images were rejected (11 bad), which is over "
+            "max_rejected.count (10) and max_rejected.share (50.00%)",
+        ),
+        (ledger(1, bad=10), [], ""),
+        (ledger(11, bad=11), [], ""),
+        (
+            ledger(1000, empty=400, truncated=700),
+            [],
+            "1,100 of 2,100 images were rejected (700 truncated, 400 empty), which is over "
+            "max_rejected.count (10) and max_rejected.share (50.00%)",
+        ),
+        (ledger(0, bad=3), ["a"], "nothing is left: all 3 images were rejected (3 bad)"),
+        (
+            ledger(0, no_class=1200),
+            [],
+            "nothing is left: all 1,200 images were rejected (1200 no_class): "
+            "images are expected in folders named after their class",
+        ),
+        (ledger(0, no_class=2, bad=1), [], "nothing is left: all 3 images were rejected (2 no_class, 1 bad)"),
+        (ledger(5), ["a"], ""),
+        (ledger(5), ["a", "b"], "all images of 2 classes were rejected (a, b), and max_rejected.lost_classes is 1"),
+        (
+            ledger(5),
+            list("abcdef"),
+            "all images of 6 classes were rejected (a, b, c, d, e, ...), and max_rejected.lost_classes is 1",
+        ),
+    ],
+)
+def test_the_limits_and_their_sentences(ledger, lost, expected):
+    assert check_limits(ledger, lost, TOLERANT) == expected
+
+
+BOXES = [{"listed": 5, "written": 3, "clipped": 2, "empty": 2}, {"listed": 4, "written": 1, "with_rejected_images": 3}]
+
+
+def test_boxes_have_a_ledger_of_their_own():
+    reports = [replace(each, boxes=boxes) for each, boxes in zip(reports_of(), BOXES, strict=True)]
+    assert balance_boxes(Summary(boxes=9), reports) == {
+        "clipped": 2,
+        "empty": 2,
+        "listed": 9,
+        "with_rejected_images": 3,
+        "written": 4,
+    }
+    assert balance_boxes(Summary(), reports_of()) == {}
+
+
+@pytest.mark.parametrize(("listed", "more"), [(8, {}), (9, {"empty": 3}), (9, {"written": 0}), (9, {"listed": 6})])
+def test_boxes_that_do_not_add_up_raise(listed, more):
+    reports = [replace(report(), boxes=BOXES[0] | more), replace(report(), boxes=BOXES[1])]
+    with pytest.raises(LedgerError, match=f"{listed} boxes were listed"):
+        balance_boxes(Summary(boxes=listed), reports)

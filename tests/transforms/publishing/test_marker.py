@@ -1,0 +1,188 @@
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from schemas.features import feature_schema
+from schemas.label_map import LabelMap
+from schemas.shard_report import ShardReport
+from transforms.dataset_settings import DatasetSettings
+from transforms.planning.plan import Plan
+from transforms.planning.shard_settings import ShardSettings
+from transforms.planning.splitting import Selection, SplitSettings
+from transforms.planning.summary import SplitSummary, Summary
+from transforms.publishing.ledger import Ledger
+from transforms.publishing.marker import (
+    CONFIGURATION,
+    DUPLICATES,
+    LABELS,
+    REJECTED,
+    REPORT,
+    build_marker,
+    check_names,
+    name_shards,
+    name_sidecars_of_nothing,
+    numbers_of,
+    preview_numbers,
+)
+
+SETTINGS = DatasetSettings(name="pets")
+DUPLICATE_NUMBERS = {"same_bytes": {"groups": 1}}
+LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
+
+
+def report(split, index, records, classes=None, **changes):
+    classes = classes or {"cat": records}
+    return ShardReport(
+        split, index, records, "ab", records, 100 * records, f"{split}{index}", "side", 50, classes, {}, changes
+    )
+
+
+REPORTS = [
+    report("train", 2, 3, {"dog": 1, "cat": 2}, rotated=1),
+    report("test", 0, 1),
+    report("train", 1, 0),
+    report("train", 0, 2, rotated=2),
+]
+
+
+def make_plan(**changed):
+    plan = Plan(
+        "id",
+        "convert",
+        "",
+        Selection(),
+        {"train": [0, 5]},
+        LabelMap({"cat": 0, "dog": 1}),
+        Summary(),
+        ["a note"],
+        {"seed": 0},
+    )
+    return replace(plan, **changed)
+
+
+def test_shards_with_records_are_named_densely():
+    named = [(shard.name, shard.sidecar, shard.report.index) for shard in name_shards(REPORTS, SETTINGS)]
+    assert named == [
+        ("test-00000-of-00001.tfrecord", "sidecars/test-00000-of-00001.tfrecord.jsonl", 0),
+        ("train-00000-of-00002.tfrecord", "sidecars/train-00000-of-00002.tfrecord.jsonl", 0),
+        ("train-00001-of-00002.tfrecord", "sidecars/train-00001-of-00002.tfrecord.jsonl", 2),
+    ]
+
+
+def marker():
+    return build_marker(make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, REPORTS, DUPLICATE_NUMBERS)
+
+
+def test_the_marker_is_exact():
+    built = marker()
+    train = built["splits"]["train"]
+    assert (train["records"], train["bytes"], train["classes"]) == (5, 500, {"cat": 4, "dog": 1})
+    assert train["shards"][1] == {
+        "name": "train-00001-of-00002.tfrecord",
+        "records": 3,
+        "bytes": 300,
+        "sha256": "train2",
+        "sidecar": "sidecars/train-00001-of-00002.tfrecord.jsonl",
+        "sidecar_sha256": "side",
+    }
+    del built["splits"]
+    assert built == {
+        "recordmill": 1,
+        "name": "pets",
+        "plan": {"id": "id", "recipe": {"seed": 0}},
+        "convention": "default",
+        "features": feature_schema(SETTINGS.example_features),
+        "labels": {"cat": 0, "dog": 1},
+        "ledger": LEDGER.as_dict(),
+        "changes": {"rotated": 3},
+        "duplicates": {"same_bytes": {"groups": 1}},
+        "input_bytes": 200,
+        "output_bytes": 600,
+        "files": ["labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl", "sidecars/rejected-00000.jsonl"],
+        "notes": ["a note"],
+    }
+
+
+def test_sidecars_of_shards_without_records_are_numbered_in_the_shards_order():
+    empty = [report("train", 10, 0), report("train", 9, 0), report("test", 3, 0)]
+    assert name_sidecars_of_nothing([*REPORTS, *empty]) == {
+        "sidecars/rejected-00000.jsonl": empty[2],
+        "sidecars/rejected-00001.jsonl": REPORTS[2],
+        "sidecars/rejected-00002.jsonl": empty[1],
+        "sidecars/rejected-00003.jsonl": empty[0],
+    }
+    assert name_sidecars_of_nothing([REPORTS[0], REPORTS[1]]) == {}
+
+
+@pytest.mark.parametrize(
+    ("split", "pattern", "clash"),
+    [
+        ("labels", "{split}.txt", "labels.txt"),
+        ("rejected", "{split}.jsonl", "rejected.jsonl"),
+        ("config", "{split}.yaml", "config.yaml"),
+        ("duplicates", "{split}.jsonl", "duplicates.jsonl"),
+        ("recordmill", "{split}.json", "recordmill.json"),
+    ],
+)
+def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, pattern, clash):
+    splits = SplitSettings(fractions={split: 1.0})
+    settings = replace(SETTINGS, splits=splits, shards=ShardSettings(count=1, name=pattern))
+    shards = name_shards([report(split, 0, 1)], settings)
+    with pytest.raises(ValueError, match="two files") as caught:
+        check_names(build_marker(make_plan(), shards, LEDGER, settings, []))
+    assert str(caught.value) == (
+        f"two files of the dataset would be called {clash}: change shards.name or the splits' names"
+    )
+
+
+def test_two_shards_with_one_name_are_an_error():
+    # 1,000 files: more than settings alone can look at.
+    settings = replace(
+        SETTINGS,
+        splits=SplitSettings(fractions={"a": 0.5, "a10": 0.5}),
+        shards=ShardSettings(name="{split}{index}.record"),
+    )
+    reports = [report("a", index, 1) for index in range(101)] + [report("a10", 0, 1)]
+    described = build_marker(make_plan(), name_shards(reports, settings), LEDGER, settings, reports)
+    with pytest.raises(ValueError, match=r"would be called a100\.record: change shards\.name"):
+        check_names(described)
+    check_names(marker())
+
+
+def test_files_that_are_no_shards_have_fixed_names():
+    assert (LABELS, REJECTED, CONFIGURATION) == ("labels.txt", "rejected.jsonl", "config.yaml")
+    assert (DUPLICATES, REPORT) == ("duplicates.jsonl", "report.html")
+
+
+def test_the_order_of_the_reports_changes_no_byte():
+    other = build_marker(
+        make_plan(), name_shards(REPORTS[::-1], SETTINGS), LEDGER, SETTINGS, REPORTS[::-1], DUPLICATE_NUMBERS
+    )
+    assert orjson.dumps(other) == orjson.dumps(marker())
+
+
+def test_an_outcome_repeats_the_numbers():
+    assert numbers_of(marker()) == {
+        "splits": {"train": {"images": 5, "shards": 2, "bytes": 500}, "test": {"images": 1, "shards": 1, "bytes": 100}},
+        "ledger": LEDGER.as_dict(),
+        "changes": {"rotated": 3},
+        "duplicates": {"same_bytes": {"groups": 1}},
+        "input_bytes": 200,
+        "output_bytes": 600,
+    }
+
+
+def test_an_outcome_names_the_report_where_there_is_one():
+    described = {**marker(), "files": [*marker()["files"], "report.html"]}
+    assert numbers_of(described) == {**numbers_of(marker()), "report": "report.html"}
+
+
+def test_a_preview_tells_what_is_expected():
+    summary = Summary(listed=4, splits={"train": SplitSummary(bytes=30)})
+    summary.splits["train"].classes.update(cat=2, dog=1)
+    summary.rejected["no_class"] = 1
+    numbers = preview_numbers(make_plan(summary=summary, estimated_bytes={"train": 33}))
+    assert numbers["splits"] == {"train": {"images": 3, "shards": 2, "bytes": 33}}
+    assert numbers["ledger"] == {"listed": 4, "rejected": {"no_class": 1}, "ignored": {}, "left_out": {}}
+    assert (numbers["classes"], numbers["input_bytes"]) == (2, 30)

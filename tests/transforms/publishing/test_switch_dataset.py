@@ -1,0 +1,173 @@
+import json
+import os
+from contextlib import suppress
+from itertools import count
+
+import pytest
+
+from transforms.files import storage
+from transforms.planning.output_state import decide_action, read_output
+from transforms.publishing.switch_dataset import switch_dataset
+from transforms.publishing.transform_fn import contents_digest
+
+OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
+NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}
+SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
+
+
+def described(plan_id, files):
+    shards = [
+        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content)} for name, content in files.items()
+    ]
+    return {"plan": {"id": plan_id, "recipe": {}}, "splits": {"train": {"shards": shards}}, "files": SIDE_FILES}
+
+
+def contents(word, plan_id, files):
+    """All files that a dataset has."""
+    return {
+        **files,
+        **{f"sidecars/{name}.jsonl": b"sidecar of " + content for name, content in files.items()},
+        **{name: f"{word} {name}".encode() for name in SIDE_FILES},
+    }
+
+
+def arrange(output, with_old):
+    """An output with a finished dataset, if so wanted, and another one complete in staging."""
+    staging = output / ".staging-new"
+    staging.mkdir(parents=True)
+    old = contents("old", "old", OLD) if with_old else {}
+    for name, content in old.items():
+        (output / name).parent.mkdir(exist_ok=True)
+        (output / name).write_bytes(content)
+    if with_old:
+        (output / "recordmill.json").write_text(json.dumps(described("old", OLD)))
+    moves = []
+    for index, (target, content) in enumerate(contents("new", "new", NEW).items()):
+        (staging / f"{index}.part").write_bytes(content)
+        moves.append([f"{index}.part", target])
+    (staging / "train-0.done.json").write_text("{}")
+    switch = {"moves": moves, "removes": list(old)}
+    (staging / "recordmill.json").write_text(json.dumps({**described("new", NEW), "switch": switch}))
+
+
+def without_staging(files):
+    return {name: content for name, content in files.items() if not name.startswith(".staging-")}
+
+
+@pytest.mark.parametrize("with_old", [False, True])
+def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, with_old):
+    seen = set()
+    for most in count():
+        output = tmp_path / f"{most}"
+        arrange(output, with_old)
+        before = without_staging(tree(output))
+        with cut_after(most) as done:
+            switch_dataset(str(output), "new")
+        after = without_staging(tree(output))
+        marker = json.loads(after.get("recordmill.json", b"null"))
+        seen.add(marker and marker["plan"]["id"])
+        if marker and marker["plan"]["id"] == "old":
+            assert after == before
+        if marker and marker["plan"]["id"] == "new":
+            assert after == {**contents("new", "new", NEW), "recordmill.json": after["recordmill.json"]}
+        state = read_output(str(output), "new")
+        action, _ = decide_action(state, "new", {}, False)
+        if action == "finish":
+            assert switch_dataset(str(output), "new") == described("new", NEW)
+        else:  # cut while the last of staging was deleted
+            assert action == "keep"
+            storage.remove_folder(str(output / ".staging-new"))
+        whole = tree(output)
+        assert json.loads(whole.pop("recordmill.json")) == described("new", NEW)
+        assert whole == contents("new", "new", NEW)
+        assert sorted(os.listdir(output)) == sorted([*NEW, *SIDE_FILES, "recordmill.json", "sidecars"])
+        if len(done) < most:
+            break
+    assert seen == {"new", None} | ({"old"} if with_old else set())
+
+
+@pytest.mark.parametrize("with_old", [False, True])
+def test_cut_twice_is_mended_too(tmp_path, tree, cut_after, with_old):
+    for first in range(0, 20, 3):
+        for second in range(1, 20, 4):
+            output = tmp_path / f"{first}-{second}"
+            arrange(output, with_old)
+            with cut_after(first):
+                switch_dataset(str(output), "new")
+            with cut_after(second):
+                if read_output(str(output), "new").pending:
+                    switch_dataset(str(output), "new")
+            if read_output(str(output), "new").pending:
+                switch_dataset(str(output), "new")
+            whole = without_staging(tree(output))
+            del whole["recordmill.json"]
+            assert whole == contents("new", "new", NEW)
+
+
+def test_a_move_that_copied_and_did_not_delete_is_done_again(tmp_path, tree):
+    # As on an object store that was cut between the two.
+    arrange(tmp_path, True)
+    (tmp_path / "same-name").write_bytes(NEW["same-name"])
+    (tmp_path / "recordmill.json").unlink()
+    switch_dataset(str(tmp_path), "new")
+    assert tree(tmp_path)["same-name"] == NEW["same-name"]
+
+
+STEPS = ["remove_files", "make_folder", "folder_names", "exists", "move_file", "write_file", "remove_folder"]
+
+
+@pytest.mark.parametrize("with_old", [False, True])
+def test_two_runs_that_switch_at_once_leave_the_whole_dataset(tmp_path, tree, monkeypatch, with_old):
+    # The second switches all at once between any two steps of the first.
+    for at in count():
+        output = tmp_path / f"{at}"
+        arrange(output, with_old)
+        steps = []
+
+        def within(real, output=output, steps=steps, at=at):
+            def call(*arguments):
+                steps.append(real.__name__)
+                if len(steps) == at + 1:
+                    switch_dataset(str(output), "new")
+                return real(*arguments)
+
+            return call
+
+        with monkeypatch.context() as patch, suppress(FileNotFoundError):  # which `publish` takes for what it is
+            for name in STEPS:
+                patch.setattr(storage, name, within(getattr(storage, name)))
+            switch_dataset(str(output), "new")
+        whole = tree(output)
+        assert json.loads(whole.pop("recordmill.json")) == described("new", NEW)
+        assert whole == contents("new", "new", NEW)
+        if len(steps) <= at:
+            break
+    assert at > 10
+
+
+def test_files_of_others_stay(tmp_path, tree):
+    arrange(tmp_path, True)
+    (tmp_path / "NOTES.txt").write_bytes(b"mine")
+    (tmp_path / "sidecars/mine").write_bytes(b"mine")
+    switch_dataset(str(tmp_path), "new")
+    assert {name for name, content in tree(tmp_path).items() if content == b"mine"} == {"NOTES.txt", "sidecars/mine"}
+
+
+@pytest.mark.parametrize("fits", [False, True])
+def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits):
+    output = tmp_path / "out"
+    arrange(output, with_old=True)
+    pending = json.loads((output / ".staging-new" / "recordmill.json").read_bytes())
+    pending["plan"]["recipe"] = {"labels": {"catch_all": None}}
+    pending["labels"] = {"cat": 0}
+    for number, shard in enumerate(pending["splits"]["train"]["shards"]):
+        shard["sidecar_sha256"] = f"{number}"
+    (output / ".staging-new" / "recordmill.json").write_text(json.dumps(pending))
+    contents = contents_digest(pending, "train") if fits else "of the old one"
+    (output / "transform_fn").mkdir()
+    (output / "transform_fn" / "saved_model.pb").write_text("model")
+    note = {"split": "train", "size": [1, 1], "contents": contents}
+    (output / "transform_fn" / "analysis.json").write_text(json.dumps(note))
+    switch_dataset(str(output), "new")
+    learnt = {name for name in tree(output) if name.startswith("transform_fn")}
+    assert learnt == ({"transform_fn/saved_model.pb", "transform_fn/analysis.json"} if fits else set())

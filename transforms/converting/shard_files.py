@@ -1,0 +1,214 @@
+"""A shard's files: the TFRecord file, the sidecar that says what is in it, and the note that both are finished.
+
+They are written in the staging folder under temporary names and renamed when complete; the note comes last. A shard
+whose note fits its references was finished by an earlier run and is not written again.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from schemas.image_ref import ImageRef
+from schemas.shard_report import ShardReport
+from transforms.converting.convert_image import ConvertedImage
+from transforms.files import storage
+from transforms.files.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
+from transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
+
+STAGING_PREFIX = ".staging-"
+
+_MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
+"""Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
+
+
+def staging_folder(output: str, plan_id: str) -> str:
+    """Where a plan's shards are written until they are published: a hidden folder of the output's own."""
+    return storage.join(output, f"{STAGING_PREFIX}{plan_id}")
+
+
+def shard_path(staging: str, split: str, index: int, kind: str) -> str:
+    """Where a shard's file lies in the staging folder; `kind` is `tfrecord`, `jsonl` (sidecar) or `done.json`."""
+    return storage.join(staging, shard_name(split, index, kind))
+
+
+def shard_name(split: str, index: int, kind: str) -> str:
+    """The name of a shard's file in the staging folder."""
+    return f"{split}-{index:05d}.{kind}"
+
+
+def read_rows(sidecar: str) -> Iterator[dict[str, Any]]:
+    """The rows of a sidecar, one after the other."""
+    with storage.open_to_read(sidecar) as lines:
+        yield from map(orjson.loads, lines)
+
+
+class Fingerprint(NamedTuple):
+    """What a shard was made of, in hex.
+
+    Attributes:
+        digest: of its references, wherever and whenever they were listed.
+        versions: of their files' sizes and times: an image written anew since then gives another one.
+    """
+
+    digest: str
+    versions: str
+
+
+def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
+    """The fingerprint of a shard's references."""
+    return Fingerprint(f"{add_digests(map(digest_of, refs)):064x}", f"{add_digests(map(version_digest_of, refs)):064x}")
+
+
+def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:
+    """The report of a shard that an earlier run finished from the same references; None if there is none.
+
+    A shard is not taken as finished either where an image could not be read for a reason that may be gone by now.
+    """
+    try:
+        done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
+    except FileNotFoundError:
+        return None
+    report = replace(ShardReport(**done["report"]), reused=True)
+    there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
+    there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
+    may_heal = not _MAY_HEAL.isdisjoint(report.rejected)
+    return report if there and not may_heal and done["fingerprint"] == list(mark) else None
+
+
+def write_shard(
+    staging: str, split: str, index: int, images: Iterable[ConvertedImage], mark: Fingerprint, compression: str
+) -> "WrittenShard":
+    """Writes one shard's files under temporary names, streaming; `WrittenShard.finish` does the rest.
+
+    Args:
+        staging: the folder.
+        split: the shard's split.
+        index: its place in the plan.
+        images: what becomes of its references, in their final order.
+        mark: their fingerprint.
+        compression: `none` or `gzip`.
+
+    Raises:
+        OSError: the files cannot be written; nothing of them is left.
+    """
+    file, sidecar = (shard_path(staging, split, index, kind) for kind in ("tfrecord", "jsonl"))
+    temporary, temporary_sidecar = storage.temporary_name(file), storage.temporary_name(sidecar)
+    shard = WrittenShard(staging, split, index, mark, compression, temporary, temporary_sidecar, Tally())
+    with shard.removed_on_failure():
+        sink = RecordSink(shard.temporary, compression)
+        try:
+            with storage.open_to_write(shard.temporary_sidecar) as rows:
+                for image in images:
+                    if image.record is not None:
+                        image.row.update(offset=sink.offset, length=len(image.record))
+                        sink.write(image.record)
+                    rows.write(shard.tally.count(image))
+        except BaseException:
+            with suppress(OSError):  # left open, the file would go on taking room on a full disk
+                sink.close()
+            raise
+        sink.close()
+    return shard
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenShard:
+    """A shard whose files are written and not yet known to be good."""
+
+    staging: str
+    split: str
+    index: int
+    mark: Fingerprint
+    compression: str
+    temporary: str
+    temporary_sidecar: str
+    tally: "Tally"
+
+    def finish(self) -> ShardReport:
+        """Reads the file back, gives both their names, notes that they are finished, and reports.
+
+        Raises:
+            DamagedFileError: the file does not hold what was written.
+            OSError: the files cannot be renamed or the note not written.
+        """
+        with self.removed_on_failure():
+            contents = read_back(self.temporary, self.compression)
+            if contents.records != self.tally.records:
+                there = f"{self.tally.records} records were written and {contents.records} are there"
+                raise DamagedFileError(f"{self.split}-{self.index}: {there}")
+            storage.remove_files([self._path("done.json")])  # it must never speak of other bytes than are there
+            storage.move_file(self.temporary, self._path("tfrecord"))
+            storage.move_file(self.temporary_sidecar, self._path("jsonl"))
+            report = self.tally.report(self.split, self.index, self.mark, contents)
+            note = {"fingerprint": list(self.mark), "report": asdict(report)}
+            storage.write_file(self._path("done.json"), orjson.dumps(note))
+        return report
+
+    def _path(self, kind: str) -> str:
+        return shard_path(self.staging, self.split, self.index, kind)
+
+    @contextmanager
+    def removed_on_failure(self) -> Iterator[None]:
+        """Removes the temporary files where the block raises."""
+        try:
+            yield
+        except BaseException:
+            storage.remove_files([self.temporary, self.temporary_sidecar])
+            raise
+
+
+class Tally:
+    """Totals of a shard under way, and the digest of its sidecar."""
+
+    def __init__(self) -> None:
+        self._classes: Counter[str] = Counter()
+        self._rejected: Counter[str] = Counter()
+        self._changes: Counter[str] = Counter()
+        self._boxes: Counter[str] = Counter()
+        self._input_bytes = 0
+        self._sidecar = hashlib.sha256()
+        self.records = 0
+
+    def count(self, image: ConvertedImage) -> bytes:
+        """Counts one image and gives its line of the sidecar."""
+        row = image.row
+        if image.record is None:
+            self._rejected[row["rejected"]] += 1
+        else:
+            self.records += 1
+            self._input_bytes += row["bytes"]
+            self._classes[row["class"] or ""] += 1
+            self._changes.update(row["changes"])
+        if "boxes" in row:
+            self._boxes.update(row["boxes"])
+        line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+        self._sidecar.update(line)
+        return line
+
+    def report(self, split: str, index: int, mark: Fingerprint, contents: FileContents) -> ShardReport:
+        """The totals, with what was read back from the finished file."""
+        return ShardReport(
+            split=split,
+            index=index,
+            references=self.records + self._rejected.total(),
+            digest=mark.digest,
+            records=contents.records,
+            bytes=contents.bytes,
+            sha256=contents.sha256,
+            sidecar_sha256=self._sidecar.hexdigest(),
+            input_bytes=self._input_bytes,
+            classes=dict(self._classes),
+            rejected=dict(self._rejected),
+            changes=dict(self._changes),
+            boxes=dict(self._boxes),
+        )
+
+
+def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:
+    """The report of a shard that could not be written for a reason that a user can mend."""
+    return ShardReport(split, index, references, "", 0, 0, "", "", 0, {}, {}, {}, problem=problem)

@@ -1,0 +1,1 @@
+"""Files: read and written on any store, TFRecord files frame by frame, packed files by piece."""

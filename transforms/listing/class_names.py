@@ -1,0 +1,68 @@
+"""Names of classes that data know by number: from settings, or from a file with one name a line."""
+
+import posixpath
+from collections.abc import Mapping, Sequence
+
+from transforms.files import storage
+from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of
+
+MAX_TEXT_BYTES = 2**20
+
+
+class ClassNamesError(ValueError):
+    """A file names no classes; one sentence."""
+
+
+def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
+    """The number of each class by its name.
+
+    Args:
+        classes: names in the order of their numbers, or how many there are, which are called 0, 1, ...
+
+    Raises:
+        ValueError: two have one name.
+    """
+    names = [str(number) for number in range(classes)] if isinstance(classes, int) else classes
+    numbers = {name: number for number, name in enumerate(names)}
+    if len(numbers) < len(names):
+        twice = next(name for number, name in enumerate(names) if numbers[name] != number)
+        raise ValueError(f"two classes are called {twice!r}")
+    return numbers
+
+
+def read_class_names(uri: str, path: str, name: str) -> dict[str, int]:
+    """The classes that a text file names, one a line; empty lines count for nothing.
+
+    Args:
+        uri: of a file of data.
+        path: that file's, below its input.
+        name: of the text file, relative to the folder of the file of data.
+
+    Raises:
+        ClassNamesError: there is no such file, or it names no classes.
+    """
+    beside = posixpath.join(posixpath.dirname(path), name)
+    try:
+        text = storage.read_range(resolve_inside(root_of(uri, path), beside), 0, MAX_TEXT_BYTES).decode()
+        classes = number_classes([line.strip() for line in text.splitlines() if line.strip()])
+    except FileNotFoundError:
+        raise ClassNamesError(f"there is no {name} beside it to name the classes") from None
+    except (OSError, OutsideRootError, ValueError) as error:
+        raise ClassNamesError(f"{name} names no classes: {error}") from None
+    if not classes:
+        raise ClassNamesError(f"{name} names no classes: it is empty")
+    return classes
+
+
+def state_classes(names: Sequence[str] | int) -> Mapping[str, int]:
+    """The classes that `source.class_names` states, by their numbers; none where it is empty.
+
+    Raises:
+        ValueError: they cannot be.
+    """
+    if isinstance(names, int) and names < 0:
+        raise ValueError(f"source.class_names is {names}: give names, or how many there are")
+    try:
+        return number_classes(names)
+    except ValueError as error:
+        raise ValueError(f"source.class_names: {error}") from None

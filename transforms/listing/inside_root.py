@@ -1,0 +1,65 @@
+"""Paths that data name: they stay below the root that the user gave, or are refused."""
+
+import os
+import posixpath
+import unicodedata
+
+from transforms.files import storage
+
+
+class OutsideRootError(ValueError):
+    """A path leads out of its root; the message says how."""
+
+
+def resolve_inside(root: str, path: str) -> str:
+    """Where a path that data name lies: below the root, links followed.
+
+    Args:
+        root: a folder, on any file system.
+        path: relative to it, `/`-separated; or the whole path or URL of something below it.
+
+    Raises:
+        OutsideRootError: it leads elsewhere, is of another store, or is no path at all.
+    """
+    prefix = root.rstrip("/") + "/"
+    below = path[len(prefix) :] if path.startswith(prefix) else path
+    if "://" in below or below.startswith(("/", "file:")):
+        raise OutsideRootError(f"{path!r} is not below {root}")
+    normal = posixpath.normpath(below)
+    if not below or "\0" in below or normal in (".", "..") or normal.startswith("../"):
+        raise OutsideRootError(f"{path!r} leads out of {root}" if below else "the path is empty")
+    if ".." in below.split("/"):
+        raise OutsideRootError(f"{path!r} has .. in it")
+    found = prefix + normal
+    if storage.is_local(root):
+        real_root = os.path.realpath(root)
+        if os.path.commonpath([real_root, os.path.realpath(found)]) != real_root:
+            raise OutsideRootError(f"{path!r} is a link that leads out of {root}")
+    return found
+
+
+def size_and_version(uri: str) -> tuple[int, str]:
+    """A file's size and modification time as references have them; (-1, "") where asking would cost a request.
+
+    Raises:
+        OSError: there is no such file, or it cannot be looked at.
+    """
+    if not storage.is_local(uri):
+        return -1, ""
+    status = os.stat(uri)
+    return status.st_size, str(status.st_mtime_ns)
+
+
+def root_of(uri: str, path: str) -> str:
+    """The input that a file was found in.
+
+    Args:
+        uri: of the file.
+        path: of the file below its input, or as much of it as is not to be left: `uri` ends with it, however spelt.
+    """
+    return uri.rsplit("/", path.count("/") + 1)[0]
+
+
+def key_of(key: str, path: str, other: str) -> str:
+    """The key of what lies at the path `other` below an input of which a file at `path` has the key `key`."""
+    return key[: len(key) - len(path)] + unicodedata.normalize("NFC", posixpath.normpath(other))

@@ -1,0 +1,188 @@
+"""What an output folder holds, and what a run with a certain plan may do there."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from transforms.converting.shard_files import STAGING_PREFIX, staging_folder
+from transforms.files import storage
+from transforms.planning.plan import Action
+
+MARKER = "recordmill.json"
+"""The file whose presence says that the dataset beside it is complete."""
+
+_OURS = frozenset(
+    (
+        "README.md",
+        "croissant.json",
+        "dataset_info.json",
+        "duplicates.jsonl",
+        "features.json",
+        "label_map.pbtxt",
+        "rejected.jsonl",
+        "report.html",
+        "schema.pbtxt",
+        "sidecars",
+    )
+)
+"""Names in an output, beside shards, that publishing would take: not those of others by accident."""
+
+_DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
+
+
+class DamagedMarkerError(ValueError):
+    """A file called `recordmill.json` that Recordmill did not write."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputState:
+    """What was found.
+
+    Attributes:
+        output: the folder.
+        names: files and folders in it.
+        marker: the finished dataset's marker; None where there is none, or none that can be read.
+        pending: whether a dataset is complete in this plan's staging: its switch was cut.
+    """
+
+    output: str
+    names: list[str] = field(default_factory=list)
+    marker: dict[str, Any] | None = None
+    pending: bool = False
+
+
+def read_output(output: str, plan_id: str) -> OutputState:
+    """Looks at an output folder."""
+    names = storage.folder_names(output)
+    pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
+    marker = None
+    try:
+        marker = read_marker(output) if MARKER in names else None
+    except FileNotFoundError:  # another run is replacing it
+        names.remove(MARKER)
+    except (orjson.JSONDecodeError, DamagedMarkerError):
+        pass  # its name without its contents is what `decide_action` refuses
+    return OutputState(output, names, marker, pending)
+
+
+def read_marker(folder: str) -> dict[str, Any]:
+    """The marker of a finished dataset.
+
+    Raises:
+        DamagedMarkerError: it is JSON, and no marker.
+    """
+    marker: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
+    if not isinstance(marker, dict) or "plan" not in marker:
+        raise DamagedMarkerError(f"{folder}/{MARKER} is no marker of a dataset")
+    return marker
+
+
+def holds_plan(folder: str, plan_id: str) -> bool:
+    """Whether a folder holds the finished dataset of a plan."""
+    marker = read_output(folder, plan_id).marker
+    return marker is not None and marker["plan"]["id"] == plan_id
+
+
+def find_fault(output: str, marker: dict[str, Any]) -> str:
+    """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is."""
+    for split in marker["splits"].values():
+        for shard in split["shards"]:
+            size = storage.size_of(storage.join(output, shard["name"]))
+            if size is None or not storage.exists(storage.join(output, shard["sidecar"])):
+                return f"lacks {shard['name'] if size is None else shard['sidecar']}"
+            if size != shard["bytes"]:
+                return f"holds {shard['name']} with {size:,} bytes instead of {shard['bytes']:,}"
+    missing = [name for name in marker["files"] if not storage.exists(storage.join(output, name))]
+    return f"lacks {missing[0]}" if missing else ""
+
+
+def staging_names(names: list[str]) -> list[str]:
+    """Those of an output folder's names that are staging folders."""
+    return [name for name in names if name.startswith(STAGING_PREFIX)]
+
+
+def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
+    """What a run may do, and the sentence that says why where it is not `convert`.
+
+    A dataset of the same plan is kept. One of another plan is refused with the differences, unless it is to be
+    overwritten. Another plan's staging is refused: somebody may be at work. Files that look like shards and belong to
+    no dataset are refused: readers that glob would mix them in.
+    """
+    output = state.output
+    if others := other_stagings(state.names, plan_id):
+        return "refuse", (
+            f"{output} holds {others[0]}, the unfinished work of another configuration or input: "
+            "finish that run, delete it with --discard, or choose another output"
+        )
+    if state.pending:
+        return "finish", "an earlier run was cut while publishing: its dataset is now in place"
+    if state.marker is None:
+        return _decide_without_marker(state)
+    if state.marker["plan"]["id"] == plan_id:
+        fault = find_fault(output, state.marker)
+        if not fault:
+            return "keep", f"{output} already holds this dataset: nothing to do"
+        advice = f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
+        return ("convert", "") if overwrite else ("refuse", advice)
+    if overwrite:
+        return "convert", ""
+    changed = ", ".join(_told(differences(state.marker["plan"]["recipe"], recipe)))
+    advice = "choose another output, or replace it with --overwrite"
+    return "refuse", f"{output} holds another dataset ({changed}): {advice}"
+
+
+def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
+    if MARKER in state.names:
+        return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
+    strangers = [name for name in state.names if _looks_like_ours(name)]
+    if strangers:
+        what = f"{strangers[0]}, which belongs to no finished dataset"
+        return "refuse", f"{state.output} holds {what}: choose an empty folder"
+    return "convert", ""
+
+
+def other_stagings(names: list[str], plan_id: str) -> list[str]:
+    """Those of an output folder's names that are the staging folders of other plans."""
+    return [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
+
+
+def claim_output(output: str, plan_id: str, run_id: str) -> str:
+    """Takes an output folder for a plan; the sentence that refuses it, where another plan is found to have done so.
+
+    Each run first leaves its claim and then looks: of two plans that start at once at least one sees the other.
+    """
+    staging = staging_folder(output, plan_id)
+    claim = storage.join(staging, "claim.json")
+    known = storage.exists(staging) or storage.exists(claim)
+    storage.make_folder(staging)
+    storage.write_file(claim, orjson.dumps({"plan": plan_id, "run": run_id}))
+    others = other_stagings(storage.folder_names(output), plan_id)
+    if others and not known:
+        storage.remove_folder(staging)
+    return (
+        f"{output} is being written by another run ({others[0]}): wait for it, or choose another output"
+        if others
+        else ""
+    )
+
+
+def differences(old: Any, new: Any, key: str = "") -> list[str]:
+    """What differs between two recipes, as `key: old -> new`, sorted by key."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        found = []
+        for name in sorted({*old, *new}):
+            found += differences(old.get(name), new.get(name), f"{key}.{name}" if key else name)
+        return found
+    if old == new:
+        return []
+    return ["other images" if key == "listing.digest" else f"{key}: {old} -> {new}"]
+
+
+def _told(differing: list[str]) -> list[str]:
+    """Those differences that users have made; what follows from them only where there is nothing else to tell."""
+    return [each for each in differing if not each.startswith(_DERIVED)] or differing
+
+
+def _looks_like_ours(name: str) -> bool:
+    return ".tfrecord" in name or name.endswith((".record", "labels.txt")) or name in _OURS

@@ -1,0 +1,213 @@
+"""The plan: what is made of a summary, decided once for the whole run."""
+
+import hashlib
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import orjson
+
+from schemas.features import feature_schema
+from schemas.label_map import LabelMap, build_label_map
+from transforms.dataset_settings import DatasetSettings
+from transforms.imaging import imaging_versions
+from transforms.planning.splitting import Selection, fill_empty_splits
+from transforms.planning.summary import SplitSummary, Summary
+
+PLAN_VERSION = 2
+"""Raised whenever the same settings and images would give other bytes than before."""
+
+MOST_PER_SHARD = 1_000_000
+"""References that one shard may hold: they are sorted in memory."""
+
+Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be done.
+
+    Attributes:
+        plan_id: names the dataset's contents: equal ids, equal bytes.
+        action: `convert`; `preview`, writing nothing; `finish` a switch that was cut; `keep` what is already there;
+            `refuse`; or `fail`.
+        sentence: why, where the action is not `convert`.
+        selection: how images are placed.
+        starts: the first order hash of each shard, by split.
+        label_map: class ids.
+        summary: what was listed, without its histograms.
+        notes: things to be told: what was lowered, moved or guessed.
+        recipe: everything that the plan id stands for.
+        estimated_bytes: expected size of the files, by split.
+        found_run: the id of the run that made the dataset that the output held; empty where it held none.
+    """
+
+    plan_id: str
+    action: Action
+    sentence: str
+    selection: Selection
+    starts: dict[str, list[int]]
+    label_map: LabelMap
+    summary: Summary
+    notes: list[str]
+    recipe: dict[str, Any]
+    estimated_bytes: dict[str, int] = field(default_factory=dict)
+    found_run: str = ""
+
+
+def make_plan(
+    summary: Summary, selection: Selection, settings: DatasetSettings, recipe: Mapping[str, Any], growth: float
+) -> Plan:
+    """Decides splits, shards, labels and the plan id from what was listed.
+
+    Args:
+        summary: what was listed.
+        selection: how images are placed so far; empty splits are filled here.
+        settings: what the dataset is.
+        recipe: the settings as plain JSON values.
+        growth: estimated bytes of a record for each byte of its source.
+
+    Returns:
+        A plan to `convert`, or one to `fail` with a sentence where the listing makes no dataset.
+    """
+    notes = list(summary.warnings)
+    numbers = class_numbers(summary, settings)
+    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers)
+    problem = _find_problem(summary)
+    if not problem:
+        selection, problem = _fill_splits(summary, selection, settings, notes)
+    if settings.splits.stratify and not problem:
+        notes += _deviations(summary, settings)
+    starts: dict[str, list[int]] = {}
+    sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
+    for name in settings.splits.names if not problem else ():
+        wanted = settings.shards.count or max(1, math.ceil(sizes.get(name, 0) / settings.shards.target_bytes))
+        split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
+        starts[name] = split.histogram.cut(wanted)
+        if len(starts[name]) < wanted and split.references:
+            notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: it has too few images")
+        if split.references > MOST_PER_SHARD * len(starts[name]):
+            files = f"{split.references:,} images into {len(starts[name])} files"
+            problem = f"split {name} would put {files}: raise shards.count"
+    if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
+        starts = {settings.splits.names[0]: [0]}
+    full_recipe = _recipe(summary, settings, recipe, starts, label_map)
+    return Plan(
+        plan_id=hashlib.sha256(orjson.dumps(full_recipe, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16],
+        action="fail" if problem else "convert",
+        sentence=problem,
+        selection=selection,
+        starts=starts,
+        label_map=label_map,
+        summary=_without_histograms(summary),
+        notes=notes,
+        recipe=full_recipe,
+        estimated_bytes=sizes,
+    )
+
+
+def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
+    """The source's numbers of its classes: what its settings tell, and what was announced when files were listed."""
+    return {**settings.source.classes(), **summary.numbers}
+
+
+def _recipe(
+    summary: Summary,
+    settings: DatasetSettings,
+    recipe: Mapping[str, Any],
+    starts: Mapping[str, list[int]],
+    label_map: LabelMap,
+) -> dict[str, Any]:
+    """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
+    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit. Nor does a page for
+    # people, or what is learnt from the finished dataset: a dataset with moments can be analysed later.
+    kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze", "report")}
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
+    plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they lie
+    versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
+    layout = settings.layout
+    return {
+        **plain,
+        "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
+        "feature_schema": feature_schema(settings.example_features),
+        "format_names": dict(layout.format_names),
+        "file_names": [settings.file_name(name, 0, 1) for name in settings.splits.names],
+        "label_offset": settings.label_offset,
+        "label_ids": hashlib.sha256(orjson.dumps(label_map.ids, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        "cuts": hashlib.sha256(orjson.dumps(starts, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        "plan_version": PLAN_VERSION,
+        "versions": versions,
+        "listing": {
+            "references": summary.references + summary.rejected.total() + summary.left_out.total(),
+            "digest": f"{summary.digest:064x}",
+        },
+    }
+
+
+def _find_problem(summary: Summary) -> str:
+    """Why no dataset can be made of what was listed; the empty string if one can."""
+    if summary.problems:
+        more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
+        return f"{summary.problems[0]}{more}"
+    if not summary.references and not summary.rejected:
+        if summary.left_out:
+            return f"all {summary.left_out.total():,} images are left out: raise limit or the fractions"
+        ignored = f": all {summary.listed:,} files there are ignored" if summary.listed else ""
+        return f"no images were found in the input{ignored}"
+    return ""
+
+
+def _fill_splits(
+    summary: Summary, selection: Selection, settings: DatasetSettings, notes: list[str]
+) -> tuple[Selection, str]:
+    """Sees to it that no split that was asked for is empty."""
+    names = settings.splits.names
+    empty = [name for name in names if name not in summary.splits]
+    if not empty or not summary.references:
+        return selection, ""
+    if settings.splits.given:
+        key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
+        return selection, f"no image was found for split {empty[0]}: remove it from {key}, or add its images"
+    if settings.splits.stratify:
+        return (
+            selection,
+            f"no class has enough images for split {empty[0]}: raise its fraction, or unset splits.stratify",
+        )
+    counts = {name: split.references for name, split in summary.splits.items()}
+    moved = fill_empty_splits(counts, summary.nearest, settings.splits)
+    unfilled = [name for name in empty if name not in moved.values()]
+    if unfilled:
+        things = "groups" if settings.splits.group else "images"
+        return selection, (
+            f"there are too few {things} ({summary.references:,} images) "
+            f"for the {len(names)} splits {', '.join(names)}: {unfilled[0]} would be empty"
+        )
+    notes.extend(f"split {name} would have been empty: it was given the nearest images" for name in empty)
+    return replace(selection, moved=moved), ""
+
+
+def _deviations(summary: Summary, settings: DatasetSettings) -> list[str]:
+    """A note where stratified splits are off a class's share by more than an image, since groups are kept whole."""
+    fractions = settings.splits.fractions
+    whole = {label: count / sum(fractions.values()) for label, count in summary.classes.items()}
+    off = [
+        (abs(count - whole[label] * share), label, name, count, round(whole[label] * share))
+        for name, share in fractions.items()
+        for label, count in summary.splits.get(name, SplitSummary()).classes.items()
+    ]
+    far = sorted((each for each in off if each[0] > 2), key=lambda each: (-each[0], *each[1:]))
+    if not far:
+        return []
+    _, label, name, count, share = far[0]
+    return [
+        f"groups are kept whole: split {name} has {count:,} images of class {label}, whose share is {share:,}"
+        + (f" (the most of {len(far)} deviations)" if len(far) > 1 else "")
+    ]
+
+
+def _without_histograms(summary: Summary) -> Summary:
+    slim = replace(summary, sample=[], nearest={}, splits={})
+    slim.splits = {name: replace(split, histogram=type(split.histogram)()) for name, split in summary.splits.items()}
+    return slim

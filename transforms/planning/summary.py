@@ -1,0 +1,180 @@
+"""The summary of a listing: one small row, the same in whatever order its parts are added."""
+
+from bisect import insort
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from schemas.image_ref import ImageRef
+from transforms.converting.boxes import count_boxes
+from transforms.planning.hash_histogram import HashHistogram
+from transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
+from transforms.planning.splitting import ImageSplitter
+
+SAMPLE_SIZE = 32
+"""How many images are kept to estimate sizes from."""
+
+MESSAGES_KEPT = 20
+"""How many warnings and problems are kept to be told."""
+
+
+@dataclass(slots=True)
+class SplitSummary:
+    """What a split would hold: images by class, their bytes, and those by order hash."""
+
+    classes: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    histogram: HashHistogram = field(default_factory=HashHistogram)
+
+    @property
+    def references(self) -> int:
+        """How many images."""
+        return self.classes.total()
+
+
+@dataclass(slots=True)
+class Summary:
+    """What was listed.
+
+    Attributes:
+        listed: everything found: images, rejected and ignored things.
+        ignored: things that are none of ours, by reason.
+        rejected: things rejected where they were listed, by reason.
+        left_out: images that `limit` or the fractions leave out, by reason.
+        splits: the images to convert, by split.
+        nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
+        labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
+        numbers: classes that sources announced by the numbers that they give them.
+        boxes: boxes of the images to convert, and of nothing else.
+        digest: `transforms.planning.reference_digest.digest_of` all that was listed and not ignored, added up.
+        planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
+        versions: `version_digest_of` the same as in `digest`, added up.
+        sample: (order hash, key and place, reference) of some images, chosen by hash.
+        warnings: things to be told, sorted; the first few.
+        problems: things that fail the run, sorted; the first few.
+        problems_found: how many there are.
+    """
+
+    listed: int = 0
+    ignored: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    splits: dict[str, SplitSummary] = field(default_factory=dict)
+    nearest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)
+    numbers: dict[str, int] = field(default_factory=dict)
+    boxes: int = 0
+    digest: int = 0
+    planned_digest: int = 0
+    versions: int = 0
+    sample: list[tuple[int, str, ImageRef]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    problems_found: int = 0
+
+    @property
+    def classes(self) -> Counter[str]:
+        """Images to convert by class, over all splits."""
+        return sum((split.classes for split in self.splits.values()), Counter())
+
+    @property
+    def references(self) -> int:
+        """Images to convert."""
+        return sum(split.references for split in self.splits.values())
+
+    def add(self, ref: ImageRef, splitter: ImageSplitter) -> None:
+        """Counts one reference."""
+        if ref.status in ("warning", "fatal", "classes"):
+            if ref.status == "classes":
+                self._announce(orjson.loads(ref.detail), ref.uri)
+            elif ref.status == "fatal":
+                self.problems_found += 1
+                _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)
+            else:  # warnings become part of the marker, which names no place
+                _keep_lowest(self.warnings, f"{ref.key}: {ref.detail}", most=MESSAGES_KEPT)
+            return
+        self.listed += 1
+        if ref.status == "ignored":
+            self.ignored[ref.reason] += 1
+            return
+        digest = digest_of(ref)
+        self.digest = add_digests((self.digest, digest))
+        self.versions = add_digests((self.versions, version_digest_of(ref)))
+        if ref.status == "left_out":
+            self.left_out[ref.reason] += 1
+            self.labels.add(ref.label)
+            return
+        if ref.status == "rejected":
+            self.rejected[ref.reason] += 1
+        else:
+            self.labels.add(ref.label)
+        if ref.status == "rejected" or self._place(ref, splitter):
+            self.planned_digest = add_digests((self.planned_digest, digest))
+
+    def _announce(self, classes: list[str] | dict[str, int], uri: str = "") -> None:
+        """Takes in classes that a source announced; the same class has one number, and the same number one class."""
+        self.labels.update(classes)
+        if isinstance(classes, list):
+            return
+        names = {number: name for name, number in self.numbers.items()}
+        for name, number in classes.items():
+            if self.numbers.setdefault(name, number) != number or names.setdefault(number, name) != name:
+                self.problems_found += 1
+                text = f"{uri}: class {name!r} has number {number}, which contradicts what another file says of it"
+                _keep_lowest(self.problems, text.removeprefix(": "), most=MESSAGES_KEPT)
+
+    def _place(self, ref: ImageRef, splitter: ImageSplitter) -> bool:
+        """Counts an image to its split, or as left out; says whether it has a split."""
+        hashes, split, left_out = splitter.place(ref)
+        if left_out:
+            self.left_out[left_out] += 1
+        else:
+            within = self.splits.get(split)
+            if within is None:
+                within = self.splits[split] = SplitSummary()
+            within.classes[ref.label] += 1
+            self.boxes += count_boxes(ref)
+            within.bytes += ref.expected_bytes
+            within.histogram.add(hashes.order, ref.expected_bytes)
+            # The URI keeps two references of one key, which is an error told later, from being compared themselves.
+            _keep_lowest(self.sample, (hashes.order, f"{ref.key}\0{ref.offset}\0{ref.uri}", ref), most=SAMPLE_SIZE)
+        if not left_out and not ref.split:
+            for name, distance in splitter.distances(hashes.split):
+                _keep_lowest(self.nearest.setdefault(name, []), (distance, hashes.split), most=splitter.neighbours)
+        return not left_out
+
+    def merge(self, other: "Summary", neighbours: int) -> None:
+        """Adds another summary; `neighbours` is how many nearest hashes are kept for each split."""
+        self.listed += other.listed
+        self.digest = add_digests((self.digest, other.digest))
+        self.planned_digest = add_digests((self.planned_digest, other.planned_digest))
+        self.versions = add_digests((self.versions, other.versions))
+        self.boxes += other.boxes
+        self.labels |= other.labels
+        self._announce(other.numbers)
+        self.problems_found += other.problems_found
+        self.ignored.update(other.ignored)
+        self.rejected.update(other.rejected)
+        self.left_out.update(other.left_out)
+        for name, split in other.splits.items():
+            within = self.splits.setdefault(name, SplitSummary())
+            within.classes.update(split.classes)
+            within.bytes += split.bytes
+            within.histogram.merge(split.histogram)
+        for name, near in other.nearest.items():
+            _keep_lowest(self.nearest.setdefault(name, []), *near, most=neighbours)
+        _keep_lowest(self.sample, *other.sample, most=SAMPLE_SIZE)
+        _keep_lowest(self.warnings, *other.warnings, most=MESSAGES_KEPT)
+        _keep_lowest(self.problems, *other.problems, most=MESSAGES_KEPT)
+
+
+def _keep_lowest(kept: list[Any], *items: Any, most: int) -> None:
+    """Adds items to a sorted list of distinct ones and cuts it to its lowest."""
+    for item in items:
+        if len(kept) >= most and item >= kept[-1]:
+            continue
+        if item not in kept:
+            insort(kept, item)
+            del kept[most:]

@@ -1,0 +1,1 @@
+"""From finished shards to a dataset: the ledger, the marker, the switch, and what the sidecars add up to."""

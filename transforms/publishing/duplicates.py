@@ -1,0 +1,194 @@
+"""Images that a dataset holds twice: files of the same bytes, and pairs that look alike; no image is read for it.
+
+The sidecars have every image's SHA-256, and its difference hash where `images.near_duplicates` asks for it. The numbers
+of one pass say which images to look for; their rows are then fetched in passes of a bounded number of images each.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+
+from transforms.converting.shard_files import read_rows
+from transforms.files import storage
+from transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
+from transforms.publishing.statistics import Digests, Sidecar, Statistics
+
+EXAMPLES = 6
+"""Groups, and pairs, that are kept for a report."""
+
+MOST_LISTED = 1_000
+"""Images of one group that are listed by name; `count` says how many there are."""
+
+IMAGES_A_PASS = 200_000
+"""Images whose rows are in memory at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One image of a group or pair."""
+
+    sidecar: Sidecar
+    row: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {"key": self.row["key"], "split": self.sidecar.split, "class": self.row["class"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Images of the same bytes, or a pair that looks alike.
+
+    Attributes:
+        images: the first `MOST_LISTED` of them.
+        count: how many there are.
+        splits: sorted.
+        classes: sorted; an image without a class counts as the empty name.
+        distance: of a pair, the bits by which the difference hashes differ; None for images of the same bytes.
+    """
+
+    images: list[Found]
+    count: int
+    splits: list[str]
+    classes: list[str]
+    distance: int | None = None
+
+    @property
+    def weight(self) -> tuple[bool, bool]:
+        """What is worst comes first in a report."""
+        return len(self.classes) > 1, len(self.splits) > 1
+
+
+@dataclass(slots=True)
+class Duplicates:
+    """What was found.
+
+    Attributes:
+        numbers: as in the marker: `same_bytes` with `groups`, `images` (beyond the first of each group),
+            `across_splits` and `conflicting` (groups of several splits, of several classes), and `look_alike` with
+            `pairs`, `across_splits`, `conflicting`, `bits` and `complete`, None where it was not asked for.
+        same_bytes: some groups, those with several classes or splits first.
+        look_alike: some pairs, likewise.
+    """
+
+    numbers: dict[str, Any] = field(default_factory=dict)
+    same_bytes: list[Group] = field(default_factory=list)
+    look_alike: list[Group] = field(default_factory=list)
+
+
+def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statistics) -> Duplicates:
+    """Writes the list of all duplicates, one line a group, sorted by SHA-256, then one line a pair, closest first.
+
+    Args:
+        path: the file to write.
+        sidecars: of all shards, in the order in which the statistics were gathered.
+        statistics: of the same sidecars.
+
+    Raises:
+        OSError: a sidecar cannot be read or the file not written.
+    """
+    found = Duplicates()
+    temporary = storage.temporary_name(path)
+    with storage.open_to_write(temporary) as lines:
+
+        def keep(groups: Iterator[Group], examples: list[Group]) -> dict[str, int]:
+            numbers = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
+            for group in groups:
+                lines.write(_line(group))
+                numbers["groups"] += 1
+                numbers["images"] += group.count - 1
+                numbers["across_splits"] += len(group.splits) > 1
+                numbers["conflicting"] += len(group.classes) > 1
+                examples.append(group)
+                examples.sort(key=lambda group: group.weight, reverse=True)  # stable: of equals the first stay
+                del examples[EXAMPLES:]
+            return numbers
+
+        same = keep(find_same_bytes(sidecars, statistics.digests), found.same_bytes)
+        found.numbers = {"same_bytes": same, "look_alike": None}
+        if len(statistics.hashes) == len(statistics.digests):  # they were taken
+            complete, pairs = find_look_alikes(sidecars, statistics)
+            alike = keep(pairs, found.look_alike)
+            kept = {"pairs": alike["groups"], **{key: alike[key] for key in ("across_splits", "conflicting")}}
+            found.numbers["look_alike"] = {**kept, "bits": MOST_BITS, "complete": complete}
+    storage.move_file(temporary, path)
+    return found
+
+
+def find_same_bytes(
+    sidecars: Sequence[Sidecar], digests: Digests, images_a_pass: int = IMAGES_A_PASS
+) -> Iterator[Group]:
+    """Groups of at least two images with the same SHA-256, sorted by it."""
+    values, counts = np.unique(digests, return_counts=True)
+    repeated, counts = values[counts > 1], counts[counts > 1]
+    passes = np.cumsum(np.minimum(counts, MOST_LISTED)) // images_a_pass  # all images of a digest in one pass
+    for number in np.unique(passes):
+        groups: dict[str, Group] = {}
+        for image in _fetch(sidecars, repeated[passes == number]):
+            _add(groups, image)
+        yield from (group for _, group in sorted(groups.items()) if group.count > 1)
+
+
+def _add(groups: dict[str, Group], image: Found) -> None:
+    known = groups.get(image.row["sha256"]) or Group([], 0, [], [])
+    if len(known.images) < MOST_LISTED:
+        known.images.append(image)
+    splits = sorted({*known.splits, image.sidecar.split})
+    classes = sorted({*known.classes, image.row["class"] or ""})
+    groups[image.row["sha256"]] = Group(known.images, known.count + 1, splits, classes)
+
+
+def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tuple[bool, Iterator[Group]]:
+    """Pairs of images of different bytes whose difference hashes are close, and whether these are all there are.
+
+    Of images with the same bytes the first stands for all. Left out are pictures that look like a blank page or a plain
+    gradient, whose hashes are all zeros or all ones but for a few bits: they have nothing to be compared by.
+    """
+    contents, first = np.unique(statistics.digests, return_index=True)
+    hashes = statistics.hashes[first]
+    ones = np.bitwise_count(hashes)
+    telling = (ones > MOST_BITS) & (ones < 64 - MOST_BITS)
+    contents = contents[telling]
+    near = find_near_pairs(hashes[telling])
+
+    def pairs() -> Iterator[Group]:
+        wanted = contents[np.unique(near.pairs)]
+        images: dict[int, Found] = {}
+        for image in _fetch(sidecars, wanted):
+            images.setdefault(_prefix(image.row), image)
+        for (one, other), distance in zip(near.pairs.tolist(), near.distances.tolist(), strict=True):
+            pair = [images[int(contents[place])] for place in (one, other)]
+            splits, classes = {each.sidecar.split for each in pair}, {each.row["class"] or "" for each in pair}
+            yield Group(pair, 2, sorted(splits), sorted(classes), distance)
+
+    return near.complete, pairs()
+
+
+def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[Found]:
+    """The images whose digests begin with one of these, in the sidecars' order."""
+    if not len(wanted):
+        return
+    prefixes = frozenset(wanted.tolist())
+    for sidecar in sidecars:
+        for row in read_rows(sidecar.path):
+            if "rejected" not in row and _prefix(row) in prefixes:
+                yield Found(sidecar, row)
+
+
+def _prefix(row: dict[str, Any]) -> int:
+    return int(row["sha256"][:16], 16)
+
+
+def _line(group: Group) -> bytes:
+    if group.distance is None:
+        sha256 = group.images[0].row["sha256"]
+        images = [image.as_dict() for image in group.images]
+        line = {"kind": "same_bytes", "sha256": sha256, "count": group.count}
+    else:
+        images = [{**image.as_dict(), "sha256": image.row["sha256"]} for image in group.images]
+        line = {"kind": "look_alike", "distance": group.distance}
+    line |= {"splits": group.splits, "classes": group.classes, "images": images}
+    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,121 @@
+"""The ledger: everything listed is written, rejected, ignored or left out, exactly."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.label_map import LabelMap
+from schemas.shard_report import ShardReport
+from transforms.dataset_settings import RejectionLimits
+from transforms.planning.reference_digest import add_digests
+from transforms.planning.summary import Summary
+
+
+class LedgerError(Exception):
+    """The ledger does not add up: something was lost or written twice. It is a bug or an outage, never a bad image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What became of everything that was listed, in references.
+
+    Attributes:
+        listed: everything found.
+        written: Examples, read back from the finished files.
+        rejected: by reason code.
+        ignored: by reason code.
+        left_out: by reason code.
+    """
+
+    listed: int
+    written: int
+    rejected: dict[str, int]
+    ignored: dict[str, int]
+    left_out: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values, reasons sorted."""
+        return {
+            "listed": self.listed,
+            "written": self.written,
+            "rejected": dict(sorted(self.rejected.items())),
+            "ignored": dict(sorted(self.ignored.items())),
+            "left_out": dict(sorted(self.left_out.items())),
+        }
+
+
+def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
+    """Adds the ledger up from the listing on one side and the finished files on the other.
+
+    The two sides must agree in number, and in the order-free digest of the references themselves: one lost and another
+    written twice would have the same number.
+
+    Raises:
+        LedgerError: the two sides differ.
+    """
+    rejected: Counter[str] = Counter()
+    written = 0
+    seen: set[tuple[str, int]] = set()
+    for report in reports:
+        written += report.records
+        rejected.update(report.rejected)
+        if (report.split, report.index) in seen:
+            raise LedgerError(f"shard {report.index} of split {report.split} was reported twice")
+        seen.add((report.split, report.index))
+    ledger = Ledger(summary.listed, written, dict(rejected), dict(summary.ignored), dict(summary.left_out))
+    accounted = written + rejected.total() + summary.ignored.total() + summary.left_out.total()
+    if accounted != summary.listed:
+        raise LedgerError(
+            f"{summary.listed} references were listed and {accounted} are accounted for: {ledger.as_dict()}"
+        )
+    if add_digests(int(report.digest, 16) for report in reports) != summary.planned_digest:
+        raise LedgerError("the references that were written are not those that were listed, though they are as many")
+    return ledger
+
+
+def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str, int]:
+    """Boxes by what became of them, sorted: listed = written + dropped, by reason; `clipped` are among those written.
+
+    Raises:
+        LedgerError: they do not add up.
+    """
+    boxes: Counter[str] = Counter()
+    for report in reports:
+        boxes.update(report.boxes)
+    dropped = sum(count for what, count in boxes.items() if what not in ("listed", "written", "clipped"))
+    if not summary.boxes == boxes["listed"] == boxes["written"] + dropped:
+        raise LedgerError(
+            f"{summary.boxes} boxes were listed, and what became of them is {dict(sorted(boxes.items()))}"
+        )
+    return dict(sorted(boxes.items()))
+
+
+def lost_classes(summary: Summary, reports: Iterable[ShardReport], label_map: LabelMap) -> list[str]:
+    """The classes that had images listed and have none written, sorted."""
+    labels = (label for label in summary.classes if label)  # an image without one has no class to lose
+    listed = {name for label in labels if (name := label_map.name_for(label)) is not None}
+    written = {name for report in reports for name in report.classes}
+    return sorted(listed - written)
+
+
+def check_limits(ledger: Ledger, lost: list[str], limits: RejectionLimits) -> str:
+    """Why too much was rejected; the empty string if it was not."""
+    rejected = sum(ledger.rejected.values())
+    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(ledger.rejected.items(), key=lambda kv: -kv[1]))
+    if ledger.written == 0:
+        hint = (
+            ": images are expected in folders named after their class" if set(ledger.rejected) == {"no_class"} else ""
+        )
+        return f"nothing is left: all {rejected:,} images were rejected ({reasons}){hint}"
+    share = rejected / (rejected + ledger.written)
+    if rejected > limits.count and share > limits.share:
+        return (
+            f"{rejected:,} of {rejected + ledger.written:,} images were rejected ({reasons}), which is over "
+            f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
+        )
+    if len(lost) > limits.lost_classes:
+        shown = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+        allowed = f"max_rejected.lost_classes is {limits.lost_classes}"
+        return f"all images of {len(lost)} classes were rejected ({shown}), and {allowed}"
+    return ""

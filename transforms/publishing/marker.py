@@ -1,0 +1,150 @@
+"""`recordmill.json`: what a dataset holds and how it came about. Its presence says that the dataset is complete."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.features import feature_schema
+from schemas.shard_report import ShardReport
+from transforms.dataset_settings import DatasetSettings
+from transforms.planning.plan import Plan
+from transforms.planning.summary import SplitSummary
+from transforms.publishing.ledger import Ledger, balance_boxes
+
+MARKER_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedShard:
+    """A shard under the name that readers see."""
+
+    name: str
+    sidecar: str
+    report: ShardReport
+
+
+LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"
+"""The files of a dataset beside its shards, their sidecars and the marker."""
+
+REPORT = "report.html"
+"""The page for people, where it is asked for."""
+
+
+def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
+    """Names the shards that have records, densely: `-of-N` counts what is there."""
+    ordered = sorted(reports, key=lambda report: (report.split, report.index))
+    filled = [report for report in ordered if report.records]
+    counts = Counter(report.split for report in filled)
+    seen: Counter[str] = Counter()
+    shards = []
+    for report in filled:
+        name = settings.file_name(report.split, seen[report.split], counts[report.split])
+        seen[report.split] += 1
+        shards.append(PublishedShard(name, f"sidecars/{name}.jsonl", report))
+    return shards
+
+
+def check_names(marker: Mapping[str, Any]) -> None:
+    """Makes sure that no two files of a dataset have one name.
+
+    Raises:
+        ValueError: two have; the sentence says which.
+    """
+    shards = (shard["name"] for split in marker["splits"].values() for shard in split["shards"])
+    names = Counter(["recordmill.json", *marker["files"], *shards])
+    if clash := [name for name, times in names.items() if times > 1]:
+        raise ValueError(
+            f"two files of the dataset would be called {clash[0]}: change shards.name or the splits' names"
+        )
+
+
+def name_sidecars_of_nothing(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
+    """The sidecars of shards that have no record: of what they were given everything was rejected."""
+    empty = sorted(
+        (report for report in reports if not report.records), key=lambda report: (report.split, report.index)
+    )
+    return {f"sidecars/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)}
+
+
+def build_marker(
+    plan: Plan,
+    shards: list[PublishedShard],
+    ledger: Ledger,
+    settings: DatasetSettings,
+    reports: list[ShardReport],
+    duplicates: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
+    changes: Counter[str] = Counter()
+    for report in reports:
+        changes.update(report.changes)
+    boxes = balance_boxes(plan.summary, reports)
+    return {
+        "recordmill": MARKER_FORMAT,
+        "name": settings.name,
+        "plan": {"id": plan.plan_id, "recipe": plan.recipe},
+        "convention": settings.convention_name,
+        "features": feature_schema(settings.example_features),
+        "labels": plan.label_map.ids,
+        "splits": {name: _describe_split(name, shards) for name in settings.splits.names},
+        "ledger": ledger.as_dict(),
+        **({"boxes": boxes} if boxes else {}),
+        "changes": dict(sorted(changes.items())),
+        "duplicates": dict(duplicates or {}),
+        "input_bytes": sum(report.input_bytes for report in reports),
+        "output_bytes": sum(shard.report.bytes for shard in shards),
+        "files": [LABELS, REJECTED, CONFIGURATION, DUPLICATES, *name_sidecars_of_nothing(reports)],
+        "notes": plan.notes,
+    }
+
+
+def _describe_split(name: str, shards: list[PublishedShard]) -> dict[str, Any]:
+    own = [shard for shard in shards if shard.report.split == name]
+    classes: Counter[str] = Counter()
+    for shard in own:
+        classes.update(shard.report.classes)
+    return {
+        "records": sum(shard.report.records for shard in own),
+        "bytes": sum(shard.report.bytes for shard in own),
+        "classes": dict(sorted(classes.items())),
+        "shards": [
+            {
+                "name": shard.name,
+                "records": shard.report.records,
+                "bytes": shard.report.bytes,
+                "sha256": shard.report.sha256,
+                "sidecar": shard.sidecar,
+                "sidecar_sha256": shard.report.sidecar_sha256,
+            }
+            for shard in own
+        ],
+    }
+
+
+def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a marker that an outcome repeats."""
+    splits = {
+        name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
+        for name, split in marker["splits"].items()
+    }
+    keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes")
+    report = {"report": REPORT} if REPORT in marker["files"] else {}
+    return {"splits": splits, **{key: marker[key] for key in keys if key in marker}, **report}
+
+
+def preview_numbers(plan: Plan) -> dict[str, Any]:
+    """What a plan expects, in the shape of an outcome's numbers; sizes are estimates."""
+    splits = {
+        name: {
+            "images": split.references,
+            "shards": len(plan.starts[name]),
+            "bytes": plan.estimated_bytes.get(name, split.bytes),
+        }
+        for name, split in ((name, plan.summary.splits.get(name, SplitSummary())) for name in plan.starts)
+    }
+    summary = plan.summary
+    ledger = Ledger(summary.listed, 0, dict(summary.rejected), dict(summary.ignored), dict(summary.left_out)).as_dict()
+    del ledger["written"]
+    input_bytes = sum(split.bytes for split in summary.splits.values())
+    return {"splits": splits, "ledger": ledger, "classes": len(summary.classes), "input_bytes": input_bytes}

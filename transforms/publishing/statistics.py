@@ -1,0 +1,188 @@
+"""What the sidecars of a dataset add up to: sizes, shapes, bytes, examples; one pass, 16 bytes of memory an image.
+
+The sidecars are read in the order given, so that the same dataset gives the same statistics wherever it was made.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from schemas.shard_report import ShardReport
+from transforms.converting.shard_files import shard_path
+from transforms.files import storage
+
+Counts = NDArray[np.int64]
+Digests = NDArray[np.uint64]
+
+BINS_PER_DOUBLING = 4
+"""Of sizes and shapes: each bin reaches about 1.19 times as far as the one before."""
+
+SIDE_BINS = 17 * BINS_PER_DOUBLING
+"""Sides from 1 pixel to 2**17."""
+
+ASPECT_BINS = 8 * BINS_PER_DOUBLING + 1
+"""Width by height from 1:16 to 16:1, square in the middle bin; what is thinner counts at the ends."""
+
+BYTE_BINS = 2 * 36
+"""Two a doubling, from 1 byte to 64 GiB."""
+
+MOST_SIZES = 50_000
+"""Different sizes that are told apart; images of further ones count as others."""
+
+REJECTED_EXAMPLES = 5
+"""Rejected images that are kept of each reason."""
+
+_CHUNK = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A shard's sidecar: its split, and where it and its TFRecord file lie."""
+
+    split: str
+    path: str
+    shard: str
+
+
+def list_sidecars(reports: Iterable[ShardReport], staging: str) -> list[Sidecar]:
+    """The sidecars of shards that lie in a staging folder, in the shards' order."""
+    ordered = sorted(reports, key=lambda report: (report.split, report.index))
+    return [
+        Sidecar(
+            report.split,
+            shard_path(staging, report.split, report.index, "jsonl"),
+            shard_path(staging, report.split, report.index, "tfrecord"),
+        )
+        for report in ordered
+    ]
+
+
+@dataclass(slots=True)
+class Statistics:
+    """The totals.
+
+    Attributes:
+        images: rows of written images that have a height and a width.
+        digests: the first 64 bits of each written image's SHA-256, in the rows' order.
+        hashes: the difference hashes, in the same order; empty where they were not taken.
+        sizes: images by (width, height), at most `MOST_SIZES` different ones.
+        sides: images by (bin of the width, bin of the height), see `SIDE_BINS`.
+        aspects: images by bin of width / height, see `ASPECT_BINS`.
+        file_bytes: images by bin of their source's bytes, see `BYTE_BINS`.
+        channels: images by number of channels.
+        pixels: of all images together.
+        smallest: width, height and key of the image with the fewest pixels, the first of several; None without images.
+        largest: likewise, with the most.
+        samples: for each class asked for, its first images as (sidecar, row).
+        rejected: the first rejected rows of each reason.
+    """
+
+    images: int = 0
+    digests: Digests = field(default_factory=lambda: np.zeros(0, np.uint64))
+    hashes: Digests = field(default_factory=lambda: np.zeros(0, np.uint64))
+    sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
+    sides: Counts = field(default_factory=lambda: np.zeros((SIDE_BINS, SIDE_BINS), np.int64))
+    aspects: Counts = field(default_factory=lambda: np.zeros(ASPECT_BINS, np.int64))
+    file_bytes: Counts = field(default_factory=lambda: np.zeros(BYTE_BINS, np.int64))
+    channels: Counter[int] = field(default_factory=Counter)
+    pixels: int = 0
+    smallest: tuple[int, int, str] | None = None
+    largest: tuple[int, int, str] | None = None
+    samples: dict[str, list[tuple[Sidecar, dict[str, Any]]]] = field(default_factory=dict)
+    rejected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) -> Statistics:
+    """Reads all sidecars once.
+
+    Args:
+        sidecars: of all shards.
+        wanted: how many images to keep as samples, by class name; the empty name for images without one.
+
+    Raises:
+        OSError: a sidecar cannot be read.
+    """
+    found = Statistics(samples={name: [] for name in wanted})
+    missing = {name: count for name, count in wanted.items() if count > 0}
+    digests, hashes = [found.digests], [found.hashes]
+    for sidecar in sidecars:
+        for rows in _chunks(sidecar.path):
+            written = [row for row in rows if "rejected" not in row]
+            if len(written) < len(rows):
+                _keep_rejected(found, rows)
+            _keep_samples(found, missing, sidecar, written)
+            digests.append(_from_hex([row["sha256"][:16] for row in written]))
+            hashes.append(_from_hex([row["difference_hash"] for row in written if "difference_hash" in row]))
+            _count_sizes(found, [row for row in written if row.get("height") and row.get("width")])
+    found.digests, found.hashes = np.concatenate(digests), np.concatenate(hashes)
+    return found
+
+
+def _chunks(path: str) -> Iterator[list[dict[str, Any]]]:
+    with storage.open_to_read(path) as lines:
+        while chunk := [orjson.loads(line) for line in islice(lines, _CHUNK)]:
+            yield chunk
+
+
+def _from_hex(texts: list[str]) -> Digests:
+    """16 hex digits each, as numbers."""
+    return np.frombuffer(bytes.fromhex("".join(texts)), ">u8").astype(np.uint64)
+
+
+def _keep_rejected(found: Statistics, rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        if "rejected" in row and len(kept := found.rejected.setdefault(row["rejected"], [])) < REJECTED_EXAMPLES:
+            kept.append(row)
+
+
+def _keep_samples(found: Statistics, missing: dict[str, int], sidecar: Sidecar, rows: list[dict[str, Any]]) -> None:
+    for row in rows if missing else ():
+        name = row["class"] or ""
+        if name in missing:
+            found.samples[name].append((sidecar, row))
+            missing[name] -= 1
+            if not missing[name]:
+                del missing[name]
+                if not missing:
+                    return
+
+
+def _count_sizes(found: Statistics, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    widths = np.array([row["width"] for row in rows], np.int64)
+    heights = np.array([row["height"] for row in rows], np.int64)
+    found.images += len(rows)
+    found.channels.update(row["channels"] for row in rows)
+    for size, count in Counter(zip(widths.tolist(), heights.tolist(), strict=True)).items():
+        if size in found.sizes or len(found.sizes) < MOST_SIZES:
+            found.sizes[size] += count
+    np.add.at(found.sides, (_bin(widths, SIDE_BINS), _bin(heights, SIDE_BINS)), 1)
+    found.aspects += np.bincount(bin_aspects(widths / heights), minlength=ASPECT_BINS)
+    sizes = np.array([row["bytes"] for row in rows], np.float64)
+    found.file_bytes += np.bincount(_bin(sizes, BYTE_BINS, 2), minlength=BYTE_BINS)
+    pixels = widths * heights
+    found.pixels += int(pixels.sum())
+    least, most = int(pixels.argmin()), int(pixels.argmax())
+    if found.smallest is None or pixels[least] < found.smallest[0] * found.smallest[1]:
+        found.smallest = rows[least]["width"], rows[least]["height"], rows[least]["key"]
+    if found.largest is None or pixels[most] > found.largest[0] * found.largest[1]:
+        found.largest = rows[most]["width"], rows[most]["height"], rows[most]["key"]
+
+
+def _bin(values: NDArray[Any], bins: int, per_doubling: int = BINS_PER_DOUBLING) -> NDArray[np.int64]:
+    """Bin `n` begins at 2 ** (n / per_doubling)."""
+    # Powers of two must not fall below their bin by a rounding error.
+    return np.clip(np.floor(np.log2(np.maximum(values, 1)) * per_doubling + 1e-9), 0, bins - 1).astype(np.int64)
+
+
+def bin_aspects(aspects: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The bins of width / height: of equal ratio, with 1:1 in the middle of the middle one."""
+    middle = ASPECT_BINS // 2
+    return np.clip(np.rint(np.log2(aspects) * BINS_PER_DOUBLING) + middle, 0, ASPECT_BINS - 1).astype(np.int64)

@@ -1,0 +1,143 @@
+"""The switch from an old dataset to a new one, in an order that a cut at any point leaves mendable.
+
+The new dataset is complete in staging before anything in the output is touched. Then: the old marker away, the old
+files away, the new ones in, the new marker last. Whoever reads through the marker sees all of the old, no marker, or
+all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from schemas.shard_report import ShardReport
+from transforms.converting.shard_files import read_rows, shard_name, shard_path, staging_folder
+from transforms.describing import StagedDataset, describe_dataset
+from transforms.files import storage
+from transforms.planning.output_state import MARKER, holds_plan, read_marker
+from transforms.planning.plan import Plan
+from transforms.publishing.marker import (
+    CONFIGURATION,
+    DUPLICATES,
+    LABELS,
+    REJECTED,
+    check_names,
+    name_sidecars_of_nothing,
+)
+from transforms.publishing.transform_fn import remove_stale
+from transforms.run_settings import RunSettings
+
+
+def as_json(value: Any) -> bytes:
+    """Indented JSON with a newline at its end."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> None:
+    """Writes `rejected.jsonl` in staging from the sidecars: one line a rejected thing, in the shards' order."""
+    staging = staging_folder(run.output, plan.plan_id)
+    storage.make_folder(staging)
+    path = storage.join(staging, REJECTED)
+    temporary = storage.temporary_name(path)
+    with storage.open_to_write(temporary) as lines:
+        for report in sorted(reports, key=lambda report: (report.split, report.index)):
+            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
+                if "rejected" in row:
+                    lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
+    storage.move_file(temporary, path)
+
+
+def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
+    name, path = ("", row["key"]) if "" in inputs else row["key"].split("/", 1)
+    return {
+        "uri": f"{inputs[name].rstrip('/')}/{row['spelling'] or path}",
+        "stage": row["stage"],
+        "reason": row["rejected"],
+        "detail": row["detail"],
+        "bytes": row["bytes"],
+        "sha256": row["sha256"],
+        "class": row["class"],
+        "key": row["key"],
+    }
+
+
+def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
+    """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
+
+    Raises:
+        ValueError: two files of the dataset would have one name; the sentence says which.
+    """
+    staging = dataset.folder
+    labels = plan.label_map.as_text(dataset.settings.layout.label_lines)
+    storage.write_file(storage.join(staging, LABELS), labels.encode())
+    storage.write_file(storage.join(staging, CONFIGURATION), dataset.config_text.encode())
+    moves = [[name, name] for name in (LABELS, CONFIGURATION, REJECTED, DUPLICATES)]
+    for shard in dataset.shards:
+        moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
+        moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
+    for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
+        moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
+    descriptions = _stage_descriptions(dataset)
+    moves += descriptions
+    marker = {**dataset.marker, "files": [*dataset.marker["files"], *(name for _, name in descriptions)]}
+    check_names(marker)
+    pending = {
+        **marker,
+        "run": {
+            **run.facts,
+            "id": run.run_id,
+            "inputs": dict(run.inputs),
+            "versions": f"{plan.summary.versions:064x}",
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "shards_reused": sum(report.reused for report in dataset.reports),
+        },
+        "switch": {"moves": moves, "removes": _old_files(run.output)},
+    }
+    storage.write_file(storage.join(staging, MARKER), as_json(pending))
+
+
+def _stage_descriptions(dataset: StagedDataset) -> list[list[str]]:
+    """Writes in staging what describes the dataset; gives the moves that publish it."""
+    moves = []
+    for number, (name, content) in enumerate(describe_dataset(dataset)):
+        moves.append([f"description-{number:05d}", name])  # staging has no folders, and knows the names of shards
+        storage.write_file(storage.join(dataset.folder, moves[-1][0]), content)
+    return moves
+
+
+def _old_files(output: str) -> list[str]:
+    if not storage.exists(storage.join(output, MARKER)):
+        return []
+    old = read_marker(output)
+    shards = [shard for split in old["splits"].values() for shard in split["shards"]]
+    return [*(shard[kind] for shard in shards for kind in ("name", "sidecar")), *old["files"]]
+
+
+def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
+    """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
+
+    Can be cut and done again at any point, and done by two runs at once: a file that is no longer in staging is already
+    in its place, and an old file whose name a new one takes is left to be replaced.
+    """
+    staging = staging_folder(output, plan_id)
+    pending = read_marker(staging)
+    moves: list[list[str]] = pending["switch"]["moves"]
+    targets = {target for _, target in moves}
+    if not holds_plan(output, plan_id):
+        storage.remove_files([storage.join(output, MARKER)])
+    storage.remove_files(storage.join(output, name) for name in pending["switch"]["removes"] if name not in targets)
+    remove_stale(output, pending)
+    storage.make_folder(storage.join(output, "sidecars"))
+    waiting = set(storage.folder_names(staging))
+    storage.move_files(
+        (storage.join(staging, source), storage.join(output, target)) for source, target in moves if source in waiting
+    )
+    marker = {key: value for key, value in pending.items() if key != "switch"}
+    # Written in staging, so that a cut leaves no temporary file that nobody deletes.
+    published = storage.join(staging, f"published.{MARKER}")
+    storage.make_folder(staging)
+    storage.write_file(published, as_json(marker))
+    storage.move_file(published, storage.join(output, MARKER))
+    storage.remove_folder(staging)
+    return marker

@@ -12,6 +12,7 @@ from apache_beam.pvalue import AsSingleton
 from pipeline.job import Job
 from pipeline.launch import launch
 from schemas.outcome import Outcome
+from transforms.batch_references import BatchReferences
 from transforms.convert_shards import ConvertShards
 from transforms.group_duplicates import GroupDuplicates
 from transforms.list_images import ListImages
@@ -25,13 +26,14 @@ def build(root: beam.Pipeline, job: Job) -> beam.PCollection[Outcome]:
     """Builds one conversion: references flow, pixels don't."""
     settings, run = job.settings, job.run
     listed = root | beam.Create(job.inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
-    refs = listed | GroupDuplicates(settings)  # as they are, unless the settings speak of duplicates
+    images = listed | GroupDuplicates(settings)  # as they are, unless the settings speak of duplicates
+    refs = images | BatchReferences()
     selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection)  # one small row
     plan = AsSingleton(summary | PlanShards(settings, run, selection))
     return (
         refs
-        | ShuffleReferences(settings, plan)  # ((split, index), references): the one shuffle
+        | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle
         | ConvertShards(settings, run, plan)  # a report a finished shard
         | PublishDataset(settings, run, plan)  # one outcome
     )

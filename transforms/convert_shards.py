@@ -20,6 +20,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
+from schemas.reference_batch import ReferenceBatch
 from schemas.shard_report import ShardReport
 from transforms.converting.convert_image import ConvertedImage, convert_image
 from transforms.converting.read_ahead import ReadAhead, default_threads
@@ -58,7 +59,7 @@ def find_duplicate_key(refs: list[ImageRef]) -> str:
 
 @dataclass
 class ConvertShards(beam.PTransform):
-    """Writes each shard of a PCollection of grouped references.
+    """Writes each shard of a PCollection of grouped batches of references.
 
     Attributes:
         settings: what the dataset is.
@@ -71,9 +72,9 @@ class ConvertShards(beam.PTransform):
     plan: Any
 
     def expand(
-        self, shards: beam.PCollection[tuple[tuple[str, int], Iterable[ImageRef]]]
+        self, shards: beam.PCollection[tuple[tuple[str, int], Iterable[ReferenceBatch]]]
     ) -> beam.PCollection[ShardReport]:
-        """PCollection[((split, index), references)] -> PCollection[ShardReport]."""
+        """PCollection[((split, index), batches)] -> PCollection[ShardReport]."""
         return shards | beam.ParDo(_ConvertShard(self.settings, self.run.output, self.run.threads), self.plan)
 
 
@@ -160,9 +161,9 @@ class _ConvertShard(beam.DoFn):
     def start_bundle(self) -> None:
         self._reports: list[Future[ShardReport]] = []
 
-    def process(self, element: tuple[tuple[str, int], Iterable[ImageRef]], plan: Plan) -> None:
-        (split, index), unordered = element
-        refs = order_references(unordered, self._settings.seed)
+    def process(self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan) -> None:
+        (split, index), batches = element
+        refs = order_references((ref for batch in batches for ref in batch.refs), self._settings.seed)
         failed = partial(failed_report, split, index, len(refs))
         finish = self._write(split, index, refs, plan, failed)
         self._reports.append(self._finisher.submit(self._finish, finish, failed))

@@ -1,5 +1,6 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -7,9 +8,12 @@ from threading import BoundedSemaphore
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
+from schemas.reference_batch import ReferenceBatch
 from transforms.converting.convert_image import convert_image
 from transforms.converting.read_ahead import ReadAhead, default_threads
 from transforms.dataset_settings import DatasetSettings
@@ -26,6 +30,9 @@ from transforms.progress import PROGRESS
 from transforms.run_settings import RunSettings
 
 ShardId = tuple[str, int]
+
+HELD_REFERENCES = 16_384
+"""References that a worker's thread sorts by shard at once, about 8 MB of them."""
 
 
 def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = False) -> float:
@@ -112,21 +119,21 @@ class ShardAssigner:
         self._splitter = ImageSplitter(settings.seed, settings.splits, plan.selection)
         self._rejected_go_to = next(iter(plan.starts), "")
 
-    def assign(self, ref: ImageRef) -> Iterator[tuple[ShardId, ImageRef]]:
-        """Yields the reference with its shard; nothing for what is ignored or left out.
+    def assign(self, ref: ImageRef) -> ShardId | None:
+        """The shard of a reference; None for what is ignored or left out.
 
         What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
         """
         if ref.status not in ("", "rejected"):
-            return
+            return None
         if ref.status:
             split, order = self._rejected_go_to, hash_key(self._seed, ref.key).order
         else:
             hashes, split, left_out = self._splitter.place(ref)
             order = hashes.order
             if left_out:
-                return
-        yield (split, range_of(self.plan.starts[split], order)), ref
+                return None
+        return split, range_of(self.plan.starts[split], order)
 
 
 @dataclass
@@ -150,7 +157,7 @@ class PlanShards(beam.PTransform):
 
 @dataclass
 class ShuffleReferences(beam.PTransform):
-    """Groups a PCollection of references by shard: the one shuffle, and only references are in it.
+    """Groups a PCollection of batches of references by shard: the one shuffle, and only references are in it.
 
     Attributes:
         settings: what the dataset is.
@@ -160,23 +167,43 @@ class ShuffleReferences(beam.PTransform):
     settings: DatasetSettings
     plan: Any
 
-    def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[Any]:
-        """PCollection[ImageRef] -> PCollection[((split, index), references)]; empty unless the plan is to convert."""
+    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Any]:
+        """PCollection[ReferenceBatch] -> PCollection[((split, index), batches)]; empty unless it is to convert."""
         return (
-            refs
-            | "AssignShards" >> beam.ParDo(_AssignShard(self.settings), self.plan)
+            batches
+            | "AssignShards" >> beam.ParDo(_AssignShards(self.settings), self.plan)
             | "GroupByShard" >> beam.GroupByKey()
         )
 
 
-class _AssignShard(beam.DoFn):
+class _AssignShards(beam.DoFn):
+    """Sorts the references of a bundle by shard, some thousands at a time."""
+
     def __init__(self, settings: DatasetSettings) -> None:
         self._settings = settings
         self._assigner: ShardAssigner | None = None
 
-    def process(self, ref: ImageRef, plan: Plan) -> Iterator[tuple[tuple[str, int], ImageRef]]:
+    def start_bundle(self) -> None:
+        self._held = 0
+        self._by_shard: defaultdict[ShardId, list[ImageRef]] = defaultdict(list)
+
+    def process(self, batch: ReferenceBatch, plan: Plan) -> Iterator[tuple[tuple[str, int], ReferenceBatch]]:
         if plan.action != "convert":
             return
         if self._assigner is None or self._assigner.plan is not plan:
             self._assigner = ShardAssigner(plan, self._settings)
-        yield from self._assigner.assign(ref)
+        for ref in batch.refs:
+            shard = self._assigner.assign(ref)
+            if shard is not None:
+                self._by_shard[shard].append(ref)
+        self._held += len(batch.refs)
+        if self._held >= HELD_REFERENCES:
+            yield from self._let_go()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        yield from map(GlobalWindows.windowed_value, self._let_go())
+
+    def _let_go(self) -> Iterator[tuple[ShardId, ReferenceBatch]]:
+        for shard, refs in self._by_shard.items():
+            yield shard, ReferenceBatch(refs)
+        self.start_bundle()

@@ -14,6 +14,7 @@ import apache_beam as beam
 from apache_beam.pvalue import AsDict, AsSingleton
 
 from schemas.image_ref import ImageRef
+from schemas.reference_batch import ReferenceBatch
 from transforms.planning.key_hashes import HASH_RANGE, hash_key
 from transforms.planning.splitting import Selection, SplitSettings, bounds_by_rank, split_by_hash
 
@@ -62,7 +63,7 @@ class LowestFn(beam.CombineFn):
 
 @dataclass
 class SelectImages(beam.PTransform):
-    """Finds the `Selection` for a PCollection of references.
+    """Finds the `Selection` for a PCollection of batches of references.
 
     Attributes:
         seed: the dataset's seed.
@@ -74,12 +75,12 @@ class SelectImages(beam.PTransform):
     splits: SplitSettings
     limit: int | None
 
-    def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[Selection]:
-        """PCollection[ImageRef] -> PCollection[Selection] of exactly one element."""
-        start = refs.pipeline | "Selection" >> beam.Create([Selection()], reshuffle=False)
+    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Selection]:
+        """PCollection[ReferenceBatch] -> PCollection[Selection] of exactly one element."""
+        start = batches.pipeline | "Selection" >> beam.Create([Selection()], reshuffle=False)
         if self.limit is None and not self.splits.stratify:
             return start
-        images = refs | "KeepImages" >> beam.Filter(lambda ref: not ref.status)
+        images = batches | "KeepImages" >> beam.FlatMap(_images_of).with_output_types(ImageRef)
         take_below: Any = HASH_RANGE
         if self.limit is not None:
             take_below = AsSingleton(
@@ -114,6 +115,10 @@ class SelectImages(beam.PTransform):
         names = (*self.splits.names, "")  # "": what the fractions leave out
         moved = {group.hash: names[split_by_hash(group.hash, bounds)] for group in listed if group.is_mixed}
         return label, (bounds, moved)
+
+
+def _images_of(batch: ReferenceBatch) -> Iterable[ImageRef]:
+    return (ref for ref in batch.refs if not ref.status)
 
 
 def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:

@@ -8,14 +8,14 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from schemas.image_ref import ImageRef
+from schemas.reference_batch import ReferenceBatch
 from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.planning.summary import Summary
 
 
 @dataclass
 class SummarizeImages(beam.PTransform):
-    """Summarizes a PCollection of references.
+    """Summarizes a PCollection of batches of references.
 
     Attributes:
         seed: the dataset's seed.
@@ -27,11 +27,11 @@ class SummarizeImages(beam.PTransform):
     splits: SplitSettings
     selection: Any
 
-    def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[Summary]:
-        """PCollection[ImageRef] -> PCollection[Summary] of exactly one element."""
+    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Summary]:
+        """PCollection[ReferenceBatch] -> PCollection[Summary] of exactly one element."""
         # Not one CombineFn: with a side input Beam cannot lift it, and every reference would go to one worker.
         return (
-            refs
+            batches
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.seed, self.splits), self.selection)
             | "MergeSummaries" >> beam.CombineGlobally(MergeSummariesFn(self.splits.neighbours))
         )
@@ -48,10 +48,11 @@ class _SummarizeBundle(beam.DoFn):
     def start_bundle(self) -> None:
         self._summary = Summary()
 
-    def process(self, ref: ImageRef, selection: Selection) -> None:
+    def process(self, batch: ReferenceBatch, selection: Selection) -> None:
         if selection is not self._splitter.selection:
             self._splitter = ImageSplitter(self._seed, self._splits, selection)
-        self._summary.add(ref, self._splitter)
+        for ref in batch.refs:
+            self._summary.add(ref, self._splitter)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield GlobalWindows.windowed_value(self._summary)

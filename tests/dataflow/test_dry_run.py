@@ -47,6 +47,7 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
     assert steps - {"ref_AppliedPTransform_AppliedPTransform_1"} == {
         "Create",
         "ListImages",
+        "BatchReferences",
         "SelectImages",
         "SummarizeImages",
         "PlanShards",

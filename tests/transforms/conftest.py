@@ -15,6 +15,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from PIL import Image
 
 from schemas.image_ref import ImageRef
+from transforms.batch_references import BatchReferences
 from transforms.convert_shards import ConvertShards
 from transforms.dataset_settings import DatasetSettings
 from transforms.list_images import Input, ListImages
@@ -91,7 +92,8 @@ def run_steps():
     def go(settings: DatasetSettings, run: RunSettings) -> dict:
         with beam.Pipeline(runner=FnApiRunner()) as root:
             inputs = [Input(path, name) for name, path in run.inputs.items()]
-            refs = root | beam.Create(inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
+            images = root | beam.Create(inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
+            refs = images | BatchReferences()
             selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))
             summary = refs | SummarizeImages(settings.seed, settings.splits, selection)
             plan = AsSingleton(summary | PlanShards(settings, run, selection))

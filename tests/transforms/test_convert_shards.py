@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from schemas.features import parse_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
+from schemas.reference_batch import ReferenceBatch
 from transforms import convert_shards
 from transforms.convert_shards import (
     REMOTE_READERS,
@@ -38,6 +39,12 @@ SETTINGS = DatasetSettings(seed=3)
 PLAN = Plan("id", "convert", "", Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
 
 
+def batched(shard):
+    """The references of a shard in two batches."""
+    name, refs = shard
+    return name, [ReferenceBatch(refs[:3]), ReferenceBatch(refs[3:])]
+
+
 def convert(shards, run):
     """Runs the transform and gives the reports, through a file: Beam copies what a check refers to."""
     path = f"{run.outcome_file}.reports"
@@ -47,7 +54,7 @@ def convert(shards, run):
 
     with beam.Pipeline(runner=FnApiRunner()) as root:
         plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
-        assert_that(root | beam.Create(shards) | ConvertShards(SETTINGS, run, plan), keep)
+        assert_that(root | beam.Create(list(map(batched, shards))) | ConvertShards(SETTINGS, run, plan), keep)
     return pickle.loads(Path(path).read_bytes())
 
 
@@ -172,7 +179,7 @@ def write_at_once(monkeypatch, shards, run, threads):
         step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, run.output, threads)))
         step.setup()
         step.start_bundle()
-        step.process(shard, PLAN)
+        step.process(batched(shard), PLAN)
         reports = [report.value for report in step.finish_bundle()]
         step.teardown()
         return reports[0]
@@ -239,7 +246,7 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
         step.setup()
         step.start_bundle()
         for shard in shards:
-            step.process(shard, PLAN)
+            step.process(batched(shard), PLAN)
         assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
         begun = len(step._readers._pools)
         step.teardown()

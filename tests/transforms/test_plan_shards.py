@@ -12,6 +12,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelSettings
+from schemas.reference_batch import ReferenceBatch
 from transforms import plan_shards
 from transforms.dataset_settings import DatasetSettings
 from transforms.imaging import ImageSettings
@@ -49,12 +50,10 @@ def test_every_image_goes_to_one_shard_of_its_split_and_no_shard_is_empty(plan):
     sizes = Counter()
     for ref in REFS:
         _, split, left_out = splitter.place(ref)
-        assigned = list(assigner.assign(ref))
+        shard = assigner.assign(ref)
         if left_out:
-            assert assigned == []
+            assert shard is None
         else:
-            ((shard, same),) = assigned
-            assert same is ref
             assert shard[0] == split
             sizes[shard] += 1
     assert set(sizes) == {(split, index) for split in ("train", "test") for index in (0, 1)}
@@ -63,33 +62,42 @@ def test_every_image_goes_to_one_shard_of_its_split_and_no_shard_is_empty(plan):
 
 def test_rejected_things_go_along_and_others_stay(plan):
     assigner = ShardAssigner(plan, SETTINGS)
-    ((shard, ref),) = assigner.assign(OTHERS[0])
-    assert shard[0] == "train"
-    assert ref is OTHERS[0]
-    assert list(assigner.assign(OTHERS[1])) == list(assigner.assign(OTHERS[2])) == []
+    assert assigner.assign(OTHERS[0])[0] == "train"
+    assert assigner.assign(OTHERS[1]) is assigner.assign(OTHERS[2]) is None
 
 
 def test_a_group_that_is_moved_to_an_empty_split_is_written_there(run):
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.999999, "test": 0.000001}))
     plan = plan_dataset(summary_of(REFS[:5], settings), Selection(), settings, run)
-    shards = [shard for ref in REFS[:5] for shard, _ in ShardAssigner(plan, settings).assign(ref)]
+    assigner = ShardAssigner(plan, settings)
+    shards = [assigner.assign(ref) for ref in REFS[:5]]
     assert Counter(split for split, _ in shards) == {"train": 4, "test": 1}
 
 
-def test_the_shuffle_keeps_every_reference_exactly(plan):
-    expected = [pair for ref in REFS + OTHERS for pair in ShardAssigner(plan, SETTINGS).assign(ref)]
+@pytest.mark.parametrize("held", [1, 7, plan_shards.HELD_REFERENCES])
+def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
+    monkeypatch.setattr(plan_shards, "HELD_REFERENCES", held)
+    listed = REFS + OTHERS
+    assigner = ShardAssigner(plan, SETTINGS)
+    expected = [(shard, ref) for ref in listed if (shard := assigner.assign(ref)) is not None]
     with beam.Pipeline(runner=FnApiRunner()) as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
-        shards = root | beam.Create(REFS + OTHERS) | ShuffleReferences(SETTINGS, side)
-        flat = shards | beam.FlatMapTuple(lambda shard, refs: [(tuple(shard), ref) for ref in refs])
-        assert_that(flat, equal_to(expected))
+        batches = root | beam.Create([ReferenceBatch(listed[at : at + 5]) for at in range(0, len(listed), 5)])
+        shards = batches | ShuffleReferences(SETTINGS, side)
+        assert_that(
+            shards
+            | beam.FlatMapTuple(
+                lambda shard, batches: [(tuple(shard), ref) for batch in batches for ref in batch.refs]
+            ),
+            equal_to(expected),
+        )
 
 
 @pytest.mark.parametrize("action", ["preview", "finish", "keep", "refuse", "fail"])
 def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
     with beam.Pipeline(runner=FnApiRunner()) as root:
         side = AsSingleton(root | "Plan" >> beam.Create([replace(plan, action=action)]))
-        assert_that(root | beam.Create(REFS) | ShuffleReferences(SETTINGS, side), equal_to([]))
+        assert_that(root | beam.Create([ReferenceBatch(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
 
 
 def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):

@@ -43,8 +43,8 @@ def plan_of(refs, run, settings=SETTINGS):
 def write_all(plan, refs, run, settings=SETTINGS):
     shards = {}
     for ref in refs:
-        for shard, same in ShardAssigner(plan, settings).assign(ref):
-            shards.setdefault(shard, []).append(same)
+        if (shard := ShardAssigner(plan, settings).assign(ref)) is not None:
+            shards.setdefault(shard, []).append(ref)
     staging = Path(staging_folder(run.output, plan.plan_id))
     staging.mkdir(parents=True, exist_ok=True)
     return [
@@ -285,7 +285,7 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
     refs = pictures(8)
     tolerant = replace(SETTINGS, max_rejected=RejectionLimits(share=1.0, count=99, lost_classes=2))
     plan = plan_of(refs, replace(run, preview=True), tolerant)
-    first = [ref for ref in refs for shard, _ in ShardAssigner(plan, tolerant).assign(ref) if shard == ("train", 0)]
+    first = [ref for ref in refs if ShardAssigner(plan, tolerant).assign(ref) == ("train", 0)]
     assert 0 < len(first) < 8
     for ref in first:
         Path(ref.uri).write_bytes(bytes(ref.size))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.image_ref import ImageRef
+from schemas.reference_batch import ReferenceBatch
 from transforms.planning.key_hashes import HASH_RANGE
 from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings, bounds_by_rank, hash_key
 from transforms.select_images import LowestFn, SelectImages
@@ -27,7 +28,7 @@ STRATIFIED = SplitSettings(fractions={"train": 0.5, "validation": 0.25, "test": 
 
 def check_selection(splits, limit, expected):
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        assert_that(root | beam.Create(REFS) | SelectImages(5, splits, limit), equal_to([expected]))
+        assert_that(root | beam.Create([ReferenceBatch(REFS)]) | SelectImages(5, splits, limit), equal_to([expected]))
 
 
 def expected_selection(splits, limit):
@@ -109,7 +110,7 @@ MIXED = [
 
 def test_groups_stay_whole_whatever_classes_they_hold():
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        selections = root | beam.Create(MIXED) | SelectImages(5, STRATIFIED, None)
+        selections = root | beam.Create([ReferenceBatch(MIXED)]) | SelectImages(5, STRATIFIED, None)
         assert_that(selections, check_groups)
 
 

@@ -7,6 +7,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.image_ref import ImageRef
+from schemas.reference_batch import ReferenceBatch
 from transforms.planning.key_hashes import HASH_RANGE
 from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.planning.summary import Summary
@@ -32,14 +33,14 @@ def test_a_shuffled_collection_gives_the_same_one_summary(seed):
     shuffled = random.Random(seed).sample(REFS, len(REFS))
     with beam.Pipeline(runner=FnApiRunner()) as root:
         selection = AsSingleton(root | "Selection" >> beam.Create([HALF]))
-        refs = root | beam.Create(shuffled) | beam.Reshuffle()
-        assert_that(refs | SummarizeImages(3, SPLITS, selection), equal_to([summary_of(REFS)]))
+        batches = root | beam.Create([ReferenceBatch([ref]) for ref in shuffled]) | beam.Reshuffle()
+        assert_that(batches | SummarizeImages(3, SPLITS, selection), equal_to([summary_of(REFS)]))
 
 
 def test_nothing_listed_gives_an_empty_summary():
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        refs = root | beam.Create([]) | beam.Map(lambda ref: ref).with_output_types(ImageRef)
-        assert_that(refs | SummarizeImages(3, SPLITS, Selection()), equal_to([Summary()]))
+        batches = root | beam.Create([]) | beam.Map(lambda batch: batch).with_output_types(ReferenceBatch)
+        assert_that(batches | SummarizeImages(3, SPLITS, Selection()), equal_to([Summary()]))
 
 
 def test_accumulators_merge_to_the_whole():

@@ -1,0 +1,48 @@
+from dataclasses import replace
+
+import apache_beam as beam
+import orjson
+from apache_beam import coders
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.typehints import Tuple
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.image_ref import ImageRef
+from schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder, decode_batch, encode_batch
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+NUMBERS = st.integers(-1, 2**63 - 1)
+REFS = st.builds(ImageRef, key=TEXTS, uri=TEXTS, size=NUMBERS, offset=NUMBERS, length=NUMBERS, features=TEXTS)
+
+
+@given(st.lists(REFS))
+def test_what_is_encoded_comes_back(refs):
+    batch = ReferenceBatch(refs)
+    assert decode_batch(encode_batch(batch)) == batch
+
+
+def test_what_all_references_have_in_common_is_written_once():
+    ref = ImageRef("a.bin#0", "/data/a.bin", size=6146, version="17", length=3073)
+    batch = ReferenceBatch([ref, replace(ref, key="a.bin#1", offset=3073)])
+    assert orjson.loads(encode_batch(batch)) == [
+        2,
+        [["a.bin#0", "a.bin#1"], ["/data/a.bin"], [6146], ["17"], [0, 3073], [3073], *([""] for _ in range(10))],
+    ]
+
+
+def test_beam_carries_it_inside_other_types():
+    found = coders.registry.get_coder(Tuple[str, ReferenceBatch])
+    assert found == coders.TupleCoder([coders.StrUtf8Coder(), ReferenceBatchCoder()])
+    batches = [ReferenceBatch([ImageRef(f"{n}.jpg", "/x")] * n) for n in range(4)]
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        grouped = root | beam.Create([("a", batch) for batch in batches]) | beam.GroupByKey()
+        counts = grouped | beam.MapTuple(lambda name, found: (name, sorted(len(batch.refs) for batch in found)))
+        assert_that(counts, equal_to([("a", [0, 1, 2, 3])]))
+
+
+def test_its_size_is_guessed_without_encoding():
+    coder = ReferenceBatchCoder()
+    assert coder.get_impl().estimate_size(ReferenceBatch([ImageRef("a", "/a")] * 5)) == 500
+    assert coder.is_deterministic()

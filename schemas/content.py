@@ -11,7 +11,7 @@ Pixels = npt.NDArray[np.uint8]
 """Decoded pixels: height, width, channels (1 or 3, red first)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Content:
     """What one reference holds.
 

@@ -43,7 +43,7 @@ def choose_store(images: ImageSettings, convention: Convention) -> ImageSettings
         raise ValueError(f"images.reencode is never, and {named} stores {asked} pixels: remove one of them")
     if asked != "jpeg" and images.store == "auto":
         images = replace(images, store=asked)
-    if images.store != "raw" and any(feature.field == "pixels_base64" for feature in convention.features):
+    if images.store != "raw" and "pixels_base64" in convention.fields:
         raise ValueError(f"images.store is {images.store}, and {named} holds pixels: set it to raw")
     return images
 
@@ -88,7 +88,6 @@ def image_record(
         features; and, where the convention asks for them, `sha256` (of `encoded`, in hex) and `pixels_base64` (url-safe
         base64 of `encoded`). Texts are UTF-8 bytes.
     """
-    wanted = {feature.field for feature in convention.features}
     fields = {
         "encoded": image.encoded,
         "format": convention.format_names.get(image.format, image.format.lower()).encode(),
@@ -97,9 +96,9 @@ def image_record(
         "channels": image.channels,
         **reference_record(ref, class_name, class_id, split),
     }
-    if "sha256" in wanted:
+    if "sha256" in convention.fields:
         fields["sha256"] = hashlib.sha256(image.encoded).hexdigest().encode()
-    if "pixels_base64" in wanted:
+    if "pixels_base64" in convention.fields:
         fields["pixels_base64"] = base64.urlsafe_b64encode(image.encoded)
     return fields
 

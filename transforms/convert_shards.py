@@ -7,7 +7,7 @@ optimisation: with two worker threads such a prototype lost half its records whi
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -197,13 +197,16 @@ class _ConvertShard(beam.DoFn):
             return failed(explain_output_error(error, self._output))
 
     def _convert(self, refs: list[ImageRef], label_map: LabelMap, split: str) -> Generator[ConvertedImage, None, None]:
+        in_line = self._in_line and storage.is_local(refs[0].uri)
+        decoding = nullcontext() if in_line else self._readers.decoding
+
         def convert(ref: ImageRef) -> ConvertedImage:
             try:
-                return convert_image(ref, self._settings, label_map, self._readers.decoding, split)
+                return convert_image(ref, self._settings, label_map, decoding, split)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
 
-        if self._in_line and storage.is_local(refs[0].uri):
+        if in_line:
             images = (convert(ref) for ref in refs)
         else:
             pool = self._readers.pool_for(refs[0].uri)

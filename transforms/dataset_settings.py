@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from schemas.conventions import Convention, load_convention
-from schemas.features import Feature
+from schemas.features import ExampleEncoder, Feature
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
 from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, choose_store
@@ -43,7 +44,7 @@ class RejectionLimits:
             raise ValueError("max_rejected.count and max_rejected.lost_classes cannot be negative")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DatasetSettings:
     """What the dataset is. Where it is read from and written to is said by flags, not here.
 
@@ -190,7 +191,7 @@ class DatasetSettings:
             classes_known=classes_known,
         )
 
-    @property
+    @cached_property
     def layout(self) -> Convention:
         """The convention itself."""
         if isinstance(self.convention, OwnConvention):
@@ -207,14 +208,18 @@ class DatasetSettings:
         """The id of the first class: the user's, or the convention's own."""
         return self.layout.label_offset if self.labels.offset is None else self.labels.offset
 
-    @property
+    @cached_property
     def example_features(self) -> tuple[Feature, ...]:
         """The features of an Example: the convention's, the source's own, then what functions compute."""
-        filled = {feature.field for feature in self.layout.features}
-        computed = (each.as_feature(name) for name, each in self.features.items() if name not in filled)
+        computed = (each.as_feature(name) for name, each in self.features.items() if name not in self.layout.fields)
         return (*self.layout.features, *self.source.features(), *computed)
 
-    @property
+    @cached_property
+    def encoder(self) -> ExampleEncoder:
+        """What serialises the dataset's records."""
+        return ExampleEncoder(self.example_features)
+
+    @cached_property
     def needs_pixels(self) -> bool:
         """Whether a function takes images."""
         return any(each.takes == "image" for each in self.features.values())

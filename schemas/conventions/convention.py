@@ -3,7 +3,7 @@
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Literal
 
@@ -13,7 +13,7 @@ SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
 """How files are named where a convention does not say."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Convention:
     """One way of laying an image out as a `tf.train.Example`.
 
@@ -39,6 +39,11 @@ class Convention:
     label_map_file: str = ""
     stores: Literal["jpeg", "raw"] = "jpeg"
     format_names: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields of a record that the features are filled from."""
+        return frozenset(feature.field for feature in self.features)
 
 
 @cache

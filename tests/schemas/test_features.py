@@ -1,6 +1,10 @@
 import json
 import math
+import pickle
 import struct
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import permutations
 
@@ -12,6 +16,7 @@ from schemas.coercion import INT64_MAX, INT64_MIN, FeatureValueError
 from schemas.conventions import convention_names, load_convention
 from schemas.example_proto import Example
 from schemas.features import (
+    ExampleEncoder,
     Feature,
     describe_features,
     encode_example,
@@ -53,6 +58,47 @@ def test_the_order_of_features_changes_no_byte(case, random):
     features, record = case
     shuffled = random.sample(features, len(features))
     assert encode_example(shuffled, record) == encode_example(features, record)
+
+
+@given(features_and_records(), st.lists(st.sets(st.integers(0, 7)), max_size=6))
+def test_an_encoder_gives_each_record_the_bytes_that_a_new_one_gives_it(case, left_out):
+    features, record = case
+    encoder = pickle.loads(pickle.dumps(ExampleEncoder(features)))
+    for absent in [set(), *left_out, set()]:
+        some = {field: value for index, (field, value) in enumerate(record.items()) if index not in absent}
+        assert encoder.encode(some) == encode_example(features, some)
+
+
+def test_a_record_that_does_not_fit_leaves_nothing_behind():
+    encoder = ExampleEncoder([LABEL, IMAGE, BOXES])
+    good = {"label": 1, "encoded": b"x", "boxes": [0.5]}
+    before = encoder.encode(good)
+    with pytest.raises(FeatureValueError, match=r"^feature boxes: "):
+        encoder.encode({"label": 7, "encoded": b"yy", "boxes": [1.0, "text"]})
+    assert encoder.encode(good) == before
+
+
+def test_threads_share_an_encoder():
+    encoder = ExampleEncoder([LABEL, IMAGE])
+    records = [{"label": number, "encoded": bytes([number % 256]) * 100} for number in range(2000)]
+    with ThreadPoolExecutor(4) as threads:
+        encoded = list(threads.map(encoder.encode, records))
+    assert encoded == [encode_example([LABEL, IMAGE], record) for record in records]
+
+
+def test_an_encoder_keeps_none_of_what_it_encoded():
+    script = (
+        "import resource, sys\n"
+        "from schemas.features import ExampleEncoder, Feature\n"
+        "encoder = ExampleEncoder([Feature('image', 'bytes', 'encoded', '')])\n"
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = peak()\n"
+        "for number in range(2000):\n"
+        "    assert len(encoder.encode({'encoded': bytes([number % 256]) * 100_000})) > 100_000\n"
+        "sys.stdout.write(str(peak() - before))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 20_000  # KB, of 200,000
 
 
 def test_every_insertion_order_of_five_features_gives_one_string():

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.features import encode_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from transforms.build_examples import find_class, image_record, reference_record
@@ -18,7 +17,7 @@ from transforms.reencode_images import reencode_image
 from transforms.rejection import RejectedImage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ConvertedImage:
     """What became of one reference.
 
@@ -87,7 +86,7 @@ def _convert(
         fields = {**reference_record(ref, class_name, class_id, split), **content.fields, **computed}
         fields |= {"sha256": digest.encode(), "file_sha256": digest.encode()}
         row |= {"sha256": digest, "changes": ()}
-        return ConvertedImage(encode_example(settings.example_features, fields), row)
+        return ConvertedImage(settings.encoder.encode(fields), row)
     fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields, **computed}
     untouched = image.encoded is data or image.encoded == data
     if not digest:
@@ -107,7 +106,7 @@ def _convert(
     boxes = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
     if boxes is not None:
         row["boxes"] = boxes
-    return ConvertedImage(encode_example(settings.example_features, fields), row)
+    return ConvertedImage(settings.encoder.encode(fields), row)
 
 
 def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _XMP = b"http://ns.adobe.com/xap/1.0/\0"
 _ICC = b"ICC_PROFILE\0"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JpegHeader:
     """The frame header and the metadata that change how the picture looks.
 

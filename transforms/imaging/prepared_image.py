@@ -20,7 +20,7 @@ CHANGES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PreparedImage:
     """An image that was checked and is ready to be stored.
 

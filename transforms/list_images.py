@@ -7,7 +7,7 @@ import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 
@@ -101,7 +101,7 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
         uri = prefix + entry.path if entry.path else folder
         file = ImageRef(key, uri, entry.size, entry.version, spelling="" if path == entry.path else entry.path)
         if entry.status:
-            yield replace(file, status=entry.status, reason=entry.reason, detail=entry.detail)
+            yield file.but(status=entry.status, reason=entry.reason, detail=entry.detail)
         else:
             first_folders.add(path.partition("/")[0] if "/" in path else "")
             yield from _refer(file, path, source, settings)
@@ -130,9 +130,9 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
         if split is None:
             known = ", ".join(settings.from_folders)
             detail = f"the file lies in none of the split folders {known}"
-            yield replace(file, status="rejected", reason="no_split", detail=detail)
+            yield file.but(status="rejected", reason="no_split", detail=detail)
             return
-        file = replace(file, split=split)
+        file = file.but(split=split)
     refs = iter(source.refer(path, file))
     first = next(refs, None)
     if first is None:
@@ -151,20 +151,20 @@ def _with_given_split(ref: ImageRef, settings: ListingSettings) -> ImageRef:
     if settings.from_folders:
         return ref
     if not settings.from_source:
-        return replace(ref, split="")
+        return ref.but(split="")
     split = settings.from_source.get(ref.split)
     if split is None:
         known = ", ".join(settings.from_source)
         detail = f"its split is {ref.split!r}, which is none of {known}" if ref.split else "it has no split"
-        return replace(ref, split="", status="rejected", reason="no_split", detail=detail)
-    return ref if split == ref.split else replace(ref, split=split)
+        return ref.but(split="", status="rejected", reason="no_split", detail=detail)
+    return ref if split == ref.split else ref.but(split=split)
 
 
 def _with_group(ref: ImageRef, pattern: str) -> ImageRef:
     match = compile_pattern(pattern, "splits.group").search(ref.key)
     if not match or not match["group"]:
-        return replace(ref, status="rejected", reason="no_group", detail="the key does not match splits.group")
-    return replace(ref, group=match["group"])
+        return ref.but(status="rejected", reason="no_group", detail="the key does not match splits.group")
+    return ref.but(group=match["group"])
 
 
 def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:

@@ -136,10 +136,13 @@ class Summary:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
             self.boxes += count_boxes(ref)
-            within.bytes += ref.expected_bytes
-            within.histogram.add(hashes.order, ref.expected_bytes)
-            # The URI keeps two references of one key, which is an error told later, from being compared themselves.
-            _keep_lowest(self.sample, (hashes.order, f"{ref.key}\0{ref.offset}\0{ref.uri}", ref), most=SAMPLE_SIZE)
+            size = ref.expected_bytes
+            within.bytes += size
+            within.histogram.add(hashes.order, size)
+            if len(self.sample) < SAMPLE_SIZE or hashes.order <= self.sample[-1][0]:
+                # The URI keeps two references of one key, an error told later, from being compared themselves.
+                place = f"{ref.key}\0{ref.offset}\0{ref.uri}"
+                _keep_lowest(self.sample, (hashes.order, place, ref), most=SAMPLE_SIZE)
         if not left_out and not ref.split:
             for name, distance in splitter.distances(hashes.split):
                 _keep_lowest(self.nearest.setdefault(name, []), (distance, hashes.split), most=splitter.neighbours)

@@ -1,7 +1,7 @@
 """Images in class folders: `class/image.jpg`, the folder's name is the label."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from schemas.image_ref import ImageRef
@@ -23,9 +23,9 @@ class ClassFolders(Source):
         """One image a file."""
         label = folder_label(path, self.class_from)
         if label:
-            yield replace(file, label=label)
+            yield file.but(label=label)
         else:
-            yield replace(file, status="rejected", reason="no_class", detail="the file lies in no class folder")
+            yield file.but(status="rejected", reason="no_class", detail="the file lies in no class folder")
 
 
 def folder_label(path: str, class_from: str) -> str:

@@ -1,5 +1,5 @@
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from apache_beam import coders

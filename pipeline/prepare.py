@@ -1,6 +1,7 @@
 """Flags become a job, or one sentence on what is wrong with them, before any work."""
 
 import os
+import sys
 import tempfile
 import uuid
 from argparse import Namespace
@@ -18,12 +19,13 @@ from pipeline.config import load_settings, name_dataset
 from pipeline.dataflow import check_dataflow, is_dataflow
 from pipeline.discard import discard_staging
 from pipeline.job import Job
-from pipeline.options import LOCAL_RUNNERS, find_unknown_flag
+from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, find_unknown_flag
 from pipeline.preflight import UsageError, check_places, check_secrets, find_folder, normal_path, parse_inputs
 from pipeline.sample import ensure_sample
 from pipeline.settle_source import settle_source
 from pipeline.terminal import Terminal
 from schemas.version import VERSION
+from transforms.converting.read_ahead import default_threads
 from transforms.dataset_settings import DatasetSettings
 from transforms.files import storage
 from transforms.run_settings import RunSettings
@@ -62,6 +64,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         overwrite=flags.overwrite,
         preview=flags.plan,
         threads=flags.threads,
+        processes=_processes(flags),
         facts={
             "recordmill": VERSION,
             "beam": beam.__version__,
@@ -72,6 +75,12 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     job = Job(settings, inputs, run)
     check_analysis_is_possible(job, here=flags.wait or flags.runner in LOCAL_RUNNERS)
     return job
+
+
+def _processes(flags: Namespace) -> int:
+    """How many processes write shards: two where nothing else has a say in it, and where forks are safe."""
+    alone = flags.runner in IN_PROCESS_RUNNERS and not flags.threads and default_threads() > 1
+    return 2 if alone and sys.platform == "linux" else 1
 
 
 def _functions_of(settings: DatasetSettings) -> dict[str, dict[str, Any]]:

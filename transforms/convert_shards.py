@@ -4,7 +4,6 @@ One DoFn takes a shard all the way. Split in two (encode, then write) it would l
 optimisation: with two worker threads such a prototype lost half its records while its counters were right.
 """
 
-import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
@@ -23,7 +22,9 @@ from schemas.label_map import LabelMap
 from schemas.reference_batch import ReferenceBatch
 from schemas.shard_report import ShardReport
 from transforms.converting.convert_image import ConvertedImage, convert_image
-from transforms.converting.read_ahead import ReadAhead, default_threads
+from transforms.converting.read_ahead import default_threads
+from transforms.converting.readers import Readers
+from transforms.converting.second_process import SecondProcess
 from transforms.converting.shard_files import failed_report, find_finished, fingerprint, staging_folder, write_shard
 from transforms.dataset_settings import DatasetSettings
 from transforms.feature_functions.compute import FeatureFunctionError
@@ -34,9 +35,8 @@ from transforms.planning.plan import Plan
 from transforms.progress import PROGRESS
 from transforms.run_settings import RunSettings
 
-REMOTE_READERS = 64
-"""Images under way at once where each read waits for a network; decoding stays bounded by `threads`."""
-
+FEWEST_FOR_TWO = 2_000
+"""References below which a second process would take as long to begin as it saves."""
 
 Finish = Callable[[], ShardReport]
 Failed = Callable[[str], ShardReport]
@@ -75,7 +75,8 @@ class ConvertShards(beam.PTransform):
         self, shards: beam.PCollection[tuple[tuple[str, int], Iterable[ReferenceBatch]]]
     ) -> beam.PCollection[ShardReport]:
         """PCollection[((split, index), batches)] -> PCollection[ShardReport]."""
-        return shards | beam.ParDo(_ConvertShard(self.settings, self.run.output, self.run.threads), self.plan)
+        run = self.run
+        return shards | beam.ParDo(_ConvertShard(self.settings, run.output, run.threads, run.processes), self.plan)
 
 
 def choose_threads(settings: DatasetSettings) -> int:
@@ -96,56 +97,14 @@ class InputError(Exception):
     """An image could not be read for a reason that says nothing about it: its store is out of order."""
 
 
-class Readers:
-    """The threads that read and decode, and the turns at decoding: one set for all bundles of a process.
-
-    Attributes:
-        decoding: entered to decode, by as many at once as there are `threads`.
-    """
-
-    _shared: ClassVar[dict[int, "Readers"]] = {}
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-
-    def __init__(self, threads: int) -> None:
-        self.decoding = threading.BoundedSemaphore(threads)
-        self._threads = threads
-        self._pools: dict[bool, ReadAhead] = {}
-        self._users = 0
-
-    @classmethod
-    def borrow(cls, threads: int) -> "Readers":
-        """This process's readers for so many threads; to be given back."""
-        with cls._lock:
-            readers = cls._shared.setdefault(threads, cls(threads))
-            readers._users += 1
-            return readers
-
-    def give_back(self) -> None:
-        """Ends the threads where nobody else uses them."""
-        with self._lock:
-            self._users -= 1
-            if self._users:
-                return
-            del self._shared[self._threads]
-        for pool in self._pools.values():
-            pool.close()
-
-    def pool_for(self, uri: str) -> ReadAhead:
-        """The pool that reads a file: more threads where they wait for a network, begun when first asked for."""
-        local = storage.is_local(uri)
-        with self._lock:
-            if local not in self._pools:
-                self._pools[local] = ReadAhead(self._threads) if local else ReadAhead(REMOTE_READERS, batch_items=1)
-            return self._pools[local]
-
-
 class _ConvertShard(beam.DoFn):
     """Writes each shard, and reads it back while the next is written; reports when the bundle ends."""
 
-    def __init__(self, settings: DatasetSettings, output: str, threads: int) -> None:
+    def __init__(self, settings: DatasetSettings, output: str, threads: int, processes: int = 1) -> None:
         self._settings = settings
         self._output = output
         self._threads = threads
+        self._processes = processes
         # Where nothing is decoded it is mostly the interpreter's work, which threads only hand to and fro.
         self._in_line = not threads and _decodes_nothing(settings)
 
@@ -153,8 +112,11 @@ class _ConvertShard(beam.DoFn):
         # Chosen here: the launcher's processors are not the worker's.
         self._readers = Readers.borrow(self._threads or choose_threads(self._settings))
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
+        self._second: SecondProcess | None = None
 
     def teardown(self) -> None:
+        if self._second is not None:
+            self._second.close()
         self._finisher.shutdown()
         self._readers.give_back()
 
@@ -163,17 +125,33 @@ class _ConvertShard(beam.DoFn):
 
     def process(self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan) -> None:
         (split, index), batches = element
-        refs = order_references((ref for batch in batches for ref in batch.refs), self._settings.seed)
-        failed = partial(failed_report, split, index, len(refs))
-        finish = self._write(split, index, refs, plan, failed)
-        self._reports.append(self._finisher.submit(self._finish, finish, failed))
+        refs = [ref for batch in batches for ref in batch.refs]
+        if self._second is None and self._pays_for_two(plan):
+            self._second = SecondProcess(lambda *shard: self._write(plan, *shard)())
+        # Clients of stores do not survive a fork.
+        if self._second and self._second.is_idle() and all(storage.is_local(ref.uri) for ref in refs):
+            self._reports.append(self._second.submit(split, index, refs))
+        else:
+            self._reports.append(self._finisher.submit(self._write(plan, split, index, refs)))
+
+    def _pays_for_two(self, plan: Plan) -> bool:
+        """Whether a second process, writing some of the shards, would save more time than it takes to begin."""
+        return (
+            self._processes > 1
+            and self._in_line
+            and storage.is_local(self._output)
+            and sum(map(len, plan.starts.values())) > 1
+            and plan.summary.references >= FEWEST_FOR_TWO
+        )
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         for report in self._reports:
             yield GlobalWindows.windowed_value(report.result())
 
-    def _write(self, split: str, index: int, refs: list[ImageRef], plan: Plan, failed: Failed) -> Finish:
+    def _write(self, plan: Plan, split: str, index: int, unordered: list[ImageRef]) -> Finish:
         """Writes one shard unless it is there; gives what is left to be done to get its report."""
+        refs = order_references(unordered, self._settings.seed)
+        failed = partial(failed_report, split, index, len(refs))
         if problem := find_duplicate_key(refs):
             return partial(failed, problem)
         staging = staging_folder(self._output, plan.plan_id)
@@ -184,7 +162,8 @@ class _ConvertShard(beam.DoFn):
             return lambda: finished
         try:
             with closing(self._convert(refs, plan.label_map, split)) as images:
-                return write_shard(staging, split, index, images, mark, self._settings.compression).finish
+                shard = write_shard(staging, split, index, images, mark, self._settings.compression)
+            return partial(self._finish, shard.finish, failed)
         except FeatureFunctionError as error:
             return partial(failed, str(error))
         except OSError as error:  # of the output: those of the images are InputErrors

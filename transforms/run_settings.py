@@ -19,6 +19,8 @@ class RunSettings:
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
         threads: images decoded at once in one process; 0 for one a processor.
+        processes: how many processes may write shards at once where nothing is decoded; more than one only where the
+            process that runs the pipeline is alone in doing so, and may be forked.
         facts: what else the marker's `run` part says: runner, versions, start.
     """
 
@@ -31,4 +33,5 @@ class RunSettings:
     overwrite: bool = False
     preview: bool = False
     threads: int = 0
+    processes: int = 1
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from pipeline.preflight import UsageError, check_secrets
-from transforms.convert_shards import REMOTE_READERS
 from transforms.converting.read_ahead import WINDOW_BYTES
+from transforms.converting.readers import REMOTE_READERS
 from transforms.stores.store import BLOCK_BYTES, CONNECTIONS
 
 PAGE = "docs/object_stores.md"

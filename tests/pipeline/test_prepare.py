@@ -83,3 +83,22 @@ def test_a_stores_address_is_known_before_there_is_a_pipeline(prepare, monkeypat
 def test_a_secret_is_refused_on_any_runner(prepare):
     with pytest.raises(UsageError, match="--s3_secret_access_key"):
         prepare("--runner=MyRunner", arguments=["--s3_secret_access_key=x"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "processors", "system", "processes"),
+    [
+        ((), 2, "linux", 2),
+        ((), 8, "linux", 2),
+        ((), 1, "linux", 1),
+        ((), 2, "darwin", 1),
+        (("--threads=2",), 2, "linux", 1),
+        (("--runner=PrismRunner",), 2, "linux", 1),
+    ],
+)
+def test_a_second_process_is_allowed_where_the_launcher_works_alone(
+    prepare, monkeypatch, flags, processors, system, processes
+):
+    monkeypatch.setattr("pipeline.prepare.default_threads", lambda: processors)
+    monkeypatch.setattr("pipeline.prepare.sys.platform", system)
+    assert prepare(*flags).run.processes == processes

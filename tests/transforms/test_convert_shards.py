@@ -1,5 +1,7 @@
 import errno
+import os
 import pickle
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,13 +22,12 @@ from schemas.label_map import LabelMap
 from schemas.reference_batch import ReferenceBatch
 from transforms import convert_shards
 from transforms.convert_shards import (
-    REMOTE_READERS,
     ConvertShards,
-    Readers,
     _ConvertShard,
     find_duplicate_key,
     order_references,
 )
+from transforms.converting.readers import Readers
 from transforms.dataset_settings import DatasetSettings
 from transforms.files.tfrecord_file import read_records
 from transforms.imaging import ImageSettings
@@ -200,35 +201,6 @@ def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards,
     assert Readers._shared == {}
 
 
-def test_readers_are_shared_and_end_with_their_last_user():
-    one, other, alone = Readers.borrow(2), Readers.borrow(2), Readers.borrow(3)
-    assert one is other is not alone
-    pool = one.pool_for("/a")
-    assert pool is other.pool_for("/b") is not one.pool_for("gs://bucket/a")
-    one.give_back()
-    assert list(pool.map(str, [1, 2], lambda _: 1, len)) == ["1", "2"]
-    other.give_back()
-    with pytest.raises(RuntimeError):
-        list(pool.map(str, [1, 2], lambda _: 1, len))
-    assert Readers.borrow(2) is not one
-    for readers in (Readers._shared[2], alone):
-        readers.give_back()
-
-
-def test_threads_for_a_network_are_begun_when_a_file_lies_behind_one(monkeypatch):
-    begun = []
-    real = convert_shards.ReadAhead
-    monkeypatch.setattr(
-        convert_shards, "ReadAhead", lambda threads, **options: (begun.append(threads), real(threads, **options))[1]
-    )
-    readers = Readers.borrow(2)
-    readers.pool_for("/a")
-    assert begun == [2]
-    readers.pool_for("gs://bucket/a")
-    assert begun == [2, REMOTE_READERS]
-    readers.give_back()
-
-
 def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
     step = _ConvertShard(SETTINGS, run.output, 0)
     monkeypatch.setattr(convert_shards, "default_threads", lambda: 5)
@@ -256,3 +228,52 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
     in_line, one, two = (tree(tmp_path / f"out{threads}") for threads in (0, 1, 2))
     assert in_line == one == two
     assert len(in_line) == 9
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")
+def test_a_second_process_writes_some_shards_to_the_same_bytes(shards, run, tree, tmp_path, monkeypatch):
+    settings = replace(SETTINGS, images=ImageSettings(check="header"))
+    plan = replace(PLAN, starts={"train": [0, 1 << 63], "test": [0]})
+    real = convert_shards.write_shard
+
+    def note(*arguments):
+        with (tmp_path / f"writers{processes}").open("a") as writers:
+            writers.write(f"{os.getpid()}\n")
+        return real(*arguments)
+
+    monkeypatch.setattr(convert_shards, "FEWEST_FOR_TWO", 0)
+    monkeypatch.setattr(convert_shards, "write_shard", note)
+    for processes in (1, 2):
+        step = _ConvertShard(settings, str(tmp_path / f"out{processes}"), 0, processes)
+        step.setup()
+        step.start_bundle()
+        for shard in shards:
+            step.process(batched(shard), plan)
+        assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
+        step.teardown()
+    assert tree(tmp_path / "out1") == tree(tmp_path / "out2")
+    assert set((tmp_path / "writers1").read_text().split()) == {str(os.getpid())}
+    writers = (tmp_path / "writers2").read_text().split()
+    assert len(writers) == 3
+    assert len(set(writers)) == 2
+    assert str(os.getpid()) in writers
+
+
+@pytest.mark.parametrize(
+    ("images", "threads", "processes", "starts", "fewest"),
+    [
+        ({}, 0, 2, 2, 0),  # decodes
+        ({"check": "header"}, 1, 2, 2, 0),
+        ({"check": "header"}, 0, 1, 2, 0),
+        ({"check": "header"}, 0, 2, 1, 0),
+        ({"check": "header"}, 0, 2, 2, 1),
+    ],
+)
+def test_one_process_is_enough_where_a_second_would_not_pay(
+    run, monkeypatch, images, threads, processes, starts, fewest
+):
+    monkeypatch.setattr(convert_shards, "FEWEST_FOR_TWO", fewest)
+    step = _ConvertShard(replace(SETTINGS, images=ImageSettings(**images)), run.output, threads, processes)
+    assert not step._pays_for_two(replace(PLAN, starts={"train": [0] * starts}))
+    enough = _ConvertShard(replace(SETTINGS, images=ImageSettings(check="header")), run.output, 0, 2)
+    assert enough._pays_for_two(replace(PLAN, starts={"train": [0, 1]})) == (fewest == 0)

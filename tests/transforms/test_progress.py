@@ -13,7 +13,8 @@ def test_counts_from_many_threads_add_up():
 
 
 def test_reset_goes_back_to_the_start():
-    progress = Progress(listed=1, planned=2, done=3, stage="publishing")
+    progress = Progress(listed=1, planned=2, stage="publishing")
+    progress.add_done(3)
     progress.reset()
     assert (progress.listed, progress.planned, progress.done, progress.stage) == (0, 0, 0, "listing")
 

@@ -64,7 +64,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         overwrite=flags.overwrite,
         preview=flags.plan,
         threads=flags.threads,
-        processes=_processes(flags),
+        processes=_processes(flags, beam_arguments),
         facts={
             "recordmill": VERSION,
             "beam": beam.__version__,
@@ -77,10 +77,10 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     return job
 
 
-def _processes(flags: Namespace) -> int:
-    """How many processes write shards: two where nothing else has a say in it, and where forks are safe."""
-    alone = flags.runner in IN_PROCESS_RUNNERS and not flags.threads and default_threads() > 1
-    return 2 if alone and sys.platform == "linux" else 1
+def _processes(flags: Namespace, beam_arguments: list[str]) -> int:
+    """How many processes write shards: two where nobody else has a say in it, and where forks are safe."""
+    alone = flags.runner in IN_PROCESS_RUNNERS and not any(each.startswith("--direct_") for each in beam_arguments)
+    return 2 if alone and not flags.threads and default_threads() > 1 and sys.platform == "linux" else 1
 
 
 def _functions_of(settings: DatasetSettings) -> dict[str, dict[str, Any]]:

@@ -86,19 +86,20 @@ def test_a_secret_is_refused_on_any_runner(prepare):
 
 
 @pytest.mark.parametrize(
-    ("flags", "processors", "system", "processes"),
+    ("flags", "arguments", "processors", "system", "processes"),
     [
-        ((), 2, "linux", 2),
-        ((), 8, "linux", 2),
-        ((), 1, "linux", 1),
-        ((), 2, "darwin", 1),
-        (("--threads=2",), 2, "linux", 1),
-        (("--runner=PrismRunner",), 2, "linux", 1),
+        ((), (), 2, "linux", 2),
+        ((), (), 8, "linux", 2),
+        ((), (), 1, "linux", 1),
+        ((), (), 2, "darwin", 1),
+        (("--threads=2",), (), 2, "linux", 1),
+        (("--runner=PrismRunner",), (), 2, "linux", 1),
+        ((), ("--direct_num_workers=2", "--direct_running_mode=multi_processing"), 2, "linux", 1),
     ],
 )
 def test_a_second_process_is_allowed_where_the_launcher_works_alone(
-    prepare, monkeypatch, flags, processors, system, processes
+    prepare, monkeypatch, flags, arguments, processors, system, processes
 ):
     monkeypatch.setattr("pipeline.prepare.default_threads", lambda: processors)
     monkeypatch.setattr("pipeline.prepare.sys.platform", system)
-    assert prepare(*flags).run.processes == processes
+    assert prepare(*flags, arguments=arguments).run.processes == processes

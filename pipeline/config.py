@@ -70,7 +70,7 @@ def _read_yaml(path: str) -> dict[str, Any]:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ConfigError(f"the configuration {path} cannot be read: {str(why).lower()}") from None
     try:
-        plain = yaml.safe_load(text)
+        plain = _parse_yaml(text, f"the configuration {path}")
     except yaml.YAMLError as error:
         raise ConfigError(f"the configuration {path} is no YAML: {' '.join(str(error).split())}") from None
     if plain is None:
@@ -78,6 +78,31 @@ def _read_yaml(path: str) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise ConfigError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
     return plain
+
+
+def _parse_yaml(text: str, where: str) -> Any:
+    """What a text in YAML says; of a key that is given twice PyYAML would take the last."""
+    loader = yaml.SafeLoader(text)
+    node = loader.get_single_node()
+    _refuse_repeated_keys(node, where, "", set())
+    return None if node is None else loader.construct_document(node)
+
+
+def _refuse_repeated_keys(node: yaml.Node | None, where: str, below: str, seen: set[int]) -> None:
+    if id(node) in seen:  # an alias, which may lead back to itself
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for each in node.value:
+            _refuse_repeated_keys(each, where, below, seen)
+    lines: dict[str, int] = {}
+    for name, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        key, line = _normalize(str(name.value)), name.start_mark.line + 1
+        if key in lines:
+            twice = f"gives {below}{key} twice, in lines {lines[key]} and {line}"
+            raise ConfigError(f"{where} {twice}: remove one of them")
+        lines[key] = line
+        _refuse_repeated_keys(value, where, f"{below}{key}.", seen)
 
 
 def _read_text(path: str) -> str:
@@ -100,7 +125,7 @@ def _parse_override(override: str) -> tuple[str, list[str], Any]:
     if not equals or not all(keys):
         raise ConfigError(f"--set {override}: write key.path=value, such as images.quality=90")
     try:
-        return override, keys, _normalize(yaml.safe_load(value))
+        return override, keys, _normalize(_parse_yaml(value, f"--set {override}"))
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is no YAML: {' '.join(str(error).split())}") from None
 

@@ -6,6 +6,7 @@ templates of Dataflow cannot give flags without one.
 
 import argparse
 import difflib
+import os
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -56,8 +57,15 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]DIR",
         help="a folder or file, on any of Beam's file systems; several need names, which keys then begin with",
     )
-    data.add_argument("--output", metavar="DIR", help="the dataset's folder; must not lie inside an input")
-    data.add_argument("--config", metavar="FILE", help="what the dataset is, as YAML (default: class folders)")
+    data.add_argument(
+        "--output", type=os.path.expanduser, metavar="DIR", help="the dataset's folder; must not lie inside an input"
+    )
+    data.add_argument(
+        "--config",
+        type=os.path.expanduser,
+        metavar="FILE",
+        help="what the dataset is, as YAML (default: class folders)",
+    )
     data.add_argument(
         "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"
     )
@@ -75,8 +83,18 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one a processor)"
     )
     told = parser.add_argument_group("what is told")
-    told.add_argument("--summary_json", metavar="FILE", help="also write the JSON of the last line to this file")
-    told.add_argument("--outcome_file", metavar="FILE", help="where the job itself writes how it ended, and leaves it")
+    told.add_argument(
+        "--summary_json",
+        type=os.path.expanduser,
+        metavar="FILE",
+        help="also write the JSON of the last line to this file",
+    )
+    told.add_argument(
+        "--outcome_file",
+        type=os.path.expanduser,
+        metavar="FILE",
+        help="where the job itself writes how it ended, and leaves it",
+    )
     _add_switch(told, "traceback", "show where an unexpected error comes from")
 
 

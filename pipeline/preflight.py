@@ -32,7 +32,9 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     for text in inputs:
         name, equals, path = text.partition("=")
         named = bool(equals) and name.replace("-", "_").isidentifier() and not os.path.exists(text)
-        parsed.append(Input(normal_path(path), name) if named else Input(normal_path(text)))
+        # The shell expands ~ at the beginning of a word only, which `NAME=~/photos` and `--input=~/photos` do not have.
+        path = normal_path(os.path.expanduser(path if named else text))
+        parsed.append(Input(path, name if named else ""))
     names = [each.name for each in parsed]
     if len(parsed) > 1 and not all(names):
         raise UsageError("several inputs need names, which their images' keys begin with: write --input NAME=DIR")

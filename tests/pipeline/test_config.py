@@ -128,6 +128,37 @@ def test_a_number_as_a_key(tmp_path):
     assert "keys should be strings" in line
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "lines"),
+    [
+        ("seed: 1\nlimit: 5\nseed: 2\n", "seed", "1 and 3"),
+        ("splits:\n  fractions: {train: 0.9,\n    test: 0.1, train: 1}\n", "splits.fractions.train", "2 and 3"),
+        ("source:\n  kind: idx\nseed: 3\n'source': {kind: arrays}\n", "source", "1 and 4"),
+        ("features:\n  - {caf\u00e9: 1, cafe\u0301: 2}\n", "features.caf\u00e9", "2 and 2"),
+    ],
+)
+def test_a_key_that_is_given_twice(tmp_path, text, key, lines):
+    path = tmp_path / "twice.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert errors_of(path=str(path)) == [
+        f"the configuration {path} gives {key} twice, in lines {lines}: remove one of them"
+    ]
+
+
+def test_an_override_that_gives_a_key_twice():
+    (line,) = errors_of(["splits.fractions={train: 0.9, test: 0.1, train: 1}"])
+    assert line == (
+        "--set splits.fractions={train: 0.9, test: 0.1, train: 1} gives train twice, in lines 1 and 1: "
+        "remove one of them"
+    )
+
+
+def test_a_key_that_replaces_a_merged_one_is_given_once(tmp_path):
+    (tmp_path / "merged.yaml").write_text("shards: &some {count: 2}\nimages: {<<: {quality: 90}, quality: 80}\n")
+    settings, _ = load_settings(str(tmp_path / "merged.yaml"), [])
+    assert (settings.images.quality, settings.shards.count) == (80, 2)
+
+
 def test_an_override_below_a_value(tmp_path):
     assert errors_of(["seed=1", "seed.x=2"]) == ["--set seed.x=2: seed is 1, which has no keys below it"]
 

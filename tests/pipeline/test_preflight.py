@@ -33,6 +33,12 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(tmp_path, monkeypatc
     assert parse_inputs(["size=large"]) == (Input("size=large"),)
 
 
+def test_a_tilde_is_the_home_folder(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert parse_inputs(["~/photos/"]) == (Input("/home/me/photos"),)
+    assert parse_inputs(["a=~/x", "b=gs://bucket/~"]) == (Input("/home/me/x", "a"), Input("gs://bucket/~", "b"))
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [

@@ -6,7 +6,6 @@ grid proves that the whole does), so merging is commutative and associative: sha
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -80,11 +79,3 @@ class HashHistogram:
 def range_of(starts: list[int], number: int) -> int:
     """The index of the range, of those `HashHistogram.cut` gave, that a hash falls into."""
     return bisect_right(starts, number) - 1
-
-
-def histogram_of(numbers: Iterable[tuple[int, int]]) -> HashHistogram:
-    """The histogram of (hash, weight) pairs."""
-    histogram = HashHistogram()
-    for number, weight in numbers:
-        histogram.add(number, weight)
-    return histogram

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.planning import hash_histogram
-from transforms.planning.hash_histogram import HashHistogram, histogram_of, range_of
+from transforms.planning.hash_histogram import HashHistogram, range_of
 from transforms.planning.key_hashes import HASH_RANGE, hash_key
 
 HASHES = st.integers(0, HASH_RANGE - 1)
@@ -18,6 +18,13 @@ def eight_bins():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hash_histogram, "MAX_BINS", 8)
         yield
+
+
+def histogram_of(pairs):
+    histogram = HashHistogram()
+    for number, weight in pairs:
+        histogram.add(number, weight)
+    return histogram
 
 
 def merged(*parts):

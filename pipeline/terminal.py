@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from pipeline.job import Job
+from pipeline.printable import printable
 from pipeline.summary_table import summary_tables
 from schemas.outcome import Outcome
 from transforms import progress
@@ -25,8 +26,8 @@ class Terminal:
         self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=_width(stream))
 
     def say(self, text: str) -> None:
-        """One line."""
-        self._console.print(text, markup=False)
+        """One line; names of files in it cannot steer the terminal."""
+        self._console.print("\n".join(map(printable, text.split("\n"))), markup=False)
 
     @contextmanager
     def watch(self, work: progress.Progress) -> Iterator[None]:

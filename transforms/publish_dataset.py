@@ -70,8 +70,8 @@ def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
         return _failed(f"{problems[0]}; finished shards", plan, run)
     ledger = balance_ledger(plan.summary, reports)
     lost = lost_classes(plan.summary, reports, plan.label_map)
-    list_rejected(reports, plan, run)
-    if problem := check_limits(ledger, lost, settings.max_rejected):
+    examples = list_rejected(reports, plan, run)
+    if problem := check_limits(ledger, lost, settings.max_rejected, examples):
         numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
         too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)

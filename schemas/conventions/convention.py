@@ -59,9 +59,11 @@ def load_convention(name: str) -> Convention:
     """The convention of that name.
 
     Raises:
-        ValueError: there is none; the message lists those there are.
+        ValueError: there is none, and the message lists those there are; or its module names none.
     """
     if name not in convention_names():
         raise ValueError(f"there is no convention {name!r}: choose one of {', '.join(convention_names())}")
-    convention: Convention = import_module(f"schemas.conventions.{name}").CONVENTION
+    convention = getattr(import_module(f"schemas.conventions.{name}"), "CONVENTION", None)
+    if not isinstance(convention, Convention):
+        raise ValueError(f"the convention {name} cannot be used: write CONVENTION = Convention(...) in {name}.py")
     return convention

@@ -100,3 +100,10 @@ def test_find_unknown_flag(arguments, sentence):
 )
 def test_a_runner_elsewhere_may_know_more_flags(arguments, sentence):
     assert find_unknown_flag(arguments, elsewhere=True) == sentence
+
+
+@pytest.mark.parametrize("flag", ["output", "config", "summary_json", "outcome_file"])
+def test_a_tilde_is_the_home_folder(flag, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert getattr(parse(f"--{flag}=~/x")[0], flag) == "/home/me/x"
+    assert getattr(parse(f"--{flag}=gs://b/~")[0], flag) == "gs://b/~"

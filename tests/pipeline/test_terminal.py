@@ -57,6 +57,12 @@ def test_a_run_counts_what_it_lists_and_does(convert, photos, monkeypatch):
     assert (work.listed, work.planned, work.done, work.stage) == (10, 11, 11, "publishing")
 
 
+def test_names_cannot_steer_the_terminal():
+    stream = io.StringIO()
+    Terminal(stream).say("a\x1b[2Jb\u202e.jpg\nand a line")
+    assert stream.getvalue() == "a\\x1b[2Jb\\u202e.jpg\nand a line\n"
+
+
 def test_markup_in_names_is_text():
     stream = io.StringIO()
     Terminal(stream).say("[bold]x[/bold] [red] :smile:")

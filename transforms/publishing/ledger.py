@@ -1,7 +1,7 @@
 """The ledger: everything listed is written, rejected, ignored or left out, exactly."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,19 +99,31 @@ def lost_classes(summary: Summary, reports: Iterable[ShardReport], label_map: La
     return sorted(listed - written)
 
 
-def check_limits(ledger: Ledger, lost: list[str], limits: RejectionLimits) -> str:
-    """Why too much was rejected; the empty string if it was not."""
+def check_limits(
+    ledger: Ledger, lost: list[str], limits: RejectionLimits, examples: Mapping[str, str] | None = None
+) -> str:
+    """Why too much was rejected; the empty string if it was not.
+
+    Args:
+        ledger: what became of everything.
+        lost: the classes of which nothing is written.
+        limits: what is allowed.
+        examples: something rejected for each reason, in words; that of the most frequent reason is told.
+    """
     rejected = sum(ledger.rejected.values())
-    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(ledger.rejected.items(), key=lambda kv: -kv[1]))
+    ordered = sorted(ledger.rejected.items(), key=lambda kv: -kv[1])
+    reasons = ", ".join(f"{count} {reason}" for reason, count in ordered)
+    example = (examples or {}).get(ordered[0][0]) if ordered else None
+    such_as = f", such as {example}" if example else ""
     if ledger.written == 0:
         hint = (
             ": images are expected in folders named after their class" if set(ledger.rejected) == {"no_class"} else ""
         )
-        return f"nothing is left: all {rejected:,} images were rejected ({reasons}){hint}"
+        return f"nothing is left: all {rejected:,} images were rejected ({reasons}){such_as}{hint}"
     share = rejected / (rejected + ledger.written)
     if rejected > limits.count and share > limits.share:
         return (
-            f"{rejected:,} of {rejected + ledger.written:,} images were rejected ({reasons}), which is over "
+            f"{rejected:,} of {rejected + ledger.written:,} images were rejected ({reasons}){such_as}, which is over "
             f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
         )
     if len(lost) > limits.lost_classes:

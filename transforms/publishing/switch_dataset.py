@@ -34,8 +34,13 @@ def as_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> None:
-    """Writes `rejected.jsonl` in staging from the sidecars: one line a rejected thing, in the shards' order."""
+def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> dict[str, str]:
+    """Writes `rejected.jsonl` in staging from the sidecars: one line a rejected thing, in the shards' order.
+
+    Returns:
+        The first of each reason for people: its key and, in brackets, what is wrong with it.
+    """
+    first: dict[str, str] = {}
     staging = staging_folder(run.output, plan.plan_id)
     storage.make_folder(staging)
     path = storage.join(staging, REJECTED)
@@ -44,8 +49,10 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> N
         for report in sorted(reports, key=lambda report: (report.split, report.index)):
             for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
                 if "rejected" in row:
+                    first.setdefault(row["rejected"], " ".join(f"{row['key']} ({row['detail']})".split()))
                     lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
     storage.move_file(temporary, path)
+    return first
 
 
 def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:

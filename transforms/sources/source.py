@@ -111,9 +111,12 @@ def load_source(kind: str) -> type[Any]:
     """The dataclass of the source of that name.
 
     Raises:
-        ValueError: there is none; the message lists those there are.
+        ValueError: there is none, and the message lists those there are; or its module names none.
     """
     if kind not in source_names():
         raise ValueError(f"there is no source {kind!r}: choose one of {', '.join(source_names())}")
-    source: type[Any] = import_module(f"transforms.sources.{kind}").SOURCE
+    module = import_module(f"transforms.sources.{kind}")
+    source: type[Any] | None = getattr(module, "SOURCE", None)
+    if source is None:
+        raise ValueError(f"the source {kind} cannot be used: write SOURCE = and its class at the end of {kind}.py")
     return source

@@ -29,6 +29,14 @@ def test_a_new_file_is_a_new_convention(tmp_path, monkeypatch):
         load_convention.cache_clear()
 
 
+def test_a_module_that_states_no_convention(monkeypatch):
+    monkeypatch.delattr("schemas.conventions.keras.CONVENTION")
+    load_convention.cache_clear()
+    with pytest.raises(ValueError, match=r"^the convention keras cannot be used: write CONVENTION = "):
+        load_convention("keras")
+    load_convention.cache_clear()
+
+
 @pytest.mark.parametrize("name", ["nonsense", "convention", "", "../default"])
 def test_an_unknown_name_raises_and_lists_the_known(name):
     with pytest.raises(ValueError, match=f"there is no convention {name!r}: choose one of .*default.*tutorial"):

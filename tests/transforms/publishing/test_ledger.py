@@ -158,6 +158,33 @@ def test_the_limits_and_their_sentences(ledger, lost, expected):
     assert check_limits(ledger, lost, TOLERANT) == expected
 
 
+EXAMPLES = {"bad": "a/1.jpg (it is bad)", "odd": "a/2.jpg (it is odd)", "no_class": "3.jpg (no folder)"}
+
+
+@pytest.mark.parametrize(
+    ("ledger", "expected"),
+    [
+        (ledger(100), ""),
+        (
+            ledger(0, bad=2, odd=3),
+            "nothing is left: all 5 images were rejected (3 odd, 2 bad), such as a/2.jpg (it is odd)",
+        ),
+        (
+            ledger(0, no_class=1),
+            "nothing is left: all 1 images were rejected (1 no_class), such as 3.jpg (no folder): "
+            "images are expected in folders named after their class",
+        ),
+        (
+            ledger(1, bad=11),
+            "11 of 12 images were rejected (11 bad), such as a/1.jpg (it is bad), which is over "
+            "max_rejected.count (10) and max_rejected.share (50.00%)",
+        ),
+    ],
+)
+def test_an_example_of_the_most_frequent_reason_is_told(ledger, expected):
+    assert check_limits(ledger, [], TOLERANT, EXAMPLES) == expected
+
+
 BOXES = [{"listed": 5, "written": 3, "clipped": 2, "empty": 2}, {"listed": 4, "written": 1, "with_rejected_images": 3}]
 
 

@@ -2,7 +2,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from transforms.sources import Source, load_source, source_names
+from transforms.sources import Source, class_folders, load_source, source_names
 from transforms.sources.class_folders import ClassFolders
 from transforms.sources.filename_labels import FilenameLabels
 
@@ -30,3 +30,9 @@ def test_an_unknown_kind_raises_and_lists_the_known(kind):
         ValueError, match=f"there is no source {kind!r}: choose one of .*class_folders, .*filename_labels"
     ):
         load_source(kind)
+
+
+def test_a_module_that_names_no_source(monkeypatch):
+    monkeypatch.delattr(class_folders, "SOURCE")
+    with pytest.raises(ValueError, match=r"^the source class_folders cannot be used: write SOURCE = and its class"):
+        load_source("class_folders")

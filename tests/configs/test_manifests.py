@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import gzip
 import hashlib
 import json
 
@@ -62,6 +63,19 @@ def check(marker, examples, picture):
     }
 
 
+def gzipped(path):
+    packed = path.with_name(f"{path.name}.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    return packed
+
+
+@pytest.mark.parametrize("write", [write_csv, write_jsonl])
+def test_a_gzipped_manifest_gives_the_same(write, images, picture, convert):
+    gzipped(write(images))
+    check(*convert("manifest.yaml", images, "--set", "max_rejected.count=0"), picture)
+
+
 @pytest.mark.parametrize("write", [write_csv, write_jsonl, write_parquet])
 def test_every_form_of_a_manifest_gives_the_same(write, images, picture, convert):
     check(*convert("manifest.yaml", write(images)), picture)
@@ -73,7 +87,7 @@ def test_a_tsv_in_utf_16_without_a_header(images, picture, convert):
     check(*convert("manifest.yaml", manifest, "--set", names, "--set", "source.encoding=utf-16"), picture)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "hugging face"])
+@pytest.mark.parametrize("form", ["csv", "jsonl", "csv.gz", "jsonl.gz", "parquet", "hugging face"])
 def test_images_inside_the_table(form, images, picture, convert, tmp_path):
     folder = tmp_path / "tables"
     folder.mkdir()
@@ -93,8 +107,9 @@ def test_images_inside_the_table(form, images, picture, convert, tmp_path):
         schema = pa.schema(zip(names, kinds, strict=True), {"huggingface": json.dumps(features)})
         manifest = write_parquet(folder, packed, names, schema=schema)
     else:
-        write = write_csv if form == "csv" else write_jsonl
+        write = write_csv if form.startswith("csv") else write_jsonl
         manifest = write(folder, rows(lambda data: base64.b64encode(data).decode()), names)
+        manifest = gzipped(manifest) if form.endswith("gz") else manifest
     columns = "source.columns={bytes: data, label: class, split: split, key: name}"
     check(*convert("manifest.yaml", manifest, "--set", columns), picture)
 
@@ -293,4 +308,40 @@ def test_imagefolder(write, tmp_path, picture, convert):
             (picture(f"{split}/{path}"), label.encode(), (text or "none").encode()) for path, label, text in named
         )
         for split, named in rows.items()
+    }
+
+
+@pytest.mark.parametrize("form", ["jsonl", "jsonl of structs", "parquet", "csv"])
+def test_objects_of_imagefolder(form, images, convert):
+    """As https://huggingface.co/docs/datasets/image_dataset has them; an image is 20 x 10 pixels."""
+    numbers = {"cat": 0, "dog": 1}
+    there = [("dog", [2.0, 1.0, 8.0, 9.0]), ("cat", [0.0, 5.0, 20.0, 5.0])]
+    rows = [("cats/1.jpg", there), ("3.jpg", [])]
+    classes = ["--set", "source.class_names=[cat, dog]"]
+    if form == "jsonl of structs":
+        rows = [(path, [{"bbox": box, "category": name} for name, box in found]) for path, found in rows]
+    else:
+        rows = [
+            (path, {"bbox": [box for _, box in found], "categories": [numbers[name] for name, _ in found]})
+            for path, found in rows
+        ]
+    if form == "parquet":  # states the names itself
+        categories = {"feature": {"names": list(numbers), "_type": "ClassLabel"}, "_type": "List"}
+        said = {"info": {"features": {"objects": {"bbox": {"_type": "List"}, "categories": categories}}}}
+        kind = pa.struct([("bbox", pa.list_(pa.list_(pa.float32(), 4))), ("categories", pa.list_(pa.int64()))])
+        schema = pa.schema([("file_name", pa.string()), ("objects", kind)], {"huggingface": json.dumps(said)})
+        write_parquet(images, rows, ["file_name", "objects"], "metadata.parquet", schema=schema)
+        classes = []
+    elif form == "csv":
+        write_csv(images, [(path, json.dumps(found)) for path, found in rows], ["file_name", "objects"], "metadata.csv")
+    else:
+        write_jsonl(images, rows, ["file_name", "objects"], "metadata.jsonl")
+    source = "source={kind: imagefolder, objects: objects}"
+    more = ("--set", source, *classes, "--set", "splits={}", "--set", "convention=tf_object_detection")
+    marker, examples = convert("imagefolder.yaml", images, *more)
+    assert marker["boxes"] == {"listed": 2, "written": 2}
+    assert marker["labels"] == {"cat": 1, "dog": 2}
+    assert boxes_of_examples(examples) == {
+        "1.jpg": [("dog", 0.1, 0.1, 0.5, 1.0), ("cat", 0.0, 0.5, 1.0, 1.0)],
+        "3.jpg": [],
     }

@@ -1,6 +1,7 @@
 import json
 import shutil
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -30,6 +31,8 @@ def folder(tmp_path):
         shutil.copytree(tmp_path / "flowers" / "a", tmp_path / "folder" / split)
         text = f"file_name,label,text\n1.jpg,daisy,{split}\n"
         (tmp_path / "folder" / split / "metadata.csv").write_text(text, encoding="utf-8")
+    (tmp_path / "boxes").mkdir()
+    Image.new("RGB", (16, 12)).save(tmp_path / "boxes" / "1.jpg")
     return tmp_path
 
 
@@ -76,6 +79,16 @@ def read(output, *features):
     return sorted(found)
 
 
+def read_boxes(output):
+    sides = [
+        Feature(f"image/object/bbox/{side}", "float", "", "", many=True) for side in ("xmin", "ymin", "xmax", "ymax")
+    ]
+    wanted = (Feature("image/object/class/text", "bytes", "", "", many=True), *sides)
+    for path in output.glob("*.tfrecord"):
+        for record in read_records(str(path)):
+            yield tuple(parse_example(wanted, bytes(record)).values())
+
+
 def test_the_page_does_what_it_says(folder, run_page):
     run_page("docs/manifests.md", folder)
     age = ("image/age", "int64")
@@ -84,6 +97,8 @@ def test_the_page_does_what_it_says(folder, run_page):
         ("train", b"daisy", 3),
         ("train", b"rose, red", -1),
     ]
+    (found,) = read_boxes(folder / "from-objects")
+    assert found == ([b"dog"], [0.0], [0.0], [0.5], [float(np.float32(8 / 12))])
     assert read(folder / "rooted", age) == [
         ("test", b"daisy", 3),
         ("train", b"daisy", 1),

@@ -27,6 +27,8 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
     """A text; integers in decimal, or by the names of the classes that they number; empty where there is no value."""
     if value is None:
         return ""
+    if names and isinstance(value, str) and _INTEGER.fullmatch(value):
+        value = int(value)
     if isinstance(value, bool):
         raise refuse(column, value, "no text")
     if isinstance(value, int):
@@ -49,7 +51,7 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
     """A list; a text is one in JSON if it begins with `[`, or is cut at the separator; no value is an empty list."""
     if isinstance(value, str):
         if value.lstrip().startswith("["):
-            return _parse_list(value, column)
+            return parse_list(value, column)
         return [word.strip() for word in value.split(separator) if word.strip()]
     if value is None:
         return []
@@ -64,16 +66,6 @@ def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ())
     if not all(texts):
         raise BadCellError(f"column {column!r}: text {texts.index('') + 1} of the list is empty")
     return texts
-
-
-def boxes_from(value: Any, column: str) -> list[list[float]]:
-    """Lists of four numbers each: xmin, ymin, xmax, ymax."""
-    boxes = _parse_list(value, column) if isinstance(value, str) and value else list_of(value, column, ",")
-    for box in boxes:
-        fits = isinstance(box, list) and len(box) == 4
-        if not fits or not all(isinstance(side, int | float) and not isinstance(side, bool) for side in box):
-            raise refuse(column, box, "no list of four numbers")
-    return [[float(side) for side in box] for box in boxes]
 
 
 def feature_value(value: Any, kind: Kind, column: str) -> Any:
@@ -108,7 +100,8 @@ def _float(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _parse_list(text: str, column: str) -> list[Any]:
+def parse_list(text: str, column: str) -> list[Any]:
+    """A list that is written in JSON."""
     try:
         values = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -8,7 +8,8 @@ from typing import Any
 from schemas.coercion import FeatureValueError
 from schemas.features import Feature, Kind
 from transforms.build_examples import BOX_FIELDS, MANY_LABELS_FIELDS
-from transforms.manifests.cell_values import boxes_from, feature_value, list_of, refuse, text_of, texts_of
+from transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
+from transforms.manifests.cells_of_boxes import boxes_from, objects_from
 from transforms.manifests.entry import BadCellError, Entry
 
 _TAKEN = BOX_FIELDS | MANY_LABELS_FIELDS | {"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions"}
@@ -29,6 +30,8 @@ class Columns:
         sha256: the digest that the image's bytes must have, in hex.
         boxes: a list of boxes, each a list of xmin, ymin, xmax, ymax; in CSV as JSON.
         box_labels: the classes of the boxes, as `labels`.
+        objects: boxes with their classes, as Hugging Face has them: `{bbox: [[x, y, width, height], ...], categories:
+            [...]}`, or a list of `{bbox: [...], category: ...}`; in CSV as JSON.
     """
 
     uri: str = ""
@@ -41,6 +44,7 @@ class Columns:
     sha256: str = ""
     boxes: str = ""
     box_labels: str = ""
+    objects: str = ""
 
     def named(self) -> Iterator[tuple[str, str]]:
         """(YAML key, column) of each that is named."""
@@ -54,6 +58,8 @@ class Columns:
             raise ValueError("source.columns names one of two: `uri`, where the image is, or `bytes`, the image itself")
         if bool(self.boxes) != bool(self.box_labels):
             raise ValueError("source.columns.boxes and source.columns.box_labels go together: name both")
+        if self.boxes and self.objects:
+            raise ValueError("source.columns.boxes and source.columns.objects both name boxes: remove one of them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +125,7 @@ class RowReader:
         features: further features.
         separator: between several labels in one text.
         fractions: whether boxes are in parts of the image.
-        class_names: names of numbered classes, by column.
+        class_names: names of the classes that numbers in a column stand for, from 0.
     """
 
     columns: Columns
@@ -159,6 +165,9 @@ class RowReader:
             if len(entry.boxes) != len(entry.box_labels):
                 counts = f"{len(entry.boxes)} boxes and {len(entry.box_labels)} labels"
                 raise BadCellError(f"column {columns.box_labels!r}: there are {counts}")
+        if columns.objects:
+            names = self.class_names.get(columns.objects, ())
+            entry.boxes, entry.box_labels = objects_from(cells.get(columns.objects), columns.objects, names)
         entry.features = {
             key: feature.value_of(cells.get(feature.column), self.separator) for key, feature in self.features.items()
         }

@@ -1,7 +1,7 @@
 """Images that lie in the rows of a manifest themselves.
 
 A reference's `packing` says how: `csv CODEC COLUMN_NUMBER` (or `tsv`) and `jsonl CODEC` for base64 in the bytes of a
-row, `parquet` for a cell, whose row is the reference's `offset`.
+row, with `gzip` behind it where the table is gzipped; `parquet` for a cell, whose row is the reference's `offset`.
 """
 
 import base64
@@ -35,7 +35,8 @@ def read_row_bytes(ref: ImageRef, column: str, delimiter: str, quote: str, max_b
     if ref.packing == "parquet":
         data = _read_cell(ref, column, max_bytes)
     else:
-        row = read_image(replace(ref, packing=""), MAX_ROW_BYTES)
+        packing = "gzip" if ref.packing.endswith(" gzip") else ""
+        row = read_image(replace(ref, packing=packing), MAX_ROW_BYTES)
         data = _decode(_find_text(row, ref.packing.split(), column, delimiter, quote), column)
     if len(data) > max_bytes:
         raise RejectedImage("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")

@@ -22,12 +22,18 @@ class ImageFolder(Source):
             as `input_file_name` and `output_file_name`, one of these.
         label: the column of the class; empty: there are none.
         labels: the column of several classes; in CSV a text cut at `|`.
+        objects: the column of boxes with their classes: an object of `bbox` (x, y, width, height of each) and
+            `categories`; empty: there are none.
+        class_names: names of the classes that integers among labels and categories number from 0; empty: those that
+            `metadata.parquet` states, else the integers are names.
         features_from: further features from columns, by their keys: `{image/caption: {column: text}}`.
     """
 
     file_name: str = "file_name"
     label: str = ""
     labels: str = ""
+    objects: str = ""
+    class_names: tuple[str, ...] = ()
     features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
 
     files: ClassVar[tuple[str, ...]] = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
@@ -39,8 +45,12 @@ class ImageFolder(Source):
         self._manifest()
 
     def _manifest(self) -> Manifest:
-        columns = Columns(uri=self.file_name, label=self.label, labels=self.labels)
-        return Manifest(columns=columns, features_from=self.features_from)
+        columns = Columns(uri=self.file_name, label=self.label, labels=self.labels, objects=self.objects)
+        return Manifest(columns=columns, features_from=self.features_from, class_names=self.class_names)
+
+    def classes(self) -> Mapping[str, int]:
+        """Those that `class_names` numbers."""
+        return self._manifest().classes()
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a row."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from schemas.content import Content
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
+from transforms.listing.class_names import state_classes
 from transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader
 from transforms.manifests.presets import read_automl, read_vertex
 from transforms.manifests.refer_entries import EntryReferrer
@@ -40,6 +41,8 @@ class Manifest(Source):
         encoding: of text; a byte order mark is no text.
         separator: between several labels or values in one cell of text.
         boxes_unit: `pixels` of the image, or `fraction` of its width and height.
+        class_names: names of the classes that integers among labels number from 0; empty: those that Parquet written by
+            Hugging Face states, else the integers are names.
     """
 
     preset: Literal["", "vertex", "automl"] = ""
@@ -53,16 +56,16 @@ class Manifest(Source):
     encoding: str = "utf-8"
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
+    class_names: tuple[str, ...] = ()
 
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""
         if self.preset:
-            if self.columns != _default_columns() or self.features_from or self.names:
-                raise ValueError(
-                    f"source.preset {self.preset} knows its columns: remove columns, features_from and names"
-                )
+            if self.columns != _default_columns() or self.features_from or self.names or self.class_names:
+                own = "columns, features_from, names and class_names"
+                raise ValueError(f"source.preset {self.preset} knows its columns: remove {own}")
         else:
             self.columns.check()
         for key, feature in self.features_from.items():
@@ -73,6 +76,11 @@ class Manifest(Source):
         if not self.separator:
             raise ValueError("source.separator is empty: write a character, such as |")
         check_encoding(self.encoding, "source.encoding")
+        state_classes(self.class_names)
+
+    def classes(self) -> Mapping[str, int]:
+        """Those that `class_names` numbers."""
+        return state_classes(self.class_names)
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a row."""
@@ -120,7 +128,8 @@ class Manifest(Source):
         column = self.columns.bytes
         if not column or table.kind == "parquet":
             return "parquet" if column else ""
-        return " ".join((table.kind, table.codec, *([str(table.positions[column])] if table.positions else ())))
+        position = [str(table.positions[column])] if table.positions else []
+        return " ".join((table.kind, table.codec, *position, *(["gzip"] if table.is_gzip else ())))
 
     def _reader(self, table: Table) -> Reader:
         if self.preset:
@@ -134,11 +143,14 @@ class Manifest(Source):
         ).read
 
     def _class_names(self, table: Table) -> dict[str, list[str]]:
-        labelled = (self.columns.label, self.columns.labels, self.columns.box_labels)
-        return {column: class_names(table.schema, column) for column in labelled if column and table.schema is not None}
+        columns = self.columns
+        labelled = [each for each in (columns.label, columns.labels, columns.box_labels, columns.objects) if each]
+        if self.class_names:
+            return {column: list(self.class_names) for column in labelled}
+        return {} if table.schema is None else {column: class_names(table.schema, column) for column in labelled}
 
     def _announce(self, table: Table, file: ImageRef) -> Iterator[ImageRef]:
-        """The classes that a Parquet file numbers.
+        """The classes that a Parquet file numbers, unless the settings do.
 
         Raises:
             UnreadableTableError: its column of bytes cannot be one.
@@ -147,7 +159,7 @@ class Manifest(Source):
         if column and table.schema is not None and (fault := bytes_type_fault(table.schema, column)):
             raise UnreadableTableError(f"column {column!r} (source.columns.bytes): {fault}")
         for names in self._class_names(table).values():
-            if names:
+            if names and not self.class_names:
                 yield announce_classes(file, {name: number for number, name in enumerate(names)})
 
 

@@ -54,14 +54,23 @@ def _values(batch: pa.RecordBatch) -> list[Any]:
 
 
 def class_names(schema: pa.Schema, column: str) -> list[str]:
-    """The names of a column's classes, where Hugging Face's `ClassLabel` states them; their numbers are 0, 1, ..."""
+    """The names of a column's classes, where Hugging Face's `ClassLabel` states them; their numbers are 0, 1, ...
+
+    Those of a list, or of what lies in a struct, count too.
+    """
     try:
         said: Any = orjson.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
         feature = said["info"]["features"][column]
-        names = feature.get("feature", feature)["names"]
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+    except (orjson.JSONDecodeError, KeyError, TypeError):
         return []
-    return [str(name) for name in names] if isinstance(names, list) else []
+    return [str(name) for name in _names_in(feature)]
+
+
+def _names_in(feature: Any) -> list[Any]:
+    if isinstance(feature, dict) and isinstance(names := feature.get("names"), list):
+        return names
+    inner = feature.values() if isinstance(feature, dict) else feature if isinstance(feature, list) else ()
+    return next((names for each in inner if (names := _names_in(each))), [])
 
 
 def bytes_type_fault(schema: pa.Schema, column: str) -> str:

@@ -1,6 +1,5 @@
 """A table's rows, whatever it is written in."""
 
-import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ import pyarrow as pa
 from transforms.files import storage
 from transforms.tables.csv_rows import read_csv_rows
 from transforms.tables.jsonl_rows import read_jsonl_rows
+from transforms.tables.packed_text import open_text
 from transforms.tables.parquet_rows import open_parquet, read_parquet_rows
 from transforms.tables.row import Row, UnreadableTableError
 from transforms.tables.text_lines import TextLines
@@ -25,6 +25,8 @@ _KINDS: dict[str, TableKind] = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
 }
+
+_KINDS |= {f"{ending}.gz": kind for ending, kind in _KINDS.items() if kind != "parquet"}
 
 TABLE_FILES = tuple(f"*{ending}" for ending in _KINDS)
 """Patterns of the files that are tables by their names."""
@@ -58,12 +60,10 @@ class TableFormat:
         """
         if self.kind != "auto":
             return self.kind
-        ending = posixpath.splitext(path)[1].lower()
-        if ending not in _KINDS:
-            raise UnreadableTableError(
-                "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"
-            )
-        return _KINDS[ending]
+        for ending, kind in _KINDS.items():
+            if path.lower().endswith(ending):
+                return kind
+        raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
 
 
 @dataclass(slots=True)
@@ -76,6 +76,7 @@ class Table:
         codec: the encoding of its text, without doubt in it.
         positions: where each column is, in CSV and TSV.
         schema: of Parquet.
+        is_gzip: whether its text is gzipped; rows' places are then those in what unpacking gives.
     """
 
     kind: TableKind
@@ -83,6 +84,7 @@ class Table:
     codec: str = ""
     positions: Mapping[str, int] = field(default_factory=dict)
     schema: pa.Schema | None = None
+    is_gzip: bool = False
 
 
 @contextmanager
@@ -103,26 +105,26 @@ def read_table(
     """
     kind = table_format.kind_of(uri)
     try:
-        with storage.open_to_read(uri) as stream:
-            if kind == "parquet":
-                with open_parquet(stream) as parquet:
-                    schema = parquet.schema_arrow
-                    wanted = _check_columns(schema.names, wanted)
-                    read = [name for name in wanted if name not in unread]
-                    yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
-                return
-            lines = TextLines(stream, table_format.encoding)
+        if kind == "parquet":
+            with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
+                schema = parquet.schema_arrow
+                wanted = _check_columns(schema.names, wanted)
+                read = [name for name in wanted if name not in unread]
+                yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
+            return
+        with open_text(uri) as text:
+            lines = TextLines(text, table_format.encoding)
             if kind == "jsonl":
-                yield Table(kind, read_jsonl_rows(lines), lines.codec)
+                yield Table(kind, read_jsonl_rows(lines), lines.codec, is_gzip=text.is_gzip)
                 return
             rows = read_csv_rows(lines, table_format.delimiter or {"csv": ",", "tsv": "\t"}[kind], table_format.quote)
-            if table_format.ragged:
-                yield Table(kind, rows, lines.codec)
-                return
-            names = table_format.names or _read_header(rows)
-            wanted = _check_columns(names, wanted)
-            positions = {name: names.index(name) for name in wanted}
-            yield Table(kind, _name_cells(rows, positions, len(names)), lines.codec, positions)
+            positions: Mapping[str, int] = {}
+            if not table_format.ragged:
+                names = table_format.names or _read_header(rows)
+                wanted = _check_columns(names, wanted)
+                positions = {name: names.index(name) for name in wanted}
+                rows = _name_cells(rows, positions, len(names))
+            yield Table(kind, rows, lines.codec, positions, is_gzip=text.is_gzip)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 

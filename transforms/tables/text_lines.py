@@ -1,7 +1,7 @@
 """Lines of a text file in any encoding, with their places in bytes."""
 
 import codecs
-from typing import BinaryIO
+from typing import Protocol
 
 from transforms.tables.row import MAX_ROW_BYTES, UnreadableTableError
 
@@ -24,6 +24,14 @@ def check_encoding(encoding: str, key: str) -> None:
         raise ValueError(f"{key} {encoding!r} is no encoding: write utf-8, utf-16, latin-1 or another") from None
 
 
+class Readable(Protocol):
+    """What gives bytes from its beginning to its end."""
+
+    def read(self, count: int, /) -> bytes:
+        """The next bytes: about `count`, none behind the end."""
+        ...
+
+
 class TextLines:
     """An iterator over a file's lines, each with its end.
 
@@ -36,7 +44,7 @@ class TextLines:
         row_start: the byte at which the row under way begins, set by whoever makes rows of lines.
     """
 
-    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+    def __init__(self, stream: Readable, encoding: str) -> None:
         """Reads the byte order mark, if any.
 
         Raises:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.manifests.cell_values import boxes_from, feature_value, list_of, refuse, text_of, texts_of
+from transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
 from transforms.manifests.entry import BadCellError
 
 
@@ -48,12 +48,11 @@ def test_lists():
         texts_of(["a", ""], "x", "|")
 
 
-def test_boxes():
-    assert boxes_from("[[1, 2, 3.5, 4]]", "x") == [[1.0, 2.0, 3.5, 4.0]]
-    assert boxes_from([], "x") == boxes_from("", "x") == boxes_from(None, "x") == []
-    for value in ([[1, 2, 3]], [1, 2, 3, 4], [[1, 2, 3, "4"]], [[1, 2, 3, True]], "{}", "1,2,3,4"):
-        with pytest.raises(BadCellError, match="column 'x': "):
-            boxes_from(value, "x")
+def test_numbers_of_classes():
+    assert texts_of([1, "0", "x"], "c", "|", ["cat", "dog"]) == ["dog", "cat", "x"]
+    for number in (2, "2", -1):
+        with pytest.raises(BadCellError, match=rf"column 'c': {number} \(int\) is none of the 2 classes"):
+            text_of(number, "c", ["cat", "dog"])
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 
 from schemas.image_ref import ImageRef
@@ -73,6 +75,9 @@ def test_where_an_image_lies_in_its_row(folder):
     assert Manifest(columns=columns).read(ref, 100).data == b"hello"
     (ref,) = refer(folder, b'{"class": "cat", "data": "aGVsbG8="}\n', "list.jsonl", columns)
     assert (ref.packing, Manifest(columns=columns).read(ref, 100).image) == ("jsonl utf-8", b"hello")
+    (ref,) = refer(folder, gzip.compress(b"data,class\naGVsbG8=,cat\n"), "list.csv.gz", columns)
+    assert (ref.key, ref.packing, ref.offset, ref.length) == ("list.csv.gz/000002", "csv utf-8 0 gzip", 11, 13)
+    assert Manifest(columns=columns).read(ref, 100).data == b"hello"
 
 
 @pytest.mark.parametrize(
@@ -80,6 +85,8 @@ def test_where_an_image_lies_in_its_row(folder):
     [
         ({"columns": Columns()}, "source.columns names one of two"),
         ({"preset": "vertex", "columns": COLUMNS}, "source.preset vertex knows its columns"),
+        ({"columns": Columns(uri="a", boxes="b", box_labels="c", objects="d")}, "source.columns.boxes and source.col"),
+        ({"columns": COLUMNS, "class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
         ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter 'ab' is not one character"),
         ({"columns": COLUMNS, "quote": "\n"}, "source.quote '\\\\n' is not one character"),
         ({"columns": COLUMNS, "separator": ""}, "source.separator is empty"),

@@ -58,9 +58,11 @@ def test_names_of_classes():
         "a": {"names": ["x", "y"], "_type": "ClassLabel"},
         "b": {"feature": {"names": ["z"]}},
         "c": {"dtype": "int64"},
+        "d": {"bbox": {"_type": "List"}, "categories": {"feature": {"names": ["p", "q"]}, "_type": "List"}},
+        "e": [{"bbox": {"_type": "List"}, "category": {"names": ["r"], "_type": "ClassLabel"}}],
     }
     schema = pa.schema([("a", pa.int64())], {"huggingface": json.dumps({"info": {"features": features}})})
-    assert [class_names(schema, name) for name in "abcd"] == [["x", "y"], ["z"], [], []]
+    assert [class_names(schema, name) for name in "abcdef"] == [["x", "y"], ["z"], [], ["p", "q"], ["r"], []]
     assert class_names(pa.schema([("a", pa.int64())]), "a") == []
     assert class_names(pa.schema([("a", pa.int64())], {"huggingface": "{"}), "a") == []
 

@@ -1,7 +1,10 @@
+import gzip
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from transforms.files import unpacking
 from transforms.tables.read_table import TableFormat, read_table
 from transforms.tables.row import UnreadableTableError
 
@@ -31,6 +34,41 @@ def test_each_kind_gives_the_columns_asked_for(tmp_path):
         {"a": "1", "b": "2"}
     ]
     assert read(write(tmp_path / "r.csv", b"1\n2,3\n"), {}, ragged=True) == [["1"], ["2", "3"]]
+
+
+def test_text_may_be_gzipped_whatever_its_name_says(tmp_path):
+    lines = b"c,a,b\n3,1,2\n"
+    named = [("t.csv.gz", lines), ("t.CSV", lines), ("t.tsv.gz", lines.replace(b",", b"\t"))]
+    named.append(("t.jsonl.gz", b'{"a": "1", "b": "2"}\n'))
+    for name, content in named:
+        path = write(tmp_path / name, gzip.compress(content))
+        assert read(path) == [{"a": "1", "b": "2"}]
+        with read_table(str(path), TableFormat(), WANTED) as table:
+            assert table.is_gzip
+    plain = write(tmp_path / "plain.csv.gz", lines)
+    assert read(plain) == [{"a": "1", "b": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda packed: packed[:-20], "the gzip file is damaged: "),
+        (lambda packed: packed[:-8] + b"\0\0\0\0" + packed[-4:], "the gzip file is damaged: "),
+    ],
+    ids=["cut", "checksum"],
+)
+def test_a_damaged_gzip_file_ends_the_table(damage, sentence, tmp_path):
+    packed = gzip.compress(b"a,b\n" + b"".join(b"%d,x%d\n" % (n, n * n) for n in range(30_000)))
+    path = write(tmp_path / "t.csv.gz", damage(packed))
+    with pytest.raises(UnreadableTableError, match=sentence):
+        read(path)
+
+
+def test_a_gzip_file_that_becomes_too_much_ends_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "FREE_BYTES", 0)
+    path = write(tmp_path / "t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 500_000))
+    with pytest.raises(UnreadableTableError, match="the gzip file becomes more than 100 times its size"):
+        read(path)
 
 
 def test_what_is_not_asked_for_is_not_read(tmp_path):

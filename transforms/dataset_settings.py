@@ -106,13 +106,7 @@ class DatasetSettings:
         if not self.holds_images:
             self._check_needs_no_image()
         check_functions(self.features, self.layout, self.source, self.holds_images)
-        reserved = IMAGE_FIELDS if self.source.contents == "images" else IMAGE_FIELDS - PIXEL_FIELDS
-        taken = {*reserved, *(feature.key for feature in self.layout.features)}
-        for feature in self.source.features():
-            if feature.key in taken or feature.field in reserved:
-                raise ValueError(
-                    f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
-                )
+        self._check_source_features()
         if self.duplicates == "together" and self.splits.given:
             raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
         if self.splits.stratify and self.source.late_labels:
@@ -127,6 +121,22 @@ class DatasetSettings:
         if self.analyze:
             self._check_analysis()
             object.__setattr__(self, "images", replace(self.images, moments=True))
+
+    def _check_source_features(self) -> None:
+        reserved = IMAGE_FIELDS if self.source.contents == "images" else IMAGE_FIELDS - PIXEL_FIELDS
+        stored = {feature.field: feature for feature in self.layout.features}
+        taken = {*reserved, *(feature.key for feature in self.layout.features)}
+        for feature in self.source.features():
+            other = stored.get(feature.field)
+            if feature.field in reserved or (other is None and feature.key in taken):
+                raise ValueError(
+                    f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
+                )
+            if other and (feature.kind, feature.many) != (other.kind, other.many):
+                kinds = [f"{each.kind}{'[]' if each.many else ''}" for each in (other, feature)]
+                raise ValueError(
+                    f"convention: {other.key} is {kinds[0]}, and the source's field {feature.field!r} is {kinds[1]}"
+                )
 
     def _check_analysis(self) -> None:
         if (
@@ -211,8 +221,10 @@ class DatasetSettings:
     @cached_property
     def example_features(self) -> tuple[Feature, ...]:
         """The features of an Example: the convention's, the source's own, then what functions compute."""
-        computed = (each.as_feature(name) for name, each in self.features.items() if name not in self.layout.fields)
-        return (*self.layout.features, *self.source.features(), *computed)
+        filled = self.layout.fields
+        computed = (each.as_feature(name) for name, each in self.features.items() if name not in filled)
+        added = (feature for feature in self.source.features() if feature.field not in filled)
+        return (*self.layout.features, *added, *computed)
 
     @cached_property
     def encoder(self) -> ExampleEncoder:

@@ -165,3 +165,93 @@ def test_what_is_damaged_is_rejected_with_its_place(tmp_path, picture, convert):
     marker, found = convert("tfrecords.yaml", path, *WHOLE)
     assert marker["ledger"]["rejected"] == {"bad_record": 2}
     assert {each["image/encoded"][0] for each in found["train"]} == {picture(number) for number in (0, 1, 3)}
+
+
+@pytest.mark.parametrize(
+    "form", ["labels.txt", "plain labels.txt", "label_map.pbtxt", "label.labels.txt", "class_names_file"]
+)
+def test_classes_that_are_only_numbered_have_the_names_of_a_file(form, tmp_path, picture, convert):
+    """The writer's own ids are kept: an emu is 0, though a cat would come before it."""
+    old, names = tmp_path / "old", ["emu", "cat", "dog"]
+    write_examples(old / "train.tfrecord", *({"image": picture(n), "label": n % 2} for n in range(4)))
+    lines = "".join(f"{name}\n" for name in names)
+    more = ()
+    if form == "labels.txt":
+        (old / form).write_text("".join(f"{number}:{name}\n" for number, name in enumerate(names)))
+    elif form == "label_map.pbtxt":
+        (old / form).write_text("".join(f"item {{ id: {n} display_name: '{name}' }}\n" for n, name in enumerate(names)))
+    elif form == "class_names_file":
+        (tmp_path / "names").write_text(lines)
+        more = ("--set", f"source.class_names_file={tmp_path / 'names'}")
+    else:
+        (old / form.rpartition(" ")[2]).write_text(lines)
+    marker, found = convert("tfrecords.yaml", old, *WHOLE, *more)
+    assert marker["labels"] == {"emu": 0, "cat": 1, "dog": 2}
+    assert {
+        (each["image/encoded"][0], each["image/class/label"][0], each["image/class/text"][0]) for each in found["train"]
+    } == {(picture(n), n % 2, names[n % 2].encode()) for n in range(4)}
+
+
+def test_datasets_that_number_classes_differently_are_merged_by_their_names(tmp_path, picture, convert):
+    for folder, names in (("one", "cat\ndog\n"), ("two", "dog\nemu\n")):
+        write_examples(tmp_path / folder / "a.tfrecord", *({"image": picture((folder, n)), "label": n} for n in (0, 1)))
+        (tmp_path / folder / "labels.txt").write_text(names)
+    more = (f"--input=two={tmp_path / 'two'}", "--set", "source.keep_ids=false", *WHOLE)
+    marker, found = convert("tfrecords.yaml", f"one={tmp_path / 'one'}", *more)
+    assert marker["labels"] == {"cat": 0, "dog": 1, "emu": 2}
+    assert {(each["image/encoded"][0], each["image/class/label"][0]) for each in found["train"]} == {
+        (picture(("one", 0)), 0), (picture(("one", 1)), 1), (picture(("two", 0)), 1), (picture(("two", 1)), 2)
+    }  # fmt: skip
+
+
+def write_vectors(path, vectors):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = b""
+    for name, vector, label in vectors:
+        example = Example()
+        example.features.feature["sha256"].bytes_list.value.append(name)
+        example.features.feature["feature"].float_list.value.extend(vector)
+        example.features.feature["label"].int64_list.value.append(label)
+        content += frame(example.SerializeToString())
+    path.write_bytes(content)
+
+
+VECTORS = [(f"{number:064x}".encode(), [number / 2, -1.5, float(number)], number % 3) for number in range(40)]
+
+
+@pytest.mark.parametrize("convention", ["feature_vector", "feature_vector_by_name"])
+def test_files_of_feature_vectors_come_out_as_they_went_in(convention, tmp_path, convert):
+    """The original deals items to `shard_0`, `shard_1`, ... and splits nothing."""
+    for shard in range(3):
+        write_vectors(tmp_path / "old" / f"shard_{shard}", VECTORS[shard::3])
+    arguments = ("--set", f"source={{kind: tfrecords, convention: {convention}, key_feature: sha256}}")
+    fractions = ("--set", "splits={fractions: {train: 0.9, validation: 0.1}}", "--set", "include=[shard_*]")
+    marker, found = convert(
+        "tfrecords.yaml", tmp_path / "old", *arguments, *fractions, "--set", f"convention={convention}"
+    )
+    assert (
+        sorted((each["sha256"][0], each["feature"], each["label"][0]) for part in found.values() for each in part)
+        == VECTORS
+    )
+    assert (marker["ledger"]["written"], marker["labels"]) == (40, {"0": 0, "1": 1, "2": 2})
+    assert 0 < marker["splits"]["validation"]["records"] < marker["splits"]["train"]["records"]
+
+
+def test_vectors_are_relabelled_and_go_to_a_mapping_of_ones_own(tmp_path, convert):
+    write_vectors(tmp_path / "old" / "a.tfrecord", VECTORS)
+    source = "source={kind: tfrecords, convention: feature_vector, class_names: [x, y, z]}"
+    own = (
+        "convention={features: {v: {type: float, shape: [null], field: feature}, c: {type: bytes, field: label_text}}}"
+    )
+    _, found = convert("tfrecords.yaml", tmp_path / "old", "--set", source, "--set", own, *WHOLE)
+    expected = sorted((vector, [b"xyz"[label : label + 1]]) for _, vector, label in VECTORS)
+    assert sorted((each["v"], each["c"]) for each in found["train"]) == expected
+    assert {key for each in found["train"] for key in each} == {"v", "c"}
+
+
+def test_vectors_that_nobody_names_are_told_their_convention(tmp_path, capsys):
+    write_vectors(tmp_path / "old" / "a.tfrecord", VECTORS[:3])
+    arguments = ("--config=configs/tfrecords.yaml", f"--input={tmp_path / 'old'}", f"--output={tmp_path / 'new'}")
+    assert launch([*arguments, *WHOLE], build) == 3
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "(feature, label, sha256): set source.convention: feature_vector)" in error

@@ -12,12 +12,13 @@ from transforms.files.record_reader import masked
 
 def write_examples(path, examples):
     frames = []
-    for values in examples:
+    for fields in examples:
         example = Example()
-        for key, value in values.items():
+        for key, value in fields.items():
             entry = example.features.feature[key]
-            kind = {bytes: entry.bytes_list, int: entry.int64_list, float: entry.float_list}[type(value)]
-            kind.value.append(value)
+            values = value if isinstance(value, list) else [value]
+            kind = {bytes: entry.bytes_list, int: entry.int64_list, float: entry.float_list}[type(values[0])]
+            kind.value.extend(values)
         record = example.SerializeToString()
         length = struct.pack("<Q", len(record))
         checksums = [struct.pack("<I", masked(crc32c(part))) for part in (length, record)]
@@ -44,6 +45,10 @@ def datasets(tmp_path):
         for number in range(4)
     ]
     write_examples(tmp_path / "odd.tfrecord", odd)
+    vectors = [{"sha256": b"%064x" % number, "feature": [0.5, number / 4], "label": number % 2} for number in range(30)]
+    write_examples(tmp_path / "vectors" / "shard_0", vectors[::2])
+    write_examples(tmp_path / "vectors" / "shard_1", vectors[1::2])
+    write_examples(tmp_path / "numbered" / "a.tfrecord", [{"image": picture(n), "label": n} for n in (0, 1)])
     return tmp_path
 
 
@@ -60,6 +65,9 @@ def test_the_page_does_what_it_says(datasets, run_page):
     assert marker("merged-dataset")["labels"] == {"0": 0, "1": 1, "2": 2, "4": 3}
     assert sum(counts("merged-dataset").values()) == 20
     assert marker("odd-dataset")["labels"] == {"cat": 0, "dog": 1}
+    assert marker("named")["labels"] == {"dog": 0, "cat": 1}
+    assert sum(counts("new-vectors").values()) == 30
+    assert marker("new-vectors")["features"]["feature"]["kind"] == "float"
     rows = [
         json.loads(line)
         for path in (datasets / "odd-dataset").rglob("*.jsonl")

@@ -137,6 +137,18 @@ def test_a_sources_feature_cannot_take_the_name_of_another(key):
         DatasetSettings(source=source)
 
 
+def test_a_convention_fills_its_feature_from_a_sources_field_of_the_same_kind():
+    source = FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={"who": "x"})
+    own = OwnConvention(
+        features={"image": OwnFeature(field="encoded", type="bytes"), "person": OwnFeature(field="who", type="bytes")}
+    )
+    settings = DatasetSettings(source=source, convention=own)
+    assert [feature.key for feature in settings.example_features] == ["image", "person"]
+    own = OwnConvention(features={"person": OwnFeature(field="who", type="int64")})
+    with pytest.raises(ValueError, match="convention: person is int64, and the source's field 'who' is bytes"):
+        DatasetSettings(source=source, convention=own)
+
+
 NO_IMAGE = OwnConvention(features={"name": OwnFeature(field="filename", type="bytes")})
 
 

@@ -83,8 +83,8 @@ def _convert(
     row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
     if image is None:
         digest = digest or hashlib.sha256(data).hexdigest()
-        fields = {**reference_record(ref, class_name, class_id, split), **content.fields, **computed}
-        fields |= {"sha256": digest.encode(), "file_sha256": digest.encode()}
+        digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
+        fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
         row |= {"sha256": digest, "changes": ()}
         return ConvertedImage(settings.encoder.encode(fields), row)
     fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields, **computed}

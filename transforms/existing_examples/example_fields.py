@@ -1,7 +1,7 @@
 """The fields of an Example that exists already: by a convention that is declared, or found by its keys."""
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -9,7 +9,8 @@ from google.protobuf.message import DecodeError
 
 from schemas.conventions import Convention, convention_names, load_convention
 from schemas.example_proto import Example
-from schemas.features import Kind
+from schemas.features import Feature, Kind
+from transforms.build_examples import IMAGE_FIELDS as RECORD_FIELDS
 
 IMAGE_FIELDS = ("encoded", "pixels_base64")
 """The fields that hold an image."""
@@ -60,7 +61,8 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
     What the Example lacks is left out, and so are scalars without a value.
 
     Raises:
-        BadExampleError: a feature is of another kind, a scalar has several values, or there is no image.
+        BadExampleError: a feature is of another kind, a scalar has several values, or there is no image, of a
+            convention without images nothing but a label.
     """
     fields: dict[str, Any] = {}
     for feature in convention.features:
@@ -70,16 +72,30 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
         if not feature.many and len(values) > 1:
             raise BadExampleError(f"feature {feature.key} holds {len(values)} values where one is expected")
         fields[feature.field] = values if feature.many else values[0]
-    if not fields.keys() & set(IMAGE_FIELDS):
-        keys = [feature.key for feature in convention.features if feature.field in IMAGE_FIELDS]
-        raise BadExampleError(f"it has no image: there is no feature {' or '.join(keys)}")
+    images = [feature.key for feature in convention.features if feature.field in IMAGE_FIELDS]
+    if images and not fields.keys() & set(IMAGE_FIELDS):
+        raise BadExampleError(f"it has no image: there is no feature {' or '.join(images)}")
+    if lacking := [feature.key for feature in own_features(convention) if feature.key not in entries]:
+        raise BadExampleError(f"there is no feature {lacking[0]}")
     return fields
+
+
+def holds_images(convention: Convention) -> bool:
+    """Whether its Examples have images."""
+    return any(feature.field in IMAGE_FIELDS for feature in convention.features)
+
+
+def own_features(convention: Convention) -> tuple[Feature, ...]:
+    """What Examples without images hold that is no field of every record, such as a vector; none of those with one."""
+    if holds_images(convention):
+        return ()
+    return tuple(feature for feature in convention.features if feature.field not in {"", *RECORD_FIELDS})
 
 
 def find_convention(entries: Mapping[str, Any]) -> Convention:
     """The convention that an Example's keys and kinds are those of: the one that names most of them.
 
-    Raw pixels in a feature that could as well be an encoded image are never guessed.
+    Raw pixels in a feature that could as well be an encoded image are never guessed, nor that there are no images.
 
     Raises:
         BadExampleError: none fits.
@@ -88,8 +104,15 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
     name = _find_name(kinds)
     if not name:
         keys = ", ".join(sorted(entries))
-        raise BadExampleError(f"its keys are those of no known convention ({keys:.200}): set source.convention")
+        others = [each for each in convention_names() if _fits_without_image(load_convention(each), kinds)]
+        hint = f": {others[0]}" if others else ""
+        raise BadExampleError(f"its keys are those of no known convention ({keys:.200}): set source.convention{hint}")
     return load_convention(name)
+
+
+def _fits_without_image(convention: Convention, kinds: Collection[tuple[str, str | None]]) -> bool:
+    stated = {(feature.key, f"{feature.kind}_list") for feature in convention.features}
+    return bool(own_features(convention)) and stated <= set(kinds)
 
 
 @lru_cache(maxsize=1024)
@@ -163,26 +186,19 @@ def text_of(value: bytes | None, what: str) -> str:
         raise BadExampleError(f"{what} is no UTF-8") from None
 
 
-def class_of(name: str, number: int | None, names: Sequence[str], first: int) -> str:
-    """The class of an Example.
+def class_of(number: int, names: Mapping[int, str], where: str) -> str:
+    """The class of a number: its name, or the number in decimal where nobody names any.
 
     Args:
-        name: the class's name in the Example; the empty string where it has none.
-        number: its number there; None likewise.
+        number: in the Example.
         names: the classes' names by number.
-        first: the number of the first of them.
-
-    Returns:
-        The Example's own name, that of the number, or the number in decimal; the empty string for no class.
+        where: what says them, for people.
 
     Raises:
-        BadExampleError: there is no name for the number.
+        BadExampleError: there are names, and none for the number.
     """
-    if name or number is None:
-        return name
     if not names:
         return str(number)
-    if not first <= number < first + len(names):
-        last = first + len(names) - 1
-        raise BadExampleError(f"its label is {number}, where source.class_names are those of {first} to {last}")
-    return names[number - first]
+    if number not in names:
+        raise BadExampleError(f"its label is {number}, where {where} names those of {min(names)} to {max(names)}")
+    return names[number]

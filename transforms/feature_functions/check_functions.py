@@ -33,5 +33,6 @@ def check_functions(
         if asked is not None and (asked.kind, asked.many) != (feature.kind, feature.many):
             wanted = f"{asked.kind} of shape {'[null]' if asked.many else '[]'}"
             raise ValueError(f"features.{name}: the convention ({layout.title}) wants {wanted}")
-    if "feature" in fields and "feature" not in functions:
+    given = {*functions, *(feature.field for feature in source.features())}
+    if "feature" in fields and "feature" not in given:
         raise ValueError(f"features.feature is missing: the convention ({layout.title}) stores what it computes")

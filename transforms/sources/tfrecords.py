@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import orjson
 
@@ -17,7 +17,9 @@ from transforms.existing_examples.example_fields import (
     KeptType,
     class_of,
     find_convention,
+    holds_images,
     kind_of,
+    own_features,
     parse_entries,
     read_fields,
     read_kept,
@@ -25,9 +27,11 @@ from transforms.existing_examples.example_fields import (
     text_of,
 )
 from transforms.existing_examples.example_image import read_image_of
+from transforms.existing_examples.label_files import LabelFiles
 from transforms.files.record_bytes import StoredFile
 from transforms.files.record_reader import Damage, RecordFile
 from transforms.files.unpacking import MAX_RATIO
+from transforms.listing.class_names import ClassNamesError
 from transforms.listing.patterns import compile_pattern
 from transforms.read_images import read_image
 from transforms.rejection import RejectedImage
@@ -42,13 +46,17 @@ class Tfrecords(Source):
 
     Attributes:
         convention: the convention of the Examples that are read: a name, a mapping of your own as under `convention`,
-            or `auto`: the one that each record's keys are those of.
+            or `auto`: the one that each record's keys are those of. One without images, such as `feature_vector`, has
+            to be named.
         class_names: names of the classes where Examples only have numbers, in the order of those; empty: the Examples'
-            own names, or the numbers.
+            own names, those of `class_names_file`, or the numbers.
+        class_names_file: a file that names them: `labels.txt` (a name a line, or `id:name`), `label_map.pbtxt`; beside
+            the file of Examples, or a whole path; `auto`: either of them, or TensorFlow Datasets' `FEATURE.labels.txt`,
+            where it lies beside it or above it in the input; empty: none.
         first_label: the number of the first class there; absent: the convention's (0, or 1 where 0 is background).
-        keep_ids: whether classes keep the numbers that Examples give them beside their names: with
-            `labels.ids: integers` exactly, else in their order. Datasets that number one class differently contradict
-            each other then.
+        keep_ids: whether classes keep their numbers: with `labels.ids: integers` exactly, else in their order. Absent:
+            those that are named by a file do, and those that Examples name themselves do not. Datasets that number one
+            class differently contradict each other where they are kept.
         key_feature: the feature whose text is the record's key; empty: the file's key and the record's number,
             `a.tfrecord/000123`.
         split: a regular expression (RE2's syntax), searched in the file's name, then in its path; its group `split` is
@@ -61,8 +69,9 @@ class Tfrecords(Source):
 
     convention: str | OwnConvention = "auto"
     class_names: tuple[str, ...] = ()
+    class_names_file: str = "auto"
     first_label: int | None = None
-    keep_ids: bool = False
+    keep_ids: bool | None = None
     key_feature: str = ""
     split: str = r"(?P<split>train|validation|valid|val|test|eval|dev)"
     split_feature: str = ""
@@ -86,6 +95,8 @@ class Tfrecords(Source):
                 raise ValueError(f"source.convention: {error}") from None
         if self.class_names and self.first_label is None and self.convention == "auto":
             raise ValueError("source.class_names needs source.first_label, the number of the first, or convention")
+        if self.class_names and self.class_names_file not in ("", "auto"):
+            raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
         if self.max_ratio < 1:
             raise ValueError(f"source.max_ratio is {self.max_ratio}: give at least 1")
         if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
@@ -93,6 +104,11 @@ class Tfrecords(Source):
         for key, kept in self.keep.items():
             if kept not in get_args(KeptType):
                 raise ValueError(f"source.keep.{key} is {kept!r}: choose one of {', '.join(get_args(KeptType))}")
+
+    @property
+    def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # the settings say which
+        """Rows where the convention has no images."""
+        return "images" if self.convention == "auto" or holds_images(self._declared()) else "rows"
 
     def _declared(self) -> Convention:
         if isinstance(self.convention, OwnConvention):
@@ -111,15 +127,18 @@ class Tfrecords(Source):
         return 0 if convention is None else convention.label_offset
 
     def features(self) -> tuple[Feature, ...]:
-        """The features that `keep` names."""
-        return tuple(
+        """The features that `keep` names, and those of a convention without images."""
+        kept = (
             Feature(key, kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
             for key, kept in self.keep.items()
         )
+        own = () if self.convention == "auto" else own_features(self._declared())
+        return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """An image for each record, as the byte range of its data; a rejected reference for each damage."""
         numbers: dict[str, int | None] = {}
+        labels = LabelFiles(file.uri, path, self.class_names_file, self.class_names)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(records):
@@ -130,7 +149,10 @@ class Tfrecords(Source):
                 packing = "gzip_records" if records.compression == "gzip" else ""
                 ref = replace(ref, offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
-                    yield self._refer_example(path, ref, bytes(record), numbers)
+                    yield self._refer_example(path, ref, bytes(record), numbers, labels)
+                except ClassNamesError as error:
+                    yield replace(file, status="fatal", reason="bad_labels", detail=str(error))
+                    return
                 except BadExampleError as error:
                     detail = f"record {index} at byte {offset}: {error}"
                     yield replace(ref, status="rejected", reason="bad_example", detail=detail)
@@ -145,7 +167,9 @@ class Tfrecords(Source):
         if others := numbers.keys() - known.keys():
             yield announce_classes(file, others)
 
-    def _refer_example(self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None]) -> ImageRef:
+    def _refer_example(
+        self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None], labels: LabelFiles
+    ) -> ImageRef:
         """The reference of one Example; classes that must be announced are added to `numbers`."""
         entries = parse_entries(record)
         convention, fields = self._fields_of(entries)
@@ -155,9 +179,18 @@ class Tfrecords(Source):
         split = ref.split or self._split_word(path, entries)
 
         def name_of(text: str, number: int | None) -> str:
-            name = class_of(text, number, self.class_names, self._first_label(convention))
-            if number is not None and (self.keep_ids if text else not self.class_names):
+            if number is None:
+                return text
+            if text:
+                if self.keep_ids:
+                    numbers[text] = number
+                return text
+            where, names = labels.names_for(convention, self._first_label(convention))
+            name = class_of(number, names, where)
+            if not names:
                 numbers[name] = number
+            elif not self.class_names and name not in numbers:  # all of the file's, so that ids do not hang on images
+                numbers.update((each, None if self.keep_ids is False else known) for known, each in names.items())
             return name
 
         def name_of_box(text: str, number: int | None) -> str:
@@ -168,7 +201,8 @@ class Tfrecords(Source):
         values: dict[str, Any] = {
             each: text_of(fields[each], each) for each in ("filename", "source_id") if fields.get(each)
         }
-        values |= read_boxes(fields, name_of_box)
+        if self.contents == "images":
+            values |= read_boxes(fields, name_of_box)
         label = name_of(text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
         packed = orjson.dumps(values).decode() if values else ""
         return replace(ref, key=key, label=label, split=split, features=packed)
@@ -187,13 +221,23 @@ class Tfrecords(Source):
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """The image of one Example, and the features that are passed on; see `Source.read`."""
         try:
-            entries = parse_entries(read_image(ref, max_bytes, self.max_ratio))
+            record = read_image(ref, max_bytes, self.max_ratio)
+            entries = parse_entries(record)
             convention, fields = self._fields_of(entries)
+            kept = read_kept(entries, self.keep)
+            if self.contents == "rows":
+                # A digest that is not in the input is not made of a record that is no file.
+                return Content(record, None, fields={"sha256": None, "file_sha256": None, **_own(fields), **kept})
             is_raw = convention.stores == "raw" or (isinstance(self.convention, OwnConvention) and bool(self.shape))
             data, image = read_image_of(fields, is_raw, self.shape)
-            return Content(data, image, fields=read_kept(entries, self.keep))
+            return Content(data, image, fields=kept)
         except BadExampleError as error:
             raise RejectedImage("read", "bad_example", f"{error}") from None
+
+
+def _own(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are passed on as they are: what names a class, the reference has."""
+    return {name: value for name, value in fields.items() if name not in ("label", "label_text")}
 
 
 def _explain(index: int, offset: int, damage: Damage) -> str:

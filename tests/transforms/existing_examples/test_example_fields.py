@@ -7,6 +7,7 @@ from transforms.existing_examples.example_fields import (
     class_of,
     find_convention,
     kind_of,
+    own_features,
     parse_entries,
     read_fields,
     read_kept,
@@ -136,15 +137,24 @@ def test_a_key_is_a_text_or_an_integer(make_example):
     assert (text_of(None, "it"), text_of(b"a", "it")) == ("", "a")
 
 
-@pytest.mark.parametrize(
-    ("name", "number", "names", "expected"),
-    [("cat", 3, (), "cat"), ("", 3, (), "3"), ("", -1, (), "-1"), ("", None, (), ""), ("", 2, ("a", "b"), "b")],
-)
-def test_a_class_is_a_name_or_a_number(name, number, names, expected):
-    assert class_of(name, number, names, 1) == expected
+def test_a_class_is_a_name_or_a_number():
+    assert (class_of(3, {}, ""), class_of(-1, {}, "")) == ("3", "-1")
+    assert class_of(2, {1: "a", 2: "b"}, "labels.txt") == "b"
 
 
 @pytest.mark.parametrize("number", [0, 3])
 def test_a_number_without_a_name_is_told(number):
-    with pytest.raises(BadExampleError, match=rf"its label is {number}, where source\.class_names are those of 1 to 2"):
-        class_of("", number, ("a", "b"), 1)
+    with pytest.raises(BadExampleError, match=rf"^its label is {number}, where labels\.txt names those of 1 to 2$"):
+        class_of(number, {1: "a", 2: "b"}, "labels.txt")
+
+
+def test_examples_without_images(make_example):
+    convention = load_convention("feature_vector")
+    entries = parse_entries(make_example({"sha256": b"abc", "feature": [0.5, 2.0], "label": 3}))
+    assert read_fields(entries, convention) == {"file_sha256": b"abc", "feature": [0.5, 2.0], "label": 3}
+    assert [feature.field for feature in own_features(convention)] == ["feature"]
+    assert own_features(load_convention("default")) == own_features(load_convention("plain")) == ()
+    with pytest.raises(BadExampleError, match=r"^there is no feature feature$"):
+        read_fields(parse_entries(make_example({"label": 3})), convention)
+    with pytest.raises(BadExampleError, match=r"\(feature, label, sha256\): set source\.convention: feature_vector$"):
+        find_convention(entries)

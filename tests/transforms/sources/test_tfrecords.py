@@ -85,10 +85,51 @@ def test_numbers_have_the_names_that_are_given(refer):
     source = Tfrecords(convention="slim", class_names=("cat", "dog"))
     _, refs = refer([encode("slim", label=1), encode("slim", label=0), encode("slim", label=2)], source)
     assert [(ref.label, ref.status) for ref in refs[:3]] == [("dog", ""), ("cat", ""), ("", "rejected")]
-    assert "its label is 2, where source.class_names are those of 0 to 1" in refs[2].detail
+    assert "its label is 2, where source.class_names names those of 0 to 1" in refs[2].detail
     assert source.classes() == {"cat": 0, "dog": 1}
     assert Tfrecords(convention="inception", class_names=("cat",)).classes() == {"cat": 1}
     assert Tfrecords(first_label=5, class_names=("cat",)).classes() == {"cat": 5}
+
+
+def test_numbers_have_the_names_of_a_file_beside_them(refer, tmp_path):
+    (tmp_path / "labels.txt").write_text("0:dog\n1:cat\n7:emu\n")
+    records = [encode("slim", label=7), encode("default", label=5, label_text=b"owl"), encode("slim", label=2)]
+    file, (one, two, three, announced) = refer(records, path="records")
+    assert (one.label, two.label, three.reason) == ("emu", "owl", "bad_example")
+    assert three.detail.endswith("its label is 2, where labels.txt names those of 0 to 7")
+    assert announced == announce_classes(file, {"dog": 0, "cat": 1, "emu": 7})
+    _, (*_, named) = refer(records, Tfrecords(keep_ids=False), path="records")
+    assert named == announce_classes(file, ["cat", "dog", "emu"])
+    _, (_, _, third, numbered) = refer(records, Tfrecords(class_names_file=""), path="records")
+    assert (third.label, numbered) == ("2", announce_classes(file, {"7": 7, "2": 2}))
+
+
+def test_a_file_of_names_that_cannot_be_read_fails_the_run(refer, tmp_path):
+    (tmp_path / "labels.txt").write_text("a\na\n")
+    _, (ref,) = refer([encode("slim", label=7)], path="records")
+    assert (ref.status, ref.reason, ref.detail) == (
+        "fatal", "bad_labels", "labels.txt names no classes: two classes are called 'a'"
+    )  # fmt: skip
+
+
+def test_vectors_are_rows(refer):
+    vector = Example()
+    vector.features.feature["sha256"].bytes_list.value.append(b"abc")
+    vector.features.feature["feature"].float_list.value.extend([0.5, 2.0])
+    vector.features.feature["label"].int64_list.value.append(4)
+    source = Tfrecords(convention="feature_vector", key_feature="sha256")
+    assert (source.contents, Tfrecords(convention="slim").contents, Tfrecords().contents) == (
+        "rows",
+        "images",
+        "images",
+    )
+    assert source.features() == (Feature("feature", "float", "feature", "as in the input", many=True),)
+    record = vector.SerializeToString()
+    file, (ref, announced) = refer([record], source)
+    assert (ref.key, ref.label, announced) == ("abc", "4", announce_classes(file, {"4": 4}))
+    content = source.read(ref, 1000)
+    assert (content.data, content.image) == (record, None)
+    assert content.fields == {"sha256": None, "file_sha256": b"abc", "feature": [0.5, 2.0]}
 
 
 def test_boxes_come_with_their_classes(refer):
@@ -216,6 +257,10 @@ def test_whatever_the_damage_references_lie_in_the_file(data, tmp_path_factory):
         ({"split": "("}, r"source\.split '\('"),
         ({"convention": "slimm"}, r"source\.convention: there is no convention 'slimm'"),
         ({"class_names": ("a",)}, r"source\.class_names needs source\.first_label"),
+        (
+            {"class_names": ("a",), "first_label": 0, "class_names_file": "x"},
+            r"source\.class_names and source",
+        ),
         ({"shape": (1, 2)}, r"source\.shape is \[1, 2\]: give height, width, and 1 or 3 channels"),
         ({"shape": (1, 2, 4)}, r"source\.shape is"),
         ({"max_ratio": 0}, r"source\.max_ratio is 0"),

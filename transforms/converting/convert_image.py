@@ -12,7 +12,6 @@ from transforms.converting.annotations import resolve_annotations
 from transforms.converting.boxes import count_boxes
 from transforms.dataset_settings import DatasetSettings
 from transforms.feature_functions.compute import compute_features
-from transforms.imaging.pixels import pixels_of
 from transforms.reencode_images import reencode_image
 from transforms.rejection import RejectedImage
 
@@ -78,8 +77,8 @@ def _convert(
     with decoding:
         stored = content.image if settings.decode == "images" else None
         image = None if stored is None else reencode_image(stored, settings.images, settings.needs_pixels)
-        pixels = None if image is None or image.raster is None else pixels_of(image.raster)
-        computed = compute_features(settings.features, pixels, data, ref.key, ref.uri)
+        raster = None if image is None else image.raster
+        computed = compute_features(settings.features, raster, data, ref.key, ref.uri)
     row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
     if image is None:
         digest = digest or hashlib.sha256(data).hexdigest()

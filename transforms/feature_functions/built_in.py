@@ -11,7 +11,7 @@ from PIL import Image
 from schemas.content import Pixels
 from schemas.features import Kind
 from transforms.imaging.difference_hash import difference_hash as hash_of
-from transforms.imaging.pixels import to_raster
+from transforms.imaging.pixels import copy_pixels, moments, to_image, to_raster
 
 BINS = 8
 """Of the colour histogram, for each channel."""
@@ -22,7 +22,8 @@ class BuiltIn:
     """A function and what it gives.
 
     Attributes:
-        function: what computes it: of pixels (height, width, 1 or 3 channels), or of a file's bytes and uri.
+        function: what computes it: of pixels (height, width, 1 or 3 channels, or 4 of which the last says nothing), or
+            of a file's bytes and uri.
         of: which of the two.
         kind: the list of an Example that its values go to.
         many: whether it gives a list.
@@ -38,44 +39,38 @@ class BuiltIn:
 
 def mean_std(image: Pixels) -> list[float]:
     """Mean of red, green and blue, then their standard deviations, 0 to 255; gray counts as three equal channels."""
-    counts = _channel_counts(image).astype(np.float64)
-    values = np.arange(256)
-    means = counts @ values / counts.sum(1)
-    variances = counts @ values**2 / counts.sum(1) - means**2
-    found = np.concatenate([means, np.sqrt(np.maximum(variances, 0))])
+    taken = np.array(moments(np.ascontiguousarray(image)), dtype=np.float64) / (image.shape[0] * image.shape[1])
+    means, squares = np.broadcast_to(taken, (3, 2)).T
+    found = np.concatenate([means, np.sqrt(np.maximum(squares - means**2, 0))])
     return [float(value) for value in found]
 
 
 def color_histogram(image: Pixels) -> list[float]:
     """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers, each eight of which sum to 1."""
-    counts = _channel_counts(image).reshape(3, BINS, -1).sum(2)
-    return [float(value) for value in (counts / counts.sum(1, keepdims=True)).ravel()]
+    channels = image.shape[2]
+    mode = "RGBX" if channels == 4 else "L" if channels == 1 else "RGB"
+    size = (image.shape[1], image.shape[0])
+    shown = Image.frombuffer(mode, size, np.ascontiguousarray(image), "raw", mode, 0, 1)
+    counts = np.array(shown.histogram(), dtype=np.int64).reshape(-1, BINS, 256 // BINS)[:3].sum(2)
+    shares = np.broadcast_to(counts / counts.sum(1, keepdims=True), (3, BINS))
+    return [float(value) for value in shares.ravel()]
 
 
 def difference_hash(image: Pixels) -> bytes:
     """64 bits in hex, of which few differ where images look alike; see `transforms.imaging.difference_hash`."""
-    return f"{hash_of(to_raster(_as_image(image))):016x}".encode()
+    raster = np.ascontiguousarray(image)
+    return f"{hash_of(raster if image.shape[2] != 3 else to_raster(to_image(raster))):016x}".encode()
 
 
 def pixels_sha256(image: Pixels) -> bytes:
     """SHA-256 in hex of the pixels, row by row, the channels of each together."""
-    return hashlib.sha256(image.tobytes()).hexdigest().encode()
+    pixels = image if image.shape[2] != 4 else copy_pixels(image)
+    return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest().encode()
 
 
 def file_sha256(data: bytes, uri: str) -> bytes:
     """SHA-256 in hex of the file's bytes."""
     return hashlib.sha256(data).hexdigest().encode()
-
-
-def _channel_counts(image: Pixels) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """How often each value occurs: (3, 256)."""
-    histogram = _as_image(image).histogram()  # several times numpy's speed
-    counts = np.array(histogram, dtype=np.int64).reshape(-1, 256)
-    return counts.repeat(3, axis=0) if image.shape[2] == 1 else counts
-
-
-def _as_image(image: Pixels) -> Image.Image:
-    return Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image)
 
 
 BUILT_IN = {

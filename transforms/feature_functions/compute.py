@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from schemas.coercion import COERCE, FeatureValueError, Value
-from schemas.content import Pixels
 from schemas.features import Feature
 from transforms.feature_functions.settings import FeatureFunction, resolve
+from transforms.imaging.pixels import Raster, copy_pixels
 
 
 class FeatureFunctionError(Exception):
@@ -19,13 +19,13 @@ class FeatureFunctionError(Exception):
 
 
 def compute_features(
-    functions: Mapping[str, FeatureFunction], pixels: Pixels | None, data: bytes, key: str, uri: str
+    functions: Mapping[str, FeatureFunction], raster: Raster | None, data: bytes, key: str, uri: str
 ) -> dict[str, Any]:
     """Values by feature.
 
     Args:
         functions: by feature.
-        pixels: height, width, channels; None where no function takes them.
+        raster: the decoded image; None where no function takes it.
         data: the file's bytes.
         key: the record's name in the dataset, for people.
         uri: where the file is.
@@ -33,15 +33,15 @@ def compute_features(
     Raises:
         FeatureFunctionError: a function failed.
     """
-    return {name: _compute(name, each, pixels, data, key, uri) for name, each in functions.items()}
+    return {name: _compute(name, each, raster, data, key, uri) for name, each in functions.items()}
 
 
-def _compute(name: str, settings: FeatureFunction, pixels: Pixels | None, data: bytes, key: str, uri: str) -> Any:
+def _compute(name: str, settings: FeatureFunction, raster: Raster | None, data: bytes, key: str, uri: str) -> Any:
     function, feature = resolve(settings.function), settings.as_feature(name)
     try:
-        if settings.takes == "image" and pixels is not None:
+        if settings.takes == "image" and raster is not None:
             # The user's own may write into it, and the next one is given the image again.
-            given = function(pixels if settings.is_built_in else pixels.copy())
+            given = function(raster if settings.is_built_in else copy_pixels(raster))
         else:
             given = function(data, uri)
     except Exception as error:  # a user's function may raise whatever it likes

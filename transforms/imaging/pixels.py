@@ -12,8 +12,10 @@ Raster: TypeAlias = NDArray[np.uint8]
 
 Moments: TypeAlias = tuple[tuple[int, int], ...]
 
-_VALUES = np.arange(256, dtype=np.int64)
-_POWERS = np.stack([_VALUES, _VALUES**2], axis=1)  # (256, 2): times the histogram, sum and sum of squares
+_SLAB_BYTES = 2**17  # what stays in a processor's cache while it is squared and added up
+
+
+_MODES = {1: ("L", "L"), 3: ("RGB", "RGB"), 4: ("RGB", "RGBX")}
 
 
 def count_channels(raster: Raster) -> int:
@@ -22,9 +24,9 @@ def count_channels(raster: Raster) -> int:
 
 
 def to_image(raster: Raster) -> Image.Image:
-    """A copy as an image of mode L or RGB."""
+    """A copy as an image of mode L or RGB; also of pixels of three bytes."""
     height, width, channels = raster.shape
-    mode, raw = ("L", "L") if channels == 1 else ("RGB", "RGBX")
+    mode, raw = _MODES[channels]
     return Image.frombytes(mode, (width, height), raster, "raw", raw)
 
 
@@ -34,15 +36,25 @@ def to_raster(image: Image.Image) -> Raster:
     return np.frombuffer(raw, np.uint8).reshape(image.height, image.width, -1)
 
 
-def pixels_of(raster: Raster) -> NDArray[np.uint8]:
-    """The pixels alone, as a view: height, width, 1 or 3 channels, red first."""
-    return raster[:, :, : count_channels(raster)]
+def copy_pixels(raster: Raster) -> NDArray[np.uint8]:
+    """A copy of the pixels alone: height, width, 1 or 3 channels, red first."""
+    # Pillow takes the fourth byte away in a quarter of the time of numpy's slice.
+    return raster.copy() if raster.shape[2] == 1 else np.array(to_image(raster))
 
 
 def moments(raster: Raster) -> Moments:
-    """Each channel's sum and sum of squares, exact: a picture's squares of 255 stay far below 2**63."""
+    """Each channel's sum and sum of squares, exact; also of pixels of three bytes.
+
+    It takes what Pillow's histogram takes, but lets other threads run meanwhile.
+    """
     height, width, channels = raster.shape
-    mode = "L" if channels == 1 else "RGBX"
-    shown = Image.frombuffer(mode, (width, height), raster, "raw", mode, 0, 1)  # no copy; several times numpy's speed
-    histogram = np.array(shown.histogram(), dtype=np.int64).reshape(-1, 256)[: count_channels(raster)]
-    return tuple((total, squares) for total, squares in (histogram @ _POWERS).tolist())
+    rows = raster.reshape(height, width * channels)
+    # No more than 2**16 rows, so that squares of 255 stay below 2**32.
+    step = max(1, min(2**16, _SLAB_BYTES // max(1, rows.shape[1])))
+    sums = np.zeros((2, rows.shape[1]), np.uint64)
+    for start in range(0, height, step):
+        slab = rows[start : start + step]
+        sums[0] += np.add.reduce(slab, axis=0, dtype=np.uint32)
+        sums[1] += np.add.reduce(np.multiply(slab, slab, dtype=np.uint16), axis=0, dtype=np.uint32)
+    totals = sums.reshape(2, width, channels).sum(axis=1)[:, : count_channels(raster)]
+    return tuple((total, squares) for total, squares in totals.T.tolist())

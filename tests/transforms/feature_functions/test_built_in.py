@@ -45,6 +45,14 @@ def test_digests_are_of_the_bytes(image):
     assert file_sha256(b"x", "anywhere") == hashlib.sha256(b"x").hexdigest().encode()
 
 
+@given(IMAGES)
+def test_a_fourth_byte_says_nothing(image):
+    image = np.broadcast_to(image, (*image.shape[:2], 3))
+    raster = np.concatenate([image, image[:, :, :1] ^ 0x55], axis=2)
+    for function in (mean_std, color_histogram, difference_hash, pixels_sha256):
+        assert function(raster) == function(image)
+
+
 def test_the_difference_hash_says_where_it_gets_brighter():
     ramp = np.repeat(np.arange(0, 90, 10, dtype=np.uint8)[None, :, None], 8, axis=0)
     assert difference_hash(ramp) == b"f" * 16

@@ -7,7 +7,8 @@ import pytest
 from transforms.feature_functions.compute import FeatureFunctionError, compute_features
 from transforms.feature_functions.settings import FeatureFunction, resolve
 
-PIXELS = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)[:, :, :3]
+RASTER = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+PIXELS = RASTER[:, :, :3]
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def own(monkeypatch):
 
 
 def compute(functions):
-    return compute_features(functions, PIXELS, b"data", "a/b.jpg", "/folder/a/b.jpg")
+    return compute_features(functions, RASTER, b"data", "a/b.jpg", "/folder/a/b.jpg")
 
 
 @pytest.mark.parametrize(

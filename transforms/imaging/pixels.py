@@ -12,7 +12,9 @@ Raster: TypeAlias = NDArray[np.uint8]
 
 Moments: TypeAlias = tuple[tuple[int, int], ...]
 
-_SLAB_BYTES = 2**17  # what stays in a processor's cache while it is squared and added up
+# Pixels in a line, and lines, that stay in a processor's cache while they are squared and added up. No more than 257
+# lines, so that their values' sum stays below 2**16.
+_LINE, _LINES = 512, 64
 
 
 _MODES = {1: ("L", "L"), 3: ("RGB", "RGB"), 4: ("RGB", "RGBX")}
@@ -45,16 +47,20 @@ def copy_pixels(raster: Raster) -> NDArray[np.uint8]:
 def moments(raster: Raster) -> Moments:
     """Each channel's sum and sum of squares, exact; also of pixels of three bytes.
 
-    It takes what Pillow's histogram takes, but lets other threads run meanwhile.
+    It takes less time than Pillow's histogram, and lets other threads run meanwhile.
     """
-    height, width, channels = raster.shape
-    rows = raster.reshape(height, width * channels)
-    # No more than 2**16 rows, so that squares of 255 stay below 2**32.
-    step = max(1, min(2**16, _SLAB_BYTES // max(1, rows.shape[1])))
-    sums = np.zeros((2, rows.shape[1]), np.uint64)
-    for start in range(0, height, step):
-        slab = rows[start : start + step]
-        sums[0] += np.add.reduce(slab, axis=0, dtype=np.uint32)
-        sums[1] += np.add.reduce(np.multiply(slab, slab, dtype=np.uint16), axis=0, dtype=np.uint32)
-    totals = sums.reshape(2, width, channels).sum(axis=1)[:, : count_channels(raster)]
-    return tuple((total, squares) for total, squares in totals.T.tolist())
+    channels, flat = raster.shape[2], raster.reshape(-1)
+    length = _LINE * channels
+    lines = flat[: flat.size // length * length].reshape(-1, length)
+    squares = np.empty((min(_LINES, len(lines)), length), np.uint16)
+    totals = np.zeros((2, length), np.uint64)
+    for start in range(0, len(lines), _LINES):
+        part = lines[start : start + _LINES]
+        np.square(part, out=squares[: len(part)], dtype=np.uint16)
+        totals[0] += np.add.reduce(part, axis=0, dtype=np.uint16)
+        totals[1] += np.add.reduce(squares[: len(part)], axis=0, dtype=np.uint32)
+    rest = flat[lines.size :]
+    totals[0, : rest.size] += rest
+    totals[1, : rest.size] += np.square(rest, dtype=np.uint16)
+    found = totals.reshape(2, _LINE, channels).sum(axis=1).T[: count_channels(raster)]
+    return tuple((total, square) for total, square in found.tolist())

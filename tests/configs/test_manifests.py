@@ -149,7 +149,9 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
     lines = (tmp_path / "dataset-of-manifest.yaml" / "rejected.jsonl").read_text(encoding="utf-8").splitlines()
     details = {row["key"]: row["detail"] for row in map(json.loads, lines)}
     assert "secret" not in details["manifest.csv/000009"].replace("../secret.jpg", "").replace("secret.jpg", "")
-    assert details["manifest.csv/000012"] == "manifest.csv, row 12: gone.jpg: no such file or directory"
+    assert details["manifest.csv/000012"] == (
+        "manifest.csv, row 12: column 'path': 'gone.jpg': no such file or directory"
+    )
     assert details["manifest.csv/000013"] == "manifest.csv, row 13: column 'class' is empty"
     assert details["manifest.csv/000015"] == ("manifest.csv, row 15: column 'age': 'seven' (str) is no 64-bit integer")
     assert details["manifest.csv/000016"] == "manifest.csv, row 16: it has 3 cells, and there are 4 columns"

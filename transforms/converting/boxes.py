@@ -44,7 +44,7 @@ def boxes_of(
     drawn_on_size: Sequence[int] | None = None,
     fractions: bool = False,
 ) -> dict[str, Any]:
-    """What a source puts into `ImageRef.features` for an image's boxes.
+    """What a source puts into `ImageRef.features` for an image's boxes; what is no finite number becomes None there.
 
     Args:
         boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
@@ -54,12 +54,17 @@ def boxes_of(
         fractions: whether boxes are in fractions of the image instead of pixels.
     """
     return {
-        "boxes": [list(map(float, box)) for box in boxes],
+        "boxes": [_finite(map(float, box)) for box in boxes],
         "boxes_labels": list(labels),
-        "boxes_values": {key: list(each) for key, each in (values or {}).items()},
+        "boxes_values": {key: _finite(each) for key, each in (values or {}).items()},
         "boxes_size": list(drawn_on_size) if drawn_on_size else None,
         "boxes_fractions": fractions,
     }
+
+
+def _finite(values: Iterable[Any]) -> list[Any]:
+    """The values as JSON can hold them."""
+    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
 
 
 def count_boxes(ref: ImageRef) -> int:
@@ -99,6 +104,7 @@ def place_boxes(
     names, ids, kept, placed = [], [], [], []
     counts: Counter[str] = Counter(listed=len(given["boxes"]))
     for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
+        box = [math.nan if side is None else side for side in box]
         whole = box if given["boxes_fractions"] else [v / side for v, side in zip(box, (*size, *size), strict=True)]
         name = label_map.name_for_number(label) if isinstance(label, int) else label_map.name_for(label)
         fault = "unknown_class" if name is None else _find_fault(whole)
@@ -120,7 +126,7 @@ def place_boxes(
     values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
     if "area" in values:
         scale = geometry.area_scale
-        values["area"] = [area * scale for area in values["area"]]
+        values["area"] = [math.nan if area is None else area * scale for area in values["area"]]
     xmin, ymin, xmax, ymax = ([box[side] for box in placed] for side in range(4))
     fields: dict[str, Any] = {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax}
     fields["bbox"] = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]

@@ -39,6 +39,7 @@ class EntryReferrer:
         path: its path below the input, as `Source.refer` is given it.
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
         packing: how an image lies in its row, see `transforms.manifests.row_bytes`; empty where rows name files.
+        uri_column: the column of the images' paths, for people.
         joined: whether rows of boxes that follow each other and are of one image make one.
         announced: the classes of boxes and of several labels that were announced.
     """
@@ -47,6 +48,7 @@ class EntryReferrer:
     path: str
     root: str = ""
     packing: str = ""
+    uri_column: str = ""
     joined: bool = False
     announced: set[str] = field(default_factory=set)
     _own_root: bool = field(init=False)
@@ -114,21 +116,23 @@ class EntryReferrer:
     def _place(self, row: Row, entry: Entry) -> dict[str, Any]:
         """The image's key and where it is."""
         if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
-            raise Refusal("bad_row", f"{entry.sha256!r:.70} is no SHA-256 in hex")
+            raise Refusal("bad_row", f"its digest {entry.sha256!r:.70} is no SHA-256 in hex")
         key = self._given_key(entry)
         if self.packing:
             # What a cell of Parquet holds is not known before it is read.
             size = self.file.size if row.length >= 0 else UNKNOWN_SIZE
             place = {"uri": self.file.uri, "size": size, "version": self.file.version, "packing": self.packing}
             return {"key": key or self._row_key(row), "offset": row.offset, "length": row.length, **place}
+        column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
             uri = resolve_inside(self.root, entry.uri)
             size, version = size_and_version(uri)
         except OutsideRootError:  # which names the root, and rejected rows are the same in every place
             where = "source.root, by default the manifest's own folder"
-            raise Refusal("outside_root", f"{entry.uri!r:.200} does not lie below {where}") from None
+            raise Refusal("outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
         except OSError as error:
-            raise Refusal("vanished", f"{entry.uri}: {(error.strerror or type(error).__name__).lower()}") from None
+            why = (error.strerror or type(error).__name__).lower()
+            raise Refusal("vanished", f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 
     def _given_key(self, entry: Entry) -> str:

@@ -50,7 +50,7 @@ class Coco(Source):
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
             return
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             why = f"no key {error}" if isinstance(error, KeyError) else str(error)
             yield replace(file, status="rejected", reason="bad_annotations", detail=f"no COCO annotations: {why}")
             return
@@ -91,10 +91,12 @@ class Annotations:
     Raises:
         KeyError: something lacks a key.
         TypeError: something is of another kind than COCO's.
-        ValueError: two categories have one name or one id.
+        ValueError: two categories or two images have one name or one id, or a value is no number; the message names it.
     """
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise ValueError("it is no JSON object with images, categories and annotations")
         self.images = sorted(data["images"], key=lambda image: str(image["file_name"]))
         names = {category["id"]: str(category["name"]) for category in data["categories"]}
         self.classes = {name: int(number) for number, name in names.items()}
@@ -104,27 +106,46 @@ class Annotations:
         if len(known) < len(self.images):
             raise ValueError("two images have one id")
         self._by_image: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+        self._sizes: dict[Any, tuple[int, int]] = {}
         self.strays = 0
         for each in sorted(data.get("annotations", ()), key=lambda each: each["id"]):
             if each["image_id"] in known and each["category_id"] in names:
-                x, y, width, height = map(float, each["bbox"])
-                box = (x, y, x + width, y + height)
-                values = (
-                    names[each["category_id"]],
-                    int(each.get("iscrowd", 0)),
-                    float(each.get("area", width * height)),
-                )
-                self._by_image[each["image_id"]].append({"box": box, "values": values})
+                x, y, width, height = _numbers(each, "bbox", 4)
+                (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
+                values = (names[each["category_id"]], int(bool(each.get("iscrowd"))), area)
+                self._by_image[each["image_id"]].append({"box": (x, y, x + width, y + height), "values": values})
             else:
                 self.strays += 1
+        for image in self.images:
+            self._sizes[image["id"]] = _size_of(image)
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
         """An image's boxes, as `transforms.converting.boxes.boxes_of` gives them."""
         own = self._by_image.get(image["id"], [])
         labels, is_crowd, area = zip(*(each["values"] for each in own), strict=True) if own else ((), (), ())
-        size = (int(image.get("width") or 0), int(image.get("height") or 0))
         values = {"is_crowd": is_crowd, "area": area}
-        return boxes_of([each["box"] for each in own], labels, values=values, drawn_on_size=size)
+        return boxes_of([each["box"] for each in own], labels, values=values, drawn_on_size=self._sizes[image["id"]])
+
+
+def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
+    """The numbers under a key of an annotation."""
+    given = annotation[key] if count > 1 else [annotation[key]]
+    if not isinstance(given, list) or len(given) != count or any(type(each) not in (int, float) for each in given):
+        wanted = f"no list of {count} numbers" if count > 1 else "no number"
+        raise ValueError(f"{key} of annotation {annotation['id']} is {wanted}: {annotation[key]!r:.60}")
+    return [float(each) for each in given]
+
+
+def _size_of(image: dict[str, Any]) -> tuple[int, int]:
+    """The width and height of an image, as the annotators saw it; 0 for what is not said."""
+    stated = [image.get(side) or 0 for side in ("width", "height")]
+    try:
+        width, height = map(int, stated)
+    except (ValueError, TypeError, OverflowError):
+        width = height = -1
+    if not 0 <= width < 2**31 or not 0 <= height < 2**31:
+        raise ValueError(f"width and height of image {image['id']} are no whole numbers: {stated!r:.60}")
+    return width, height
 
 
 SOURCE = Coco

@@ -92,7 +92,9 @@ class Manifest(Source):
         try:
             with read_table(file.uri, self._table_format(), wanted, unread) as table:
                 yield from self._announce(table, file)
-                referrer = EntryReferrer(file, path, self.root, self._packing(table), self.preset == "automl")
+                column = {"vertex": "imageGcsUri", "automl": ""}.get(self.preset, self.columns.uri)
+                packing = self._packing(table)
+                referrer = EntryReferrer(file, path, self.root, packing, column, joined=self.preset == "automl")
                 for ref in referrer.refer(table.rows, self._reader(table)):
                     referred += ref.status != "classes"
                     yield ref

@@ -88,10 +88,10 @@ def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:
         boxes.append([_number(box, side) for side in ("xmin", "ymin", "xmax", "ymax")])
         labels.append(_text(found, "name"))
         for flag in FLAGS:
-            values[flag].append(int(found.findtext(flag, "0") or 0))
+            values[flag].append(_whole(found, flag) if found.findtext(flag) else 0)
         values["view"].append(found.findtext("pose", "") or "")
     size = root.find("size")
-    drawn_on = (0, 0) if size is None else (int(_number(size, "width")), int(_number(size, "height")))
+    drawn_on = (0, 0) if size is None else (_whole(size, "width"), _whole(size, "height"))
     return name, labels, boxes_of(boxes, labels, values=values, drawn_on_size=drawn_on)
 
 
@@ -107,6 +107,13 @@ def _number(element: Element, tag: str) -> float:
         return float(_text(element, tag))
     except ValueError:
         raise ValueError(f"<{tag}> in <{element.tag}> is no number") from None
+
+
+def _whole(element: Element, tag: str) -> int:
+    number = _number(element, tag)
+    if not abs(number) < 2**31:
+        raise ValueError(f"<{tag}> in <{element.tag}> is no number of a size that can be")
+    return int(number)
 
 
 SOURCE = Voc

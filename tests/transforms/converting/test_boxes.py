@@ -1,5 +1,6 @@
 import math
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +48,15 @@ INVALID = {
     "empty": (50, 10, 50, 60),
     "not_finite": (math.nan, 10, 100, 60),
 }
+
+
+@pytest.mark.parametrize("side", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_passes_through_json(side):
+    values = {"area": [side, 1.0]}
+    said = orjson.loads(orjson.dumps(boxes_of([(0, 0, 9, 9), (side, 0, 9, 9)], ["cat", "cat"], values=values)))
+    placed = place_boxes(said, WHOLE, BoxSettings(), LABELS)
+    assert placed.counts == {"listed": 2, "written": 1, "not_finite": 1}
+    assert math.isnan(placed.fields["area"][0])
 
 
 @pytest.mark.parametrize("fault", INVALID)

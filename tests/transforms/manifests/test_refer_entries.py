@@ -82,7 +82,7 @@ def test_bad_rows_say_where_they_are(folder):
 
 def test_a_digest_that_is_none(folder):
     (ref,) = refer(folder, Entry(uri="images/a.jpg", sha256="abc"))
-    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: 'abc' is no SHA-256 in hex")
+    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: its digest 'abc' is no SHA-256 in hex")
 
 
 def test_images_in_rows(folder):

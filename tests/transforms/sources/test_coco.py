@@ -97,7 +97,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
     ("data", "why"),
     [
         ("{", "unexpected end of data"),
-        ("[]", "list indices must be integers"),
+        ("[]", "it is no JSON object"),
         ({**ANNOTATIONS, "images": [{"id": 7}]}, "no key 'file_name'"),
         (
             {**ANNOTATIONS, "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "a"}]},
@@ -107,7 +107,28 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
         ({**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17}]}, "no key 'bbox'"),
         (
             {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3]}]},
-            "not enough values",
+            "bbox of annotation 1 is no list of 4 numbers: [1, 2, 3]",
+        ),
+        *(
+            (
+                {
+                    **ANNOTATIONS,
+                    "annotations": [{"id": 1, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4], **odd}],
+                },
+                why,
+            )
+            for odd, why in (
+                ({"bbox": [1, 2, "3", 4]}, "bbox of annotation 1 is no list of 4 numbers: [1, 2, '3', 4]"),
+                ({"bbox": [1, 2, True, 4]}, "bbox of annotation 1 is no list of 4 numbers"),
+                ({"area": "large"}, "area of annotation 1 is no number: 'large'"),
+            )
+        ),
+        *(
+            (
+                {**ANNOTATIONS, "images": [{"id": 7, "file_name": "b.jpg", "width": width, "height": 30}]},
+                "width and height of image 7 are no whole numbers",
+            )
+            for width in ("wide", [1], 1e300, 2**40, -1)
         ),
     ],
 )

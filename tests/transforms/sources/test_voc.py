@@ -62,6 +62,11 @@ def test_a_bomb_of_entities_is_not_lit(tmp_path):
         (annotation(OBJECT.replace("dog", "")), "<object> has no <name>"),
         (annotation(OBJECT.replace("30.5", "wide")), "<xmax> in <bndbox> is no number"),
         (annotation(OBJECT.replace("<xmin>1</xmin>", "")), "<xmin> in <bndbox> is no number"),
+        (annotation("<size><width>1e999</width><height>4</height></size>"), "<width> in <size> is no number of a size"),
+        (
+            annotation(OBJECT.replace("<difficult>0", "<difficult>nan")),
+            "<difficult> in <object> is no",
+        ),
         (annotation("<size><width>4</width></size>"), "<height> in <size> is no number"),
     ],
 )

@@ -190,7 +190,7 @@ def test_no_images(convert, earlier, tmp_path):
     told(
         convert(tmp_path / "void", "--overwrite"),
         1,
-        "no images were found in the input: all 1 files there are ignored",
+        "no images were found in the input: all 1 files there are ignored (1 system_file)",
     )
 
 

@@ -154,8 +154,10 @@ def _find_problem(summary: Summary) -> str:
     if not summary.references and not summary.rejected:
         if summary.left_out:
             return f"all {summary.left_out.total():,} images are left out: raise limit or the fractions"
-        ignored = f": all {summary.listed:,} files there are ignored" if summary.listed else ""
-        return f"no images were found in the input{ignored}"
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(summary.ignored.items()))
+        ignored = f": all {summary.listed:,} files there are ignored ({reasons})" if summary.listed else ""
+        hint = ": set include to patterns of their names" if set(summary.ignored) == {"not_included"} else ""
+        return f"no images were found in the input{ignored}{hint}"
     return ""
 
 

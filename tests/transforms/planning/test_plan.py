@@ -102,7 +102,14 @@ ALL_IN_TRAIN = Selection(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH
     ("refs", "settings", "selection", "sentence"),
     [
         ([], BASE, None, "no images were found in the input"),
-        ([IGNORED], BASE, None, "no images were found in the input: all 1 files there are ignored"),
+        ([IGNORED], BASE, None, "no images were found in the input: all 1 files there are ignored (1 hidden)"),
+        (
+            [replace(IGNORED, reason="not_included")] * 2,
+            BASE,
+            None,
+            "no images were found in the input: all 2 files there are ignored (2 not_included): "
+            "set include to patterns of their names",
+        ),
         ([FATAL], BASE, None, "/x/d: it loops"),
         ([*IMAGES, FATAL, replace(FATAL, uri="/x/c")], BASE, None, "/x/c: it loops (and 1 more)"),
         ([replace(FATAL, uri=f"/x/{n:02}") for n in range(99)], BASE, None, "/x/00: it loops (and 98 more)"),

@@ -68,7 +68,7 @@ class GroupDuplicates(beam.PTransform):
     settings: DatasetSettings
 
     def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[ImageRef]:
-        """PCollection[ImageRef] -> PCollection[ImageRef], as many as before."""
+        """PCollection[ImageRef] -> PCollection[ImageRef], as many as before, and warnings."""
         if self.settings.duplicates == "report":
             return refs
         digested = refs | "DigestImages" >> beam.ParDo(_DigestImages(self.settings)).with_output_types(
@@ -88,7 +88,7 @@ class GroupDuplicates(beam.PTransform):
 
 
 def _keep_one(digest: str, refs: Iterable[ImageRef]) -> Iterator[ImageRef]:
-    """The first by key stays; the others are left out."""
+    """The first by key stays; the others are left out, with a warning where one of them is of another class."""
     if not digest:
         yield from refs
         return
@@ -96,6 +96,11 @@ def _keep_one(digest: str, refs: Iterable[ImageRef]) -> Iterator[ImageRef]:
     yield first
     for ref in others:
         yield replace(ref, status="left_out", reason="duplicate", detail=f"it has the same bytes as {first.key}")
+    if other := next((ref for ref in others if ref.label != first.label), None):
+        detail = (
+            f"it is of class {first.label!r}, and its copy {other.key}, which was dropped, of class {other.label!r}"
+        )
+        yield replace(first, status="warning", reason="conflicting_labels", detail=detail)
 
 
 def _own_group(digest: str, ref: ImageRef) -> str:

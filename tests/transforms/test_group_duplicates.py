@@ -61,6 +61,15 @@ def test_drop_keeps_the_first_by_key(refs):
     run([c, a, b], DROP, [a, b, left_out])
 
 
+def test_drop_warns_of_an_image_in_two_classes(refs):
+    a, b, c = refs(("a", "x", ""), ("b", "x", ""), ("c", "x", ""))
+    a, b, c = (replace(ref, label=label) for ref, label in ((a, "cat"), (b, "cat"), (c, "dog")))
+    why = "it has the same bytes as a"
+    dropped = [replace(ref, status="left_out", reason="duplicate", detail=why) for ref in (b, c)]
+    detail = "it is of class 'cat', and its copy c, which was dropped, of class 'dog'"
+    run([c, a, b], DROP, [a, *dropped, replace(a, status="warning", reason="conflicting_labels", detail=detail)])
+
+
 @pytest.mark.parametrize("settings", [TOGETHER, DROP])
 def test_what_has_a_status_or_cannot_be_read_stays_as_it_is(refs, settings):
     (a,) = refs(("a", "x", ""))

@@ -76,7 +76,7 @@ def sorted_examples(found):
     return sorted((each for part in found.values() for each in part), key=lambda each: each["sha256"])
 
 
-def test_vectors_of_images(tmp_path, images, convert):
+def test_seed_2_a_vector_the_real_digest_and_the_label_of_each_image(tmp_path, images, convert):
     marker, found = convert("feature_vectors.yaml", tmp_path / "images")
     assert sorted_examples(found) == sorted(
         (
@@ -131,7 +131,7 @@ def test_seed_2_files_of_any_kind_with_decode_none(tmp_path, own, convert):
     )
 
 
-def test_any_files_by_their_names_need_no_function(tmp_path, convert):
+def test_seed_2_labels_from_names_without_a_function(tmp_path, convert):
     files = {f"img_{number}_{number % 2}.npy": bytes([number]) for number in range(20)}
     write(tmp_path / "files", files)
     own = "{features: {name: {field: filename, type: bytes}, class: {field: label, type: int64}}}"

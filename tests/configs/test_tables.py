@@ -59,7 +59,7 @@ def as_features(row):
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_each_form_of_a_table_gives_the_same_examples(write, tmp_path, convert):
+def test_seed_3_each_form_of_a_table_gives_the_same_examples(write, tmp_path, convert):
     folder = tmp_path / "table"
     folder.mkdir()
     rows = list(observations(200))
@@ -111,7 +111,7 @@ def test_seed_3_10000_observations_are_read_back_in_python_and_with_tf_data(tmp_
     assert sorted(found) == expected
 
 
-def test_types_that_nobody_declares_are_found_and_written_down(tmp_path, convert, capsys):
+def test_seed_3_types_that_nobody_declares_are_found_and_written_down(tmp_path, convert, capsys):
     folder = tmp_path / "table"
     folder.mkdir()
     write_csv(folder, list(observations(50)))

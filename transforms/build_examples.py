@@ -28,6 +28,13 @@ BOX_FIELDS = frozenset(("xmin", "xmax", "ymin", "ymax", "bbox", "box_labels", "b
 MANY_LABELS_FIELDS = frozenset(("labels", "label_texts"))
 """The fields of images with several labels: their ids and names."""
 
+ANNOTATION_FIELDS = (
+    BOX_FIELDS
+    | MANY_LABELS_FIELDS
+    | {"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions"}  # as references carry them
+)
+"""The fields that annotations of images take, which a source's own features cannot be called either."""
+
 IMAGE_FIELDS = REFERENCE_FIELDS | PIXEL_FIELDS | {"sha256", "file_sha256"}
 """The fields of every image, which a source's own features cannot be called."""
 

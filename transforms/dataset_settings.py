@@ -10,7 +10,14 @@ from schemas.conventions import Convention, load_convention
 from schemas.features import ExampleEncoder, Feature
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
-from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, choose_store
+from transforms.build_examples import (
+    ANNOTATION_FIELDS,
+    BOX_FIELDS,
+    IMAGE_FIELDS,
+    MANY_LABELS_FIELDS,
+    PIXEL_FIELDS,
+    choose_store,
+)
 from transforms.converting.boxes import BoxSettings
 from transforms.feature_functions.check_functions import check_functions
 from transforms.feature_functions.settings import FeatureFunction
@@ -123,7 +130,8 @@ class DatasetSettings:
             object.__setattr__(self, "images", replace(self.images, moments=True))
 
     def _check_source_features(self) -> None:
-        reserved = IMAGE_FIELDS if self.source.contents == "images" else IMAGE_FIELDS - PIXEL_FIELDS
+        holds_images = self.source.contents == "images"
+        reserved = IMAGE_FIELDS | ANNOTATION_FIELDS if holds_images else IMAGE_FIELDS - PIXEL_FIELDS
         stored = {feature.field: feature for feature in self.layout.features}
         taken = {*reserved, *(feature.key for feature in self.layout.features)}
         for feature in self.source.features():

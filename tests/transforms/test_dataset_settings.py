@@ -129,7 +129,7 @@ def test_settings_travel_to_workers():
     assert replace(settings, limit=4) != settings
 
 
-@pytest.mark.parametrize("key", ["image/filename", "label", "encoded", "format", "sha256"])
+@pytest.mark.parametrize("key", ["image/filename", "label", "encoded", "format", "sha256", "boxes", "labels"])
 def test_a_sources_feature_cannot_take_the_name_of_another(key):
     # It would be filled from the wrong field, or written twice.
     source = FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={key: "x"})

@@ -4,6 +4,7 @@ The extension is what follows the first dot of the base name: `000/07.seg.png` i
 (webdataset's `base_plus_ext`).
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -84,6 +85,8 @@ def _coerce(value: Any, kind: Kind, part: str) -> Any:
             value = int(value) if kind == "int64" else float(value)
         if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
+        if isinstance(value, float) and not math.isfinite(value):  # which no reference can carry
+            raise FeatureValueError("is not finite")
         return COERCE[kind](value)
     except (FeatureValueError, ValueError, OverflowError):
         raise BadSampleError(f"{part}: {value!r:.60} is no {'text' if kind == 'bytes' else kind}") from None

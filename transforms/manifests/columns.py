@@ -7,12 +7,9 @@ from typing import Any
 
 from schemas.coercion import FeatureValueError
 from schemas.features import Feature, Kind
-from transforms.build_examples import BOX_FIELDS, MANY_LABELS_FIELDS
 from transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
 from transforms.manifests.cells_of_boxes import boxes_from, objects_from
 from transforms.manifests.entry import BadCellError, Entry
-
-_TAKEN = BOX_FIELDS | MANY_LABELS_FIELDS | {"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +78,6 @@ class FeatureColumn:
     def check(self, key: str) -> None:
         """Raises ValueError where the feature cannot be."""
         where = f"source.features_from.{key}"
-        if key in _TAKEN:
-            raise ValueError(f"{where}: the name {key!r} is taken: choose another, such as x/{key}")
         if not self.column:
             raise ValueError(f"{where}.column is empty: name the column")
         if self.many and self.default is not None:

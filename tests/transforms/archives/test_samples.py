@@ -89,6 +89,8 @@ def test_a_feature_takes_what_is_of_its_type(settings, value, expected):
         ({"type": "float"}, "x", "json.x: 'x' is no float"),
         ({"type": "float"}, True, "json.x: True is no float"),
         ({"type": "float"}, "1e300", "is no float"),
+        ({"type": "float"}, "nan", "json.x: nan is no float"),
+        ({"type": "float"}, "-inf", "is no float"),
         ({"many": True}, "a", "json.x is no list"),
         ({"many": True}, ["a", 1], "json.x: 1 is no text"),
     ],

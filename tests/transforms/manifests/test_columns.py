@@ -105,7 +105,6 @@ def test_columns_that_cannot_be(columns, sentence):
 @pytest.mark.parametrize(
     ("key", "feature", "sentence"),
     [
-        ("boxes", {"column": "x"}, "source.features_from.boxes: the name 'boxes' is taken"),
         ("a", {"column": ""}, "source.features_from.a.column is empty"),
         ("a", {"column": "x", "many": True, "default": "1"}, "source.features_from.a: many goes without default"),
         (

@@ -91,7 +91,6 @@ def test_where_an_image_lies_in_its_row(folder):
         ({"columns": COLUMNS, "quote": "\n"}, "source.quote '\\\\n' is not one character"),
         ({"columns": COLUMNS, "separator": ""}, "source.separator is empty"),
         ({"columns": COLUMNS, "encoding": "utf-99"}, "source.encoding 'utf-99' is no encoding"),
-        ({"columns": COLUMNS, "features_from": {"boxes": FeatureColumn(column="x")}}, "source.features_from.boxes"),
     ],
 )
 def test_settings_that_cannot_be(settings, sentence):

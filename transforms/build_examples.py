@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import apache_beam as beam
 import orjson
 
 from schemas.conventions import Convention, load_convention
-from schemas.features import encode_example
+from schemas.features import Feature, encode_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from transforms.imaging import ImageSettings, PreparedImage
@@ -53,6 +53,30 @@ def choose_store(images: ImageSettings, convention: Convention) -> ImageSettings
     if images.store != "raw" and "pixels_base64" in convention.fields:
         raise ValueError(f"images.store is {images.store}, and {named} holds pixels: set it to raw")
     return images
+
+
+def check_source_features(features: Iterable[Feature], holds_images: bool, convention: Convention) -> None:
+    """Raises ValueError where a feature that a source adds has another's name, or fills one of another kind.
+
+    Args:
+        features: the source's own.
+        holds_images: whether it gives images.
+        convention: what is written.
+    """
+    reserved = IMAGE_FIELDS | ANNOTATION_FIELDS if holds_images else IMAGE_FIELDS - PIXEL_FIELDS
+    stored = {feature.field: feature for feature in convention.features}
+    taken = {*reserved, *(feature.key for feature in convention.features)}
+    for feature in features:
+        other = stored.get(feature.field)
+        if feature.field in reserved or (other is None and feature.key in taken):
+            raise ValueError(
+                f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
+            )
+        if other and (feature.kind, feature.many) != (other.kind, other.many):
+            kinds = [f"{each.kind}{'[]' if each.many else ''}" for each in (other, feature)]
+            raise ValueError(
+                f"convention: {other.key} is {kinds[0]}, and the source's field {feature.field!r} is {kinds[1]}"
+            )
 
 
 def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int | None]:

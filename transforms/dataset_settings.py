@@ -11,11 +11,11 @@ from schemas.features import ExampleEncoder, Feature
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
 from transforms.build_examples import (
-    ANNOTATION_FIELDS,
     BOX_FIELDS,
     IMAGE_FIELDS,
     MANY_LABELS_FIELDS,
     PIXEL_FIELDS,
+    check_source_features,
     choose_store,
 )
 from transforms.converting.boxes import BoxSettings
@@ -113,7 +113,7 @@ class DatasetSettings:
         if not self.holds_images:
             self._check_needs_no_image()
         check_functions(self.features, self.layout, self.source, self.holds_images)
-        self._check_source_features()
+        check_source_features(self.source.features(), self.source.contents == "images", self.layout)
         if self.duplicates == "together" and self.splits.given:
             raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
         if self.splits.stratify and self.source.late_labels:
@@ -128,23 +128,6 @@ class DatasetSettings:
         if self.analyze:
             self._check_analysis()
             object.__setattr__(self, "images", replace(self.images, moments=True))
-
-    def _check_source_features(self) -> None:
-        holds_images = self.source.contents == "images"
-        reserved = IMAGE_FIELDS | ANNOTATION_FIELDS if holds_images else IMAGE_FIELDS - PIXEL_FIELDS
-        stored = {feature.field: feature for feature in self.layout.features}
-        taken = {*reserved, *(feature.key for feature in self.layout.features)}
-        for feature in self.source.features():
-            other = stored.get(feature.field)
-            if feature.field in reserved or (other is None and feature.key in taken):
-                raise ValueError(
-                    f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
-                )
-            if other and (feature.kind, feature.many) != (other.kind, other.many):
-                kinds = [f"{each.kind}{'[]' if each.many else ''}" for each in (other, feature)]
-                raise ValueError(
-                    f"convention: {other.key} is {kinds[0]}, and the source's field {feature.field!r} is {kinds[1]}"
-                )
 
     def _check_analysis(self) -> None:
         if (

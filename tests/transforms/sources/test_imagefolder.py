@@ -23,7 +23,6 @@ def test_rows_name_images_beside_them(tmp_path):
     ("settings", "sentence"),
     [
         ({"file_name": ""}, "source.file_name is empty"),
-        ({"features_from": {"boxes": FeatureColumn(column="x")}}, "source.features_from.boxes"),
     ],
 )
 def test_settings_that_cannot_be(settings, sentence):

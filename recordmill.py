@@ -4,8 +4,9 @@ Importing it imports no TensorFlow; `load` does when it is called.
 """
 
 from reading.examples_as_numpy import examples_as_numpy
+from reading.load_error import LoadError
 from reading.loading.load import load
-from reading.loading.split_info import LoadError, SplitInfo, describe_split
+from reading.loading.split_info import SplitInfo, describe_split
 from schemas.conventions import Convention, convention_names, load_convention
 from schemas.features import Feature, describe_features, encode_example, parse_example, tensorflow_features
 from schemas.image_ref import ImageRef

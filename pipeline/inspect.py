@@ -16,10 +16,11 @@ from pipeline.options import Parser
 from pipeline.preflight import UsageError
 from pipeline.printable import printable
 from pipeline.record_progress import record_progress
-from reading.dataset import Dataset, OpenError, open_dataset
+from reading.dataset import Dataset, open_dataset
 from reading.example_walk import DamagedExampleError
 from reading.extract_images import ExtractError, extract_images
 from reading.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
+from reading.load_error import LoadError
 from reading.summarize_dataset import summarize_dataset
 from schemas.outcome import DONE, FAILED, WRONG_USAGE
 
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         answer = _show_records(console, dataset, flags) if _is_selective(flags) else _show(console, dataset, flags)
     except UsageError as error:
         return _fail(console, str(error), WRONG_USAGE)
-    except (OpenError, NoRecordError, ExtractError, DamagedExampleError) as error:
+    except (LoadError, NoRecordError, ExtractError, DamagedExampleError) as error:
         return _fail(console, str(error), FAILED)
     except OSError as error:
         what = f"{error.filename or flags.path}: {(error.strerror or str(error)).lower()}"

@@ -14,7 +14,8 @@ from pipeline.options import Parser
 from pipeline.preflight import UsageError
 from pipeline.printable import printable
 from pipeline.record_progress import record_progress
-from reading.dataset import OpenError, open_dataset
+from reading.dataset import open_dataset
+from reading.load_error import LoadError
 from reading.verify_dataset import Verification, verify_dataset
 from reading.verify_shard import LEVELS
 from schemas.outcome import DONE, FAILED, WRONG_USAGE
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             verification = verify_dataset(dataset, flags.level, flags.threads, progress)
     except UsageError as error:
         return _fail(console, str(error), WRONG_USAGE)
-    except OpenError as error:
+    except LoadError as error:
         return _fail(console, str(error), FAILED)
     except OSError as error:
         return _fail(console, f"{flags.path} cannot be read: {(error.strerror or str(error)).lower()}", FAILED)

@@ -1,4 +1,7 @@
-"""Opening a dataset: one of ours by its marker, anybody else's by what its files are called and hold."""
+"""Opening a dataset: one of ours by its marker, anybody else's by what its files are called and hold.
+
+The one way by which loading, verifying and inspecting find files.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,20 +9,18 @@ from typing import Any, Literal
 
 import orjson
 
-from reading.found_shards import find_shards, read_label_lines, split_of
+from reading.found_shards import find_shards, match_files, name_shards, read_label_lines
+from reading.load_error import LoadError
 from reading.shard import Shard
-from reading.tfds_folder import DATASET_INFO, DamagedInfoError, read_tfds_folder
-from schemas.conventions import convention_names, load_convention
-from schemas.features import Feature
+from reading.tfds_folder import DATASET_INFO, read_tfds_folder
+from schemas.features import Feature, features_from_schema
 from transforms.files import storage
 from transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
 from transforms.publishing.marker import LABELS, MARKER_FORMAT
 
 Kind = Literal["recordmill", "tfds", "files"]
 
-
-class OpenError(ValueError):
-    """There is no dataset to open; the message is one sentence that says why."""
+_NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that finds some"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Dataset:
         features: its features; empty where only the records can tell.
         labels: class ids by name; empty where they are not known.
         marker: the whole of `recordmill.json`; empty for other kinds.
-        whole: False where one file of a dataset was opened.
+        whole: False where some files were opened, not a folder.
     """
 
     folder: str
@@ -51,13 +52,23 @@ class Dataset:
         names = dict.fromkeys([*stated, *(shard.split for shard in self.shards)])
         return {name: tuple(shard for shard in self.shards if shard.split == name) for name in names}
 
+    def shards_of(self, split: str) -> tuple[Shard, ...]:
+        """The shards of one split.
+
+        Raises:
+            LoadError: there is no such split.
+        """
+        if split not in self.splits:
+            raise LoadError(f"{self.folder} has no split {split!r}: choose one of {', '.join(self.splits)}")
+        return self.splits[split]
+
     def count(self, split: str) -> int | None:
         """How many records a split is said to hold; None where nobody has counted.
 
         Raises:
-            KeyError: there is no such split.
+            LoadError: there is no such split.
         """
-        counts = [shard.records for shard in self.splits[split]]
+        counts = [shard.records for shard in self.shards_of(split)]
         return None if None in counts else sum(count or 0 for count in counts)
 
     def rows(self) -> Iterator[tuple[Shard, dict[str, Any]]]:
@@ -68,68 +79,67 @@ class Dataset:
 
 
 def open_dataset(path: str) -> Dataset:
-    """Opens a dataset's folder, or one TFRecord file; no record is read.
+    """Opens a dataset's folder, a TFRecord file, or the files that a pattern finds; no record is read.
 
-    A file that lies in a dataset which lists it is opened with all that the dataset says of it.
+    Files that lie in a dataset which lists them are opened with all that the dataset says of them.
 
     Args:
-        path: on any of Beam's file systems.
+        path: on any of Beam's file systems. In a pattern `*`, `?` and `[a-z]` stand for what has no slash, and `**` for
+            any folders between.
 
     Raises:
-        OpenError: there is nothing of the kind.
+        LoadError: there is nothing of the kind.
         OSError: it cannot be looked at.
     """
     path = path.rstrip("/") or path
     if storage.size_of(path) is not None:
-        return _open_file(path)
-    names = storage.folder_names(path)
-    if not names:
-        raise OpenError(f"{path} is not there, or holds nothing: name a dataset's folder, or a TFRecord file")
-    return _open_folder(path, names)
+        return _open_files([path])
+    if names := storage.folder_names(path):
+        return _open_described(path) or _open_undescribed(path, names)
+    if found := match_files(path):
+        return _open_files(found)
+    raise LoadError(f"{path} is not there, or holds nothing: {_NAME_ONE}")
 
 
-def _open_folder(folder: str, names: list[str]) -> Dataset:
-    if MARKER in names:
+def _open_described(folder: str) -> Dataset | None:
+    """A dataset that says what it is made of; None where none does."""
+    if storage.exists(storage.join(folder, MARKER)):
         return _open_ours(folder)
-    if DATASET_INFO in names:
-        try:
-            shards, labels = read_tfds_folder(folder, names)
-        except DamagedInfoError as error:
-            raise OpenError(str(error)) from None
+    if storage.exists(storage.join(folder, DATASET_INFO)):
+        shards, labels = read_tfds_folder(folder)
         return Dataset(folder, "tfds", shards, labels=labels)
+    return None
+
+
+def _open_undescribed(folder: str, names: list[str]) -> Dataset:
     shards = find_shards(folder)
     if not shards:
-        raise OpenError(f"{folder} holds no TFRecord file and no {MARKER}: name a dataset's folder, or a TFRecord file")
+        raise LoadError(f"{folder} holds no TFRecord file and no {MARKER}: {_NAME_ONE}")
     labels = read_label_lines(storage.join(folder, LABELS)) if LABELS in names else {}
     return Dataset(folder, "files", shards, labels=labels)
 
 
-def _open_file(path: str) -> Dataset:
-    folder, _, name = path.rpartition("/")
-    folder = folder or ("/" if path.startswith("/") else ".")
-    names = set(storage.folder_names(folder)) if storage.is_local(path) else set()
-    listed = None
-    if MARKER in names or (not names and storage.exists(storage.join(folder, MARKER))):
-        listed = _open_ours(folder)
-    elif DATASET_INFO in names:
-        listed = _open_folder(folder, sorted(names))
-    mine = [shard for shard in listed.shards if shard.name == name] if listed else []
-    if listed and mine:
-        return replace(listed, shards=tuple(mine), whole=False)
-    return Dataset(folder, "files", (Shard(split_of(name), name, path),), whole=False)
+def _open_files(paths: list[str]) -> Dataset:
+    folder, shards = name_shards(paths)
+    described = _open_described(folder)
+    stated = {shard.name: shard for shard in described.shards} if described else {}
+    if described and stated.keys() >= {shard.name for shard in shards}:
+        return replace(described, shards=tuple(stated[shard.name] for shard in shards), whole=False)
+    return Dataset(folder, "files", shards, whole=False)
 
 
 def _open_ours(folder: str) -> Dataset:
     try:
         marker = read_marker(folder)
         if marker.get("recordmill") != MARKER_FORMAT:
-            raise OpenError(f"{folder}/{MARKER} is of another version of Recordmill: open it with that one")
-        return Dataset(folder, "recordmill", _our_shards(folder, marker), _features(marker), marker["labels"], marker)
+            raise LoadError(f"{folder}/{MARKER} is of another version of Recordmill: open it with that one")
+        features = features_from_schema(marker["features"])
+        return Dataset(folder, "recordmill", _our_shards(folder, marker), features, marker["labels"], marker)
     except FileNotFoundError:
-        raise OpenError(f"{folder} is being replaced by a run: try again when it has ended") from None
+        raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
     except (orjson.JSONDecodeError, DamagedMarkerError, KeyError, TypeError, AttributeError) as error:
         detail = f"{type(error).__name__}: {error}"
-        raise OpenError(f"{folder}/{MARKER} cannot be understood ({detail}): restore it, or make it anew") from None
+        raise LoadError(f"{folder}/{MARKER} cannot be understood ({detail}): restore it, or make it anew") from None
 
 
 def _our_shards(folder: str, marker: Mapping[str, Any]) -> tuple[Shard, ...]:
@@ -147,16 +157,3 @@ def _our_shards(folder: str, marker: Mapping[str, Any]) -> tuple[Shard, ...]:
         for split, stated in marker["splits"].items()
         for shard in stated["shards"]
     )
-
-
-def _features(marker: Mapping[str, Any]) -> tuple[Feature, ...]:
-    """As stated; a feature of the convention also knows its field and its default."""
-    name = marker["convention"]
-    known = load_convention(name).features if name in convention_names() else ()
-    by_key = {feature.key: feature for feature in known}
-    features = []
-    for key, stated in marker["features"].items():
-        feature = Feature(key, stated["kind"], field="", meaning=stated["meaning"], many=stated["shape"] != [])
-        own = by_key.get(key, feature)
-        features.append(own if (own.kind, own.many) == (feature.kind, feature.many) else feature)
-    return tuple(features)

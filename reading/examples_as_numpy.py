@@ -7,8 +7,8 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
-from reading.loading.split_info import LoadError
-from reading.record_files import find_record_files
+from reading.dataset import open_dataset
+from reading.load_error import LoadError
 from schemas.example_proto import Example
 from transforms.files.tfrecord_file import DamagedFileError, read_records
 
@@ -22,7 +22,7 @@ def examples_as_numpy(path: str, split: str | None = None) -> Iterator[dict[str,
 
     Args:
         path: a file, a pattern such as `flowers/*.tfrecord`, or a folder: a dataset of ours, or anybody's files.
-        split: of a dataset of ours, only this split.
+        split: only this split; of files that nobody describes, those whose names speak of it.
 
     Returns:
         An iterator of one dict an Example, with an array of shape (n,) for each key: int64, float32, or object for
@@ -32,7 +32,9 @@ def examples_as_numpy(path: str, split: str | None = None) -> Iterator[dict[str,
         LoadError: no file is found, or one that is being read is damaged or holds no Examples; the message names the
             file and the record.
     """
-    return _examples(find_record_files(str(path), split))
+    dataset = open_dataset(str(path))
+    shards = dataset.shards if split is None else dataset.shards_of(split)
+    return _examples([shard.path for shard in shards])
 
 
 def _examples(files: Iterable[str]) -> Iterator[dict[str, NDArray[Any]]]:

@@ -1,8 +1,10 @@
 """TFRecord files that nobody lists: found by name or by their first bytes, and put into splits by name."""
 
+import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
 
 from reading.shard import Shard
 from transforms.files import storage
@@ -19,8 +21,35 @@ _OTHER = (".json", ".jsonl", ".txt", ".yaml", ".pbtxt", ".idx", ".md", ".csv", "
 
 def find_shards(folder: str) -> tuple[Shard, ...]:
     """All TFRecord files below a folder, sorted by name; hidden files and folders are left alone."""
-    found = [name for name in sorted(_names_below(folder)) if _holds_records(storage.join(folder, name), name)]
-    shards = [Shard(split_of(name), name, storage.join(folder, name)) for name in found]
+    paths = {name: storage.join(folder, name) for name in _names_below(folder)}
+    return _in_splits({name: path for name, path in paths.items() if _holds_records(path, name)})
+
+
+def match_files(pattern: str) -> list[str]:
+    """The files that a pattern finds, whatever they hold."""
+    if storage.is_local(pattern):
+        return [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+    folder = re.split(r"[*?\[]", pattern)[0].rpartition("/")[0]
+    if folder.endswith(":/"):  # a pattern of buckets
+        return []
+    from apache_beam.io.filesystem import FileSystem  # local files need none of Beam
+
+    fits = re.compile(FileSystem.translate_pattern(pattern))
+    return [file.path for file in storage.list_below(folder) if fits.fullmatch(file.path)]
+
+
+def name_shards(paths: list[str]) -> tuple[str, tuple[Shard, ...]]:
+    """The folder below which all the files lie, and the files as its shards, sorted by name."""
+    folders = [path.split("/")[:-1] for path in paths]
+    pairs = zip(min(folders), max(folders), strict=False)  # what these two share all share
+    depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    below = {"/".join(path.split("/")[depth:]): path for path in paths}
+    return "/".join(folders[0][:depth]) or ("/" if depth else "."), _in_splits(below)
+
+
+def _in_splits(paths: Mapping[str, str]) -> tuple[Shard, ...]:
+    """Shards, by their names below their folder."""
+    shards = (Shard(split_of(name), name, path) for name, path in paths.items())
     return tuple(sorted(shards, key=lambda shard: (shard.split, shard.name)))
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from reading.load_error import LoadError
 from reading.shard import Shard
 from transforms.files import storage
 
@@ -12,19 +13,11 @@ DATASET_INFO = "dataset_info.json"
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # of TFDS's own files
 
 
-class DamagedInfoError(ValueError):
-    """A `dataset_info.json` that is none; the message is one sentence."""
-
-
-def read_tfds_folder(folder: str, names: list[str]) -> tuple[tuple[Shard, ...], dict[str, int]]:
+def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     """The shards that `dataset_info.json` lists with their counts, and the class ids of the one label feature.
 
-    Args:
-        folder: the folder.
-        names: the files in it.
-
     Raises:
-        DamagedInfoError: the file is no such JSON, or of a format other than TFRecord.
+        LoadError: the file is no such JSON, or of a format other than TFRecord.
     """
     path = storage.join(folder, DATASET_INFO)
     try:
@@ -33,10 +26,10 @@ def read_tfds_folder(folder: str, names: list[str]) -> tuple[tuple[Shard, ...], 
         shards = tuple(shard for split in info["splits"] for shard in _shards_of(folder, info, split, file_format))
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"
-        raise DamagedInfoError(f"{path} cannot be understood ({what}): move it away to open the files alone") from None
+        raise LoadError(f"{path} cannot be understood ({what}): move it away to open the files alone") from None
     if file_format != "tfrecord":
-        raise DamagedInfoError(f"{path} speaks of {file_format} files: only TFRecord files can be opened")
-    labels = [name for name in names if name.endswith(".labels.txt")]
+        raise LoadError(f"{path} speaks of {file_format} files: only TFRecord files can be opened")
+    labels = [name for name in storage.folder_names(folder) if name.endswith(".labels.txt")]
     ids = {}
     if len(labels) == 1:
         lines = storage.read_range(storage.join(folder, labels[0])).decode("utf-8", "replace").splitlines()

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from reading.load_error import LoadError
 from reading.loading.image_tensors import ImageLayout, image_from
-from reading.loading.split_info import LoadError, SplitInfo
+from reading.loading.split_info import SplitInfo
 from schemas.features import Feature, tensorflow_features
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from reading.loading.split_info import LoadError, SplitInfo
+from reading.load_error import LoadError
+from reading.loading.split_info import SplitInfo
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from reading.load_error import LoadError
 from reading.loading.elements import ElementLayout, choose_elements, finish_function, parse_function, ragged_keys
 from reading.loading.image_tensors import Fit, ImageLayout
 from reading.loading.shard_records import ReadingOrder, read_shards
-from reading.loading.split_info import LoadError, SplitInfo, describe_split
+from reading.loading.split_info import SplitInfo, describe_split
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -171,7 +172,7 @@ def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_r
 def _buffer_length(info: SplitInfo, shuffle: bool | int) -> int:
     if shuffle is not True:
         return int(shuffle)
-    stored = sum(shard.bytes for shard in info.shards)
+    stored = sum(shard.bytes or 0 for shard in info.shards)
     return max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000)
 
 

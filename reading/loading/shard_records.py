@@ -5,7 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reading.loading.split_info import LoadError, ShardFile, SplitInfo
+from reading.load_error import LoadError
+from reading.loading.split_info import SplitInfo
+from reading.shard import Shard
 from transforms.files.tfrecord_file import DamagedFileError, read_back
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class ReadingOrder:
     deterministic: bool
 
 
-def check_shards(shards: Sequence[ShardFile]) -> None:
+def check_shards(shards: Sequence[Shard]) -> None:
     """Looks whether all files are there, and as long as the marker says; reads none of them.
 
     Raises:
@@ -91,7 +93,7 @@ def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: 
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=order.deterministic or by_record,
     )
-    count = sum(shard.records for shard in shards)
+    count = sum(shard.records or 0 for shard in shards)
     if by_record:
         records = records.shard(num_replicas, index)
         count = len(range(index, count, num_replicas))

@@ -7,25 +7,14 @@ from typing import Any
 
 import orjson
 
-from schemas.features import Feature, features_from_schema
+from reading.dataset import open_dataset
+from reading.load_error import LoadError
+from reading.shard import Shard
+from schemas.features import Feature
 from transforms.files import storage
-from transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
+from transforms.planning.output_state import MARKER
 
 _PEEK_BYTES = 2**18
-
-
-class LoadError(ValueError):
-    """A dataset cannot be read, or not as asked; the message is one sentence that says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShardFile:
-    """One file of a split: its path, its sidecar's, and the records and bytes that the marker states."""
-
-    path: str
-    sidecar: str
-    records: int
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -48,14 +37,14 @@ class SplitInfo:
     features: tuple[Feature, ...]
     labels: Mapping[str, int]
     class_counts: Mapping[str, int]
-    shards: tuple[ShardFile, ...]
+    shards: tuple[Shard, ...]
     compression: str
     raw: bool
 
     @property
     def num_examples(self) -> int:
         """How many records the split holds."""
-        return sum(shard.records for shard in self.shards)
+        return sum(shard.records or 0 for shard in self.shards)
 
     @property
     def num_classes(self) -> int:
@@ -127,39 +116,17 @@ def describe_split(path: str, split: str = "train") -> SplitInfo:
     Raises:
         LoadError: there is no dataset, or no such split, or the dataset is of another version of Recordmill.
     """
-    folder = str(path).rstrip("/") or str(path)
-    try:
-        marker = read_marker(folder)
-        return _describe(folder, split, marker)
-    except (FileNotFoundError, NotADirectoryError):
-        raise LoadError(f"{folder} holds no {MARKER}: name the folder of a finished dataset") from None
-    except (orjson.JSONDecodeError, DamagedMarkerError):
-        raise LoadError(f"{folder}/{MARKER} cannot be understood: restore it, or make the dataset anew") from None
-    except (KeyError, TypeError) as error:
-        raise LoadError(
-            f"{folder}/{MARKER} is of another version of Recordmill ({error} is missing): make the dataset anew"
-        ) from None
-
-
-def _describe(folder: str, split: str, marker: Mapping[str, Any]) -> SplitInfo:
-    if split not in marker["splits"]:
-        raise LoadError(f"{folder} has no split {split!r}: choose one of {', '.join(marker['splits'])}")
-    stated, recipe = marker["splits"][split], marker["plan"]["recipe"]
+    dataset = open_dataset(str(path))
+    if not (dataset.marker and dataset.whole):
+        raise LoadError(f"{path} holds no {MARKER}: name the folder of a finished dataset")
+    shards, recipe = dataset.shards_of(split), dataset.marker["plan"]["recipe"]
     return SplitInfo(
-        folder=folder,
+        folder=dataset.folder,
         split=split,
-        features=features_from_schema(marker["features"]),
-        labels=marker["labels"],
-        class_counts={name: count for name, count in stated["classes"].items() if count},
-        shards=tuple(
-            ShardFile(
-                storage.join(folder, shard["name"]),
-                storage.join(folder, shard["sidecar"]),
-                shard["records"],
-                shard["bytes"],
-            )
-            for shard in stated["shards"]
-        ),
+        features=dataset.features,
+        labels=dataset.labels,
+        class_counts={name: count for name, count in dataset.marker["splits"][split]["classes"].items() if count},
+        shards=shards,
         compression=recipe["compression"],
         raw=(recipe.get("images") or {}).get("store") == "raw",
     )

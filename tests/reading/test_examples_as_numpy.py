@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reading.examples_as_numpy import examples_as_numpy
-from reading.loading.split_info import LoadError
+from reading.load_error import LoadError
 from schemas.example_proto import Example
 from schemas.features import Feature, encode_example
 from transforms.files.tfrecord_file import RecordSink
@@ -136,7 +136,7 @@ def test_records_that_are_no_examples_are_named(tmp_path):
 
 
 def test_nothing_to_read_is_said_at_once(tmp_path):
-    with pytest.raises(LoadError, match="is no TFRecord file"):
+    with pytest.raises(LoadError, match="is not there, or holds nothing: name a"):
         examples_as_numpy(str(tmp_path / "x"))
 
 

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from reading.dataset import open_dataset
-from reading.tfds_folder import DamagedInfoError, read_tfds_folder
+from reading.load_error import LoadError
+from reading.tfds_folder import read_tfds_folder
 from reading.verify_dataset import verify_dataset
 
 
@@ -27,7 +28,7 @@ def describe(folder, **more):
 
 def test_what_the_description_says(tmp_path):
     describe(tmp_path)
-    shards, labels = read_tfds_folder(str(tmp_path), ["dataset_info.json", "label.labels.txt"])
+    shards, labels = read_tfds_folder(str(tmp_path))
     assert [(shard.split, shard.name, shard.records) for shard in shards] == [
         ("train", "mnist-train.tfrecord-00000-of-00002", 2),
         ("train", "mnist-train.tfrecord-00001-of-00002", 1),
@@ -38,8 +39,8 @@ def test_what_the_description_says(tmp_path):
 
 def test_another_file_format_is_refused(tmp_path):
     describe(tmp_path, fileFormat="array_record")
-    with pytest.raises(DamagedInfoError, match="speaks of array_record files: only TFRecord files can be opened"):
-        read_tfds_folder(str(tmp_path), [])
+    with pytest.raises(LoadError, match="speaks of array_record files: only TFRecord files can be opened"):
+        read_tfds_folder(str(tmp_path))
 
 
 def test_counts_and_labels_are_held_against_the_records(tmp_path, frame, example):

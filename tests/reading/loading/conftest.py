@@ -1,5 +1,6 @@
 """Small datasets to load: converted from pictures that the test draws, or put together record by record."""
 
+import hashlib
 import io
 import json
 import random
@@ -97,9 +98,11 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
                 sink.write(encode_example(features, record))
             sink.close()
             sidecar = f"sidecars/{name}.jsonl"
-            (folder / sidecar).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+            lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+            (folder / sidecar).write_bytes(lines)
             found = read_back(str(folder / name), compression)
-            files.append({"name": name, "records": len(own), "bytes": found.bytes, "sidecar": sidecar})
+            stated = {"name": name, "records": len(own), "bytes": found.bytes, "sha256": found.sha256}
+            files.append({**stated, "sidecar": sidecar, "sidecar_sha256": hashlib.sha256(lines).hexdigest()})
         marker = {
             "recordmill": 1,
             "plan": {"recipe": {"compression": compression, "images": images}},

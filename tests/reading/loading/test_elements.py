@@ -1,8 +1,9 @@
 import pytest
 
+from reading.load_error import LoadError
 from reading.loading.elements import choose_elements, finish_function, parse_function, ragged_keys
 from reading.loading.image_tensors import ImageLayout
-from reading.loading.split_info import LoadError, SplitInfo
+from reading.loading.split_info import SplitInfo
 from schemas.conventions import load_convention
 from schemas.features import Feature, encode_example
 

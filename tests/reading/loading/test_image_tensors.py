@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from reading.load_error import LoadError
 from reading.loading.image_tensors import ImageLayout, image_from
-from reading.loading.split_info import LoadError, SplitInfo
+from reading.loading.split_info import SplitInfo
 from schemas.features import Feature
 
 ENCODED = Feature("image", "bytes", "encoded", "")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from reading.load_error import LoadError
 from reading.loading.load import load
-from reading.loading.split_info import LoadError
 from schemas.features import Feature
 
 pytestmark = pytest.mark.usefixtures("tf")

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from reading.load_error import LoadError
 from reading.loading.shard_records import ReadingOrder, _fault_behind, check_shards, read_shards
-from reading.loading.split_info import LoadError, describe_split
+from reading.loading.split_info import describe_split
 from schemas.features import Feature
 from schemas.features import parse_example as parse
 

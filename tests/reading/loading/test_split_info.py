@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from reading.loading.split_info import LoadError, describe_split
+from reading.load_error import LoadError
+from reading.loading.split_info import describe_split
 from schemas.conventions import load_convention
 from schemas.features import Feature
 
@@ -64,6 +65,9 @@ def test_rejected_rows_have_no_size_and_lost_sidecars_none(publish):
 
 
 def test_nothing_to_open_is_one_sentence(tmp_path, animal_dataset):
+    with pytest.raises(LoadError, match=r"is not there, or holds nothing: name a dataset's folder"):
+        describe_split(str(tmp_path))
+    (tmp_path / "train-00000-of-00001.tfrecord").write_bytes(b"")
     with pytest.raises(LoadError, match=r"holds no recordmill\.json: name the folder of a finished dataset$"):
         describe_split(str(tmp_path))
     with pytest.raises(LoadError, match=r"has no split 'val': choose one of train$"):
@@ -77,7 +81,7 @@ def test_a_marker_that_is_none_is_one_sentence(publish):
     marker = json.loads((folder / "recordmill.json").read_text())
     del marker["features"]["a"]["field"]
     (folder / "recordmill.json").write_text(json.dumps(marker))
-    with pytest.raises(LoadError, match=r"another version of Recordmill \('field' is missing\)"):
+    with pytest.raises(LoadError, match=r"cannot be understood \(KeyError: 'field'\): restore it, or make it anew$"):
         describe_split(str(folder))
     (folder / "recordmill.json").write_text("{")
     with pytest.raises(LoadError, match="cannot be understood"):

@@ -21,6 +21,7 @@ from pipeline.prepare import prepare_job
 from pipeline.run_job import Build, StoppedError, last_line, run_job
 from pipeline.terminal import Terminal
 from schemas.outcome import FAILED, WRONG_USAGE, Outcome
+from schemas.show_count import show_count
 from schemas.version import VERSION
 from transforms.files import storage
 from transforms.progress import PROGRESS
@@ -84,7 +85,7 @@ def _stop(*_: object) -> None:
 def _stopped(how: str, what_was_done: str) -> str:
     if what_was_done:
         return f"{how}: {what_was_done}"
-    return f"{how} after {PROGRESS.done:,} images: run the same command again to go on from there"
+    return f"{how} after {show_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to go on from there"
 
 
 def _unexpected(error: Exception) -> str:

@@ -47,7 +47,7 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
         KeyboardInterrupt: so it was ended; what became of a job elsewhere is its text. `StoppedError` likewise.
         Exception: whatever the runner raises.
     """
-    PROGRESS.reset()
+    PROGRESS.reset(job.settings.unit)
     quiet_beam(not flags.traceback)
     pipeline, here = _make_pipeline(flags.runner, beam_arguments)
     check_job_server(flags.runner, pipeline.options, terminal)

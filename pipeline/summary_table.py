@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from schemas.outcome import Outcome
+from schemas.show_count import show_count
 from transforms.files.show_bytes import show_bytes
 
 
@@ -23,7 +24,7 @@ def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
 
 def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
     table = Table("split", box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    for title in ("images", "shards", "bytes"):
+    for title in (f"{numbers['unit']}s", "shards", "bytes"):
         table.add_column(title, justify="right")
     splits = numbers["splits"]
     for name, split in splits.items():
@@ -47,12 +48,12 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "boxes", _boxes(numbers["boxes"])
     if numbers.get("changes"):
         yield "changed", _counted(numbers["changes"])
-    if duplicates := _duplicates(numbers.get("duplicates") or {}):
+    if duplicates := _duplicates(numbers):
         yield "duplicates", duplicates
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
         ratio = f"{after / max(before, 1):.2f}x"
-        yield "bytes", f"{show_bytes(before)} of images became {show_bytes(after)} of TFRecords, {ratio}"
+        yield "bytes", f"{show_bytes(before)} of {numbers['unit']}s became {show_bytes(after)} of TFRecords, {ratio}"
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         if "report" in numbers:
@@ -68,11 +69,14 @@ def _boxes(counts: Mapping[str, int]) -> str:
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:
-    same, alike = numbers.get("same_bytes") or {}, numbers.get("look_alike") or {}
+    duplicates = numbers.get("duplicates") or {}
+    same, alike = duplicates.get("same_bytes") or {}, duplicates.get("look_alike") or {}
     parts = []
     if same.get("groups"):
-        images = f"{same['groups']:,} image{'' if same['groups'] == 1 else 's'}"
-        parts.append(f"{same['groups'] + same['images']:,} files hold {images}" + _crossing(same))
+        found, unit = same["groups"] + same["images"], numbers["unit"]
+        hold = f"files hold {show_count(same['groups'], unit)}"
+        only = f"{unit}s are only {same['groups']:,} different ones"
+        parts.append(f"{found:,} {hold if unit == 'image' else only}" + _crossing(same))
     if alike.get("pairs"):
         pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
         least = "" if alike["complete"] else "at least "

@@ -61,7 +61,7 @@ class Terminal:
                     description=work.stage,
                     total=work.planned or None,
                     completed=work.done if work.planned else work.listed,
-                    rate=_rate(work.done, started),
+                    rate=_rate(work, started),
                 )
 
     def _write_lines(self, work: progress.Progress, done: threading.Event) -> None:
@@ -71,8 +71,8 @@ class Terminal:
                 self.say(f"{work.stage}: {work.listed:,} files found")
                 continue
             left = (work.planned - work.done) * (time.monotonic() - started) / max(work.done, 1)
-            of = f"{work.done:,} of {work.planned:,} images"
-            self.say(f"{work.stage}: {of}, {_rate(work.done, started)}, about {left:,.0f} s left")
+            of = f"{work.done:,} of {work.planned:,} {work.unit}s"
+            self.say(f"{work.stage}: {of}, {_rate(work, started)}, about {left:,.0f} s left")
 
     def tell(self, outcome: Outcome, job: Job | None) -> None:
         """How a run ended: notes, a table of splits, what became of everything listed, and one sentence."""
@@ -92,6 +92,6 @@ def _width(stream: TextIO) -> int | None:
     return None if stream.isatty() else 200
 
 
-def _rate(done: int, started: float) -> str:
+def _rate(work: progress.Progress, started: float) -> str:
     seconds = time.monotonic() - started
-    return f"{done / seconds:,.0f} images/s" if started and seconds > 0.5 else ""
+    return f"{work.done / seconds:,.0f} {work.unit}s/s" if started and seconds > 0.5 else ""

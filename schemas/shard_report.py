@@ -20,11 +20,12 @@ class ShardReport:
         sha256: hex digest of the file.
         sidecar_sha256: hex digest of its sidecar.
         input_bytes: bytes of the source images that were written.
-        classes: Examples by class name.
+        classes: Examples by class name; the empty name for those without a class of their own.
         rejected: rejected references by reason code.
         changes: Examples by what was changed on the way (`rotated`, `reencoded`, ...).
         boxes: boxes of the references by what became of them, see `transforms.converting.boxes.PlacedBoxes`;
             empty where there are none.
+        instances: boxes, or else labels of Examples with several, by class name; empty where there are none.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
     """
@@ -42,6 +43,7 @@ class ShardReport:
     rejected: Mapping[str, int]
     changes: Mapping[str, int]
     boxes: Mapping[str, int] = field(default_factory=dict)
+    instances: Mapping[str, int] = field(default_factory=dict)
     reused: bool = False
     problem: str = ""
 

@@ -180,6 +180,13 @@ class DatasetSettings:
         return self.decode == "images" and self.source.contents == "images"
 
     @property
+    def unit(self) -> Literal["image", "file", "row"]:
+        """What an Example is made of, in a word for people."""
+        if self.source.contents == "rows":
+            return "row"
+        return "image" if self.decode == "images" else "file"
+
+    @property
     def listing(self) -> ListingSettings:
         """What of the inputs is read."""
         classes_known = bool(self.labels.classes)

@@ -19,9 +19,10 @@ class Progress:
 
     Attributes:
         listed: things found so far.
-        planned: images to convert, once that is known.
-        done: images written or rejected so far, or found finished, in this process and those forked from it.
+        planned: how many to convert, once that is known.
+        done: how many were written or rejected so far, or found finished, in this process and those forked from it.
         stage: what is being done, in a word.
+        unit: what is counted: image, file or row.
         entered: when each stage began, by a monotonic clock; empty in a process that does not run the work from its
             beginning on.
     """
@@ -29,6 +30,7 @@ class Progress:
     listed: int = 0
     planned: int = 0
     stage: str = "listing"
+    unit: str = "image"
     entered: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _done: int = 0
@@ -40,12 +42,12 @@ class Progress:
         with self._lock:
             return self._done + sum(counter.value for counter in self._elsewhere)
 
-    def reset(self) -> None:
+    def reset(self, unit: str = "image") -> None:
         """Back to the start, for a process that runs several pipelines."""
         with self._lock:
             self.listed = self.planned = self._done = 0
             self._elsewhere = []
-            self.stage = "listing"
+            self.stage, self.unit = "listing", unit
             self.entered = {"listing": time.monotonic()}
 
     def enter(self, stage: str) -> None:
@@ -61,13 +63,13 @@ class Progress:
             ends = [*list(self.entered.values())[1:], time.monotonic()]
             return {name: end - began for (name, began), end in zip(self.entered.items(), ends, strict=False)}
 
-    def add_done(self, images: int) -> None:
-        """Counts images that are done."""
+    def add_done(self, things: int) -> None:
+        """Counts things that are done."""
         if self._own is not None:
-            self._own.value += images
+            self._own.value += things
             return
         with self._lock:
-            self._done += images
+            self._done += things
 
     def count_elsewhere(self) -> Counter:
         """What a process that is to be forked from this one counts in, to be given to its `count_in`."""

@@ -8,6 +8,7 @@ import apache_beam as beam
 
 from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from schemas.shard_report import ShardReport
+from schemas.show_count import show_count
 from transforms.converting.shard_files import staging_folder
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing import StagedDataset, choose_samples
@@ -52,9 +53,9 @@ def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     notes = tuple(plan.notes)
     if plan.action == "preview":
         ledger = Ledger(plan.summary.listed, plan.summary.references, dict(plan.summary.rejected), {}, {})
-        if problem := check_limits(ledger, [], settings.max_rejected):
+        if problem := check_limits(ledger, [], settings.max_rejected, settings.unit):
             notes = (*notes, f"as it stands the run would fail: {problem}")
-        return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan), notes)
+        return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan, settings), notes)
     if plan.action == "keep":
         return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
@@ -71,7 +72,7 @@ def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
     ledger = balance_ledger(plan.summary, reports)
     lost = lost_classes(plan.summary, reports, plan.label_map)
     examples = list_rejected(reports, plan, run)
-    if problem := check_limits(ledger, lost, settings.max_rejected, examples):
+    if problem := check_limits(ledger, lost, settings.max_rejected, settings.unit, examples):
         numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
         too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)
@@ -91,7 +92,7 @@ def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
         *plan.notes,
         *([f"{reused} of {len(reports)} shards had been finished by an earlier run"] if reused else []),
     )
-    sentence = f"{ledger.written:,} images are in {run.output}"
+    sentence = f"{show_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(published), notes)
 
 

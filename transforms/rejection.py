@@ -53,6 +53,11 @@ REASONS: dict[Stage, dict[str, str]] = {
 """Every reason for which an image is rejected, by the stage that finds it."""
 
 
+def explain_reason(code: str) -> str:
+    """What a reason means, whichever stage found it; the empty string where it is none."""
+    return "; or ".join(codes[code] for codes in REASONS.values() if code in codes)
+
+
 class RejectedImage(Exception):  # it is an outcome, not an error of the program
     """An image that cannot become an Example.
 

@@ -67,7 +67,7 @@ def test_duplicates_are_told_everywhere(convert, photos):
     assert re.search(
         r"^duplicates +4 files hold 2 images, .*1 with different classes \(duplicates\.jsonl\)", done.stderr, re.M
     )
-    assert "4 files hold only 2 images" in report_of(done)
+    assert "4 files are only 2 different ones" in report_of(done)
     assert convert(photos).line["duplicates"] == done.line["duplicates"]  # of a dataset that is there already
 
 

@@ -14,6 +14,7 @@ LEDGER = {
     "left_out": {},
 }
 NUMBERS = {
+    "unit": "image",
     "splits": {
         "train": {"images": 1200, "shards": 3, "bytes": 3 * 2**20},
         "test": {"images": 34, "shards": 1, "bytes": 2**19},

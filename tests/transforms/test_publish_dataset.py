@@ -1,4 +1,5 @@
 import json
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -146,7 +147,8 @@ def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut
 def without_run(files):
     marker = json.loads(files["recordmill.json"])
     del marker["run"]
-    return {**files, "recordmill.json": marker}
+    report = re.sub(rb'<section id="run">.*?</section>', b"", files["report.html"], flags=re.DOTALL)
+    return {**files, "recordmill.json": marker, "report.html": report}
 
 
 def test_publishing_what_is_there_keeps_it(refs, run, tree):

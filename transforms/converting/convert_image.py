@@ -105,6 +105,9 @@ def _convert(
     boxes = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
     if boxes is not None:
         row["boxes"] = boxes
+    labels = fields.get("box_label_texts", fields.get("label_texts"))
+    if labels is not None:
+        row["classes"] = [label.decode() for label in labels]
     return ConvertedImage(settings.encoder.encode(fields), row)
 
 

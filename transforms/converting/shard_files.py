@@ -170,6 +170,7 @@ class Tally:
         self._rejected: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()
         self._boxes: Counter[str] = Counter()
+        self._instances: Counter[str] = Counter()
         self._input_bytes = 0
         self._sidecar = hashlib.sha256()
         self.records = 0
@@ -184,6 +185,7 @@ class Tally:
             self._input_bytes += row["bytes"]
             self._classes[row["class"] or ""] += 1
             self._changes.update(row["changes"])
+            self._instances.update(row.get("classes", ()))
         if "boxes" in row:
             self._boxes.update(row["boxes"])
         line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -206,6 +208,7 @@ class Tally:
             rejected=dict(self._rejected),
             changes=dict(self._changes),
             boxes=dict(self._boxes),
+            instances=dict(self._instances),
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from schemas.show_count import show_count
 from transforms.build_examples import PIXEL_FIELDS
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.publishing.marker import LABELS
@@ -55,13 +56,13 @@ _CONTEXT = {
 """The context that the format's specification asks for."""
 
 _COLUMNS = {
-    "key": ("sc:Text", "path of the source image below its input"),
+    "key": ("sc:Text", "path below its input; of a row, its table and number"),
     "class": ("sc:Text", "class name"),
     "label": ("sc:Integer", "class id"),
     "height": ("sc:Integer", "rows of pixels"),
     "width": ("sc:Integer", "columns of pixels"),
-    "bytes": ("sc:Integer", "size of the source image"),
-    "sha256": ("sc:Text", "SHA-256 of the source image, in hex"),
+    "bytes": ("sc:Integer", "bytes of the source"),
+    "sha256": ("sc:Text", "SHA-256 of the source, in hex"),
     "offset": ("sc:Integer", "where its record begins in its shard, in bytes"),
     "length": ("sc:Integer", "bytes of its record's data, without framing"),
 }
@@ -69,7 +70,7 @@ _COLUMNS = {
 
 def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """`croissant.json`, of any dataset."""
-    marker = dataset.marker
+    marker, unit = dataset.marker, dataset.settings.unit
     splits = {name: split["shards"] for name, split in marker["splits"].items() if split["shards"]}
     columns = [each for each in _COLUMNS if dataset.settings.holds_images or each not in PIXEL_FIELDS]
     description = {
@@ -77,12 +78,12 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[b
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": marker["name"] or "dataset",
-        "description": f"{marker['ledger']['written']} images as tf.train.Example in TFRecord files.",
+        "description": f"{show_count(marker['ledger']['written'], unit)} as tf.train.Example in TFRecord files.",
         "version": "1.0.0",
         "distribution": [each for name, shards in splits.items() for each in _file_sets(name, shards)],
         "recordSet": [
             *([_labels(marker["labels"])] if marker["labels"] else []),
-            *(_records(name, columns) for name in splits),
+            *(_records(name, unit, columns) for name in splits),
         ],
     }
     yield "croissant.json", [orjson.dumps(description, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)]
@@ -120,17 +121,18 @@ def _labels(labels: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _records(split: str, columns: list[str]) -> dict[str, Any]:
+def _records(split: str, unit: str, columns: list[str]) -> dict[str, Any]:
+    name = f"{unit}s-{split}"
     return {
         "@type": "cr:RecordSet",
-        "@id": f"images-{split}",
-        "name": f"images-{split}",
-        "description": f"one row an image of the split {split}",
-        "key": {"@id": f"images-{split}/key"},
+        "@id": name,
+        "name": name,
+        "description": f"{unit}s of the split {split}, as the sidecars list them",
+        "key": {"@id": f"{name}/key"},
         "field": [
             {
                 "@type": "cr:Field",
-                "@id": f"images-{split}/{column}",
+                "@id": f"{name}/{column}",
                 "name": column,
                 "description": _COLUMNS[column][1],
                 "dataType": _COLUMNS[column][0],

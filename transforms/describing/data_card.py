@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from schemas.features import describe_features
+from schemas.show_count import show_count
 from transforms.describing.reading_snippet import reading_snippet
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.tfds_files import why_not_tfds
 from transforms.imaging.prepared_image import CHANGES
-from transforms.rejection import REASONS
+from transforms.publishing.marker import class_counts
+from transforms.rejection import explain_reason
 
 MOST_CLASSES = 100
 """Classes that the card lists; `labels.txt` has all."""
@@ -24,12 +26,12 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
         "Splits": [_splits(marker)],
         "Labels": _labels(marker),
         "Features": [
-            f"Each image is one `tf.train.Example`: {dataset.settings.layout.title}.",
+            f"Each {marker['unit']} is one `tf.train.Example`: {dataset.settings.layout.title}.",
             describe_features(dataset.settings.example_features),
         ],
         "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
         "How it was made": _making(marker),
-        "What became of everything listed": [_ledger(marker["ledger"]), *_notes(marker["notes"])],
+        "What became of everything listed": [_ledger(marker), *_notes(marker["notes"])],
         "Files": [_files(dataset)],
     }
     paragraphs = [f"# {_text(marker['name'] or 'Dataset')}"]
@@ -40,10 +42,10 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
 
 def _introduction(dataset: StagedDataset) -> str:
     marker = dataset.marker
-    classes = f" in {_count(len(marker['labels']), 'class', 'es')}" if marker["labels"] else ""
-    shards = _count(sum(len(split["shards"]) for split in marker["splits"].values()), "TFRecord file")
-    images = _count(marker["ledger"]["written"], "image")
-    return f"{images}{classes}, in {shards} of {marker['output_bytes']:,} bytes, made by Recordmill."
+    classes = f" in {show_count(len(marker['labels']), 'class')}" if marker["labels"] else ""
+    shards = show_count(sum(len(split["shards"]) for split in marker["splits"].values()), "TFRecord file")
+    written = show_count(marker["ledger"]["written"], marker["unit"])
+    return f"{written}{classes}, in {shards} of {marker['output_bytes']:,} bytes, made by Recordmill."
 
 
 def _splits(marker: Mapping[str, Any]) -> str:
@@ -52,7 +54,7 @@ def _splits(marker: Mapping[str, Any]) -> str:
         for name, split in marker["splits"].items()
         if split["shards"]
     ]
-    return _table(("split", "images", "files", "bytes", "names"), rows)
+    return _table(("split", f"{marker['unit']}s", "files", "bytes", "names"), rows)
 
 
 def _first_name(shards: Sequence[Mapping[str, Any]]) -> str:
@@ -61,19 +63,17 @@ def _first_name(shards: Sequence[Mapping[str, Any]]) -> str:
 
 def _labels(marker: Mapping[str, Any]) -> list[str]:
     ids = sorted((label_id, name) for name, label_id in marker["labels"].items())
-    splits = marker["splits"]
+    if not ids:
+        return ["There are none."]
+    splits = {name: class_counts(split) for name, split in marker["splits"].items()}
     rows = [
-        (label_id, _text(name), *(split["classes"].get(name, 0) for split in splits.values()))
+        (label_id, _text(name), *(classes.get(name, 0) for classes in splits.values()))
         for label_id, name in ids[:MOST_CLASSES]
     ]
-    if any("" in split["classes"] for split in splits.values()):
-        rows.append(("", "*no label*", *(split["classes"].get("", 0) for split in splits.values())))
-    if not rows:
-        return ["There are none."]
+    if any("" in classes for classes in splits.values()):
+        rows.append(("", "*no label*", *(classes.get("", 0) for classes in splits.values())))
     left = len(ids) - MOST_CLASSES
-    more = (
-        [f"and {_count(left, 'class', 'es')} more, which `labels.txt` and `recordmill.json` list."] if left > 0 else []
-    )
+    more = [f"and {show_count(left, 'class')} more, which `labels.txt` and `recordmill.json` list."] if left > 0 else []
     return [_table(("id", "class", *(f"`{name}`" for name in splits)), rows), *more]
 
 
@@ -97,20 +97,20 @@ def _making(marker: Mapping[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(recipe.get("versions", {}).items()))
     changes = [(f"`{name}`", CHANGES.get(name, ""), count) for name, count in marker["changes"].items()]
     return [
-        f"Plan `{marker['plan']['id']}`, as `config.yaml` says: the same images and that configuration give the same "
+        f"Plan `{marker['plan']['id']}`, as `config.yaml` says: the same input and that configuration give the same "
         f"bytes again{f' with {versions}' if versions else ''}.",
-        _table(("change", "what was done", "images"), changes) if changes else "No image was changed.",
+        _table(("change", "what was done", "images"), changes) if changes else f"No {marker['unit']} was changed.",
     ]
 
 
-def _ledger(ledger: Mapping[str, Any]) -> str:
-    meanings = {code: meaning for codes in REASONS.values() for code, meaning in codes.items()}
+def _ledger(marker: Mapping[str, Any]) -> str:
+    ledger = marker["ledger"]
     rows: list[tuple[Any, ...]] = [("listed", "", ledger["listed"]), ("written", "", ledger["written"])]
     for kind in ("rejected", "ignored", "left_out"):
         for reason, count in ledger[kind].items():
-            meaning = f": {meanings[reason]}" if kind == "rejected" and reason in meanings else ""
+            meaning = f": {explain_reason(reason)}" if kind == "rejected" else ""
             rows.append((kind.replace("_", " "), f"`{reason}`{meaning}", count))
-    return _table(("", "reason", "images"), rows)
+    return _table(("", "reason", f"{marker['unit']}s"), rows)
 
 
 def _notes(notes: Sequence[str]) -> list[str]:
@@ -132,10 +132,6 @@ def _files(dataset: StagedDataset) -> str:
 def _table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     shown = [" | ".join(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row) for row in rows]
     return "\n".join(f"| {line} |" for line in (" | ".join(titles), " | ".join(["---"] * len(titles)), *shown))
-
-
-def _count(number: int, noun: str, ending: str = "s") -> str:
-    return f"{number:,} {noun}{ending if number != 1 else ''}"
 
 
 def _text(text: str) -> str:

@@ -9,12 +9,13 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from schemas.show_count import show_count
 from transforms.describing import report_sections as sections
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
 from transforms.files.show_bytes import show_bytes
 from transforms.publishing.duplicates import Group
-from transforms.publishing.marker import REPORT
+from transforms.publishing.marker import REPORT, class_counts
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -43,6 +44,7 @@ def _template() -> "Template":
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"bytes": show_bytes, "number": "{:,}".format, "name": show_name, "percent": show_percent}
+    environment.filters |= {"count": show_count, "plural": lambda number, thing: show_count(number, thing).split()[1]}
     folder = resources.files("transforms.describing")
     template = environment.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
     template.globals["css"] = (folder / "report.css").read_text(encoding="utf-8")
@@ -83,7 +85,9 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     images = sum(split["records"] for split in marker["splits"].values())
     return {
         "marker": marker,
-        "title": marker["name"] or _title(images, classes["count"]),
+        "title": marker["name"] or _title(images, marker["unit"], classes["count"]),
+        "unit": marker["unit"],
+        "found": sections.found_unit(marker),
         "images": images,
         "remarks": sections.find_remarks(marker, classes),
         "ledger": sections.describe_ledger(marker),
@@ -105,9 +109,8 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     }
 
 
-def _title(images: int, classes: int) -> str:
-    many = "" if images == 1 else "s"
-    return f"{images:,} image{many}" + (f" in {classes:,} class{'' if classes == 1 else 'es'}" if classes else "")
+def _title(count: int, unit: str, classes: int) -> str:
+    return show_count(count, unit) + (f" in {show_count(classes, 'class')}" if classes else "")
 
 
 def _shown(group: Group) -> list[Any]:
@@ -120,6 +123,6 @@ def _shown(group: Group) -> list[Any]:
 def _count_classes(marker: Any) -> dict[str, int]:
     counts: dict[str, int] = {}
     for split in marker["splits"].values():
-        for name, count in split["classes"].items():
+        for name, count in class_counts(split).items():
             counts[name] = counts.get(name, 0) + count
     return counts

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from schemas.show_count import show_count
 from transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
 from transforms.files.show_bytes import show_bytes
 from transforms.imaging.prepared_image import CHANGES
+from transforms.publishing.marker import class_counts
 from transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
-from transforms.rejection import REASONS
+from transforms.rejection import REASONS, explain_reason
 
 MOST_BARS = 40
 """Classes that have a bar; of more, the largest and the smallest."""
@@ -36,10 +38,9 @@ def describe_ledger(marker: Mapping[str, Any]) -> dict[str, Any]:
     if rest := splits[MOST_BRANCHES:]:
         count = sum(split["records"] for _, split in rest)
         branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
-    meanings = {reason: text for reasons in REASONS.values() for reason, text in reasons.items()}
     for kind in ("rejected", "left_out", "ignored"):
         for reason, count in sorted(ledger[kind].items(), key=lambda item: (-item[1], item[0])):
-            note = meanings.get(reason, "") if kind == "rejected" else ""
+            note = explain_reason(reason) if kind == "rejected" else ""
             branches.append({"kind": kind, "name": reason.replace("_", " "), "count": count, "note": note})
     flow = draw_flow([branch["count"] for branch in branches])
     totals = {"written": ledger["written"]}
@@ -47,11 +48,22 @@ def describe_ledger(marker: Mapping[str, Any]) -> dict[str, Any]:
     return {"listed": ledger["listed"], "totals": totals, "flow": flow, "branches": branches}
 
 
+def found_unit(marker: Mapping[str, Any]) -> str:
+    """What was listed, in a word: rows of tables, else files."""
+    return "row" if marker["unit"] == "row" else "file"
+
+
 def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
-    """The balance of the classes: a bar for each, divided by split; of many classes the largest and smallest."""
-    splits = {name: split["classes"] for name, split in marker["splits"].items()}
+    """The balance of the classes: a bar for each, divided by split; of many classes the largest and smallest.
+
+    Of Examples with boxes or several labels these are counted; `of` says what is.
+    """
+    several = any("instances" in split for split in marker["splits"].values())
+    splits = {name: class_counts(split) for name, split in marker["splits"].items()}
     names = {name for classes in splits.values() for name in classes}
-    rows = [{"name": name, "counts": [classes.get(name, 0) for classes in splits.values()]} for name in names]
+    rows: list[dict[str, Any]] = [
+        {"name": name, "counts": [classes.get(name, 0) for classes in splits.values()]} for name in names
+    ]
     for row in rows:
         row["count"] = sum(row["counts"])
     rows.sort(key=lambda row: (-row["count"], row["name"]))
@@ -70,11 +82,13 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "count": len(names - {""}),
         "known": len(marker["labels"]),
+        "of": ("box" if marker.get("boxes") else "label") if several else marker["unit"],
+        "in_split": {name: len(classes.keys() - {""}) for name, classes in splits.items()},
         "splits": list(splits),
         "largest": largest,
         "smallest": smallest,
         "between": between,
-        "between_images": sum(row["count"] for row in hidden),
+        "between_instances": sum(row["count"] for row in hidden),
         "median": float(np.median(counts)),
         "least": int(counts[-1]),
         "most": int(counts[0]),
@@ -148,9 +162,9 @@ def describe_rejected(marker: Mapping[str, Any], statistics: Statistics) -> list
 
 def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any]) -> list[str]:
     """What somebody who is about to train on the dataset should know, the worst first; names no class or file."""
-    remarks = []
+    remarks, unit, of = [], marker["unit"], classes["of"]
     for kind, one, many in (
-        ("same_bytes", "image is", "images are"),
+        ("same_bytes", f"{unit} is", f"{unit}s are"),
         ("look_alike", "pair of images that look alike is", "pairs of images that look alike are"),
     ):
         numbers = marker["duplicates"].get(kind) or {}
@@ -161,16 +175,16 @@ def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any]) -> list[
                 f"{count:,} {one if count == 1 else many} in more than one split: scores will look too good."
             )
     for lack in classes["lacking"]:
-        remarks.append(f"{lack['split']} has no image of {lack['count']:,} of the {classes['count']:,} classes.")
+        remarks.append(f"{lack['split']} has no {of} of {lack['count']:,} of the {classes['count']:,} classes.")
     if unused := classes["known"] - classes["count"]:
-        remarks.append(f"{unused:,} of {classes['known']:,} classes have no image at all.")
+        remarks.append(f"{unused:,} of {classes['known']:,} classes have no {of} at all.")
     if classes["count"] > 1 and classes["most"] >= 10 * classes["least"]:
         remarks.append(
-            f"The largest class has {classes['most']:,} images, the smallest {classes['least']:,}: "
+            f"The largest class has {show_count(classes['most'], of)}, the smallest {classes['least']:,}: "
             "weigh the classes, or the small ones will not be learned."
         )
     if rejected := sum(marker["ledger"]["rejected"].values()):
-        remarks.append(f"{rejected:,} files were rejected.")
+        remarks.append(f"{show_count(rejected, found_unit(marker))} {'was' if rejected == 1 else 'were'} rejected.")
     return remarks + [f"{note[0].upper()}{note[1:]}." for note in marker["notes"] if note]
 
 

@@ -12,6 +12,7 @@ import orjson
 
 from schemas.features import Feature
 from schemas.label_map import one_line
+from schemas.show_count import show_count
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.tfds_template import NoTemplateError, file_template
 from transforms.files.record_reader import FRAMING_BYTES
@@ -74,7 +75,8 @@ def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[s
     info: dict[str, Any] = {
         "name": _dataset_name(marker["name"]),
         "version": "1.0.0",
-        "description": f"{marker['ledger']['written']} images, plan {marker['plan']['id']}. README.md says more.",
+        "description": f"{show_count(marker['ledger']['written'], marker['unit'])}, plan {marker['plan']['id']}. "
+        "README.md says more.",
         "fileFormat": "tfrecord",
         "splits": [_split_info(dataset, name) for name, split in marker["splits"].items() if split["shards"]],
     }

@@ -16,6 +16,8 @@ from schemas.shard_report import ShardReport
 from transforms.files import storage
 from transforms.files.record_reader import FRAMING_BYTES
 from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
+from transforms.imaging.draw_boxes import draw_boxes
+from transforms.imaging.geometry import Box
 from transforms.imaging.sniff import sniff
 from transforms.publishing.statistics import Sidecar
 
@@ -48,9 +50,11 @@ def choose_samples(reports: Iterable[ShardReport]) -> dict[str, int]:
 
     Where there are too many classes they are taken evenly from the largest to the smallest, both of them included.
     """
-    classes: Counter[str] = Counter()
+    classes, instances = Counter[str](), Counter[str]()
     for report in reports:
         classes.update(report.classes)
+        instances.update(report.instances)
+    classes = instances or classes
     names = sorted(classes, key=lambda name: (-classes[name], name))
     if len(names) > MOST_CLASSES:
         last = len(names) - 1
@@ -62,7 +66,7 @@ def choose_samples(reports: Iterable[ShardReport]) -> dict[str, int]:
 def make_thumbnails(
     places: Sequence[tuple[Sidecar, dict[str, Any]]], features: Iterable[Feature], compression: str
 ) -> list[str]:
-    """A `data:` URI for each image; the empty string for one that cannot be shown.
+    """A `data:` URI for each image, its boxes drawn; the empty string for one that cannot be shown.
 
     Args:
         places: images by sidecar and row.
@@ -72,8 +76,8 @@ def make_thumbnails(
     Raises:
         OSError: a shard cannot be read.
     """
-    feature = next((feature for feature in features if feature.field == "encoded"), None)
-    if feature is None:
+    by_field = {feature.field: feature for feature in features}
+    if "encoded" not in by_field:
         return [""] * len(places)
 
     def make(place: tuple[Sidecar, dict[str, Any]]) -> str:
@@ -81,7 +85,7 @@ def make_thumbnails(
         if not 0 < row.get("height", 0) * row.get("width", 0) <= MOST_PIXELS:
             return ""
         record = _read_record(sidecar.shard, row["offset"], row["length"], compression)
-        return _thumbnail(record, feature, row) if record else ""
+        return _thumbnail(record, by_field, row) if record else ""
 
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(make, places))
@@ -96,11 +100,12 @@ def _read_record(shard: str, offset: int, length: int, compression: str) -> byte
         return stream.read(offset + _HEADER_BYTES + length)[offset + _HEADER_BYTES :]
 
 
-def _thumbnail(record: bytes, feature: Feature, row: Mapping[str, Any]) -> str:
+def _thumbnail(record: bytes, by_field: Mapping[str, Feature], row: Mapping[str, Any]) -> str:
     settings = ImageSettings(reencode="always", resize=Resize(longest=SIDE), quality=80, subsampling="4:2:0")
     shape = (row["height"], row["width"], row["channels"])
     try:
-        stored = parse_example([feature], record)[feature.key]
+        stored = parse_example([by_field["encoded"]], record)[by_field["encoded"].key]
+        boxes = _boxes(record, by_field)
         is_raw = sniff(stored) is None and len(stored) == math.prod(shape) and shape[2] in (1, 3)
         prepared = (
             prepare_pixels(np.frombuffer(stored, np.uint8).reshape(shape), settings)
@@ -109,4 +114,17 @@ def _thumbnail(record: bytes, feature: Feature, row: Mapping[str, Any]) -> str:
         )
     except (BadImage, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
         return ""
-    return f"data:image/jpeg;base64,{base64.b64encode(prepared.encoded).decode()}"
+    encoded = draw_boxes(prepared.encoded, boxes) if boxes else prepared.encoded
+    return f"data:image/jpeg;base64,{base64.b64encode(encoded).decode()}"
+
+
+def _boxes(record: bytes, by_field: Mapping[str, Feature]) -> list[Box]:
+    """The boxes of an Example, as fractions of its image; none where its convention stores none."""
+    if "bbox" in by_field:
+        sides = parse_example([by_field["bbox"]], record)[by_field["bbox"].key]
+        return [(left, top, right, bottom) for top, left, bottom, right in zip(*[iter(sides)] * 4, strict=True)]
+    if not {"xmin", "ymin", "xmax", "ymax"} <= by_field.keys():
+        return []
+    features = [by_field[side] for side in ("xmin", "ymin", "xmax", "ymax")]
+    found = parse_example(features, record)
+    return list(zip(*(found[feature.key] for feature in features), strict=True))

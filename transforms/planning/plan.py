@@ -75,7 +75,7 @@ def make_plan(
     notes = list(summary.warnings)
     numbers = class_numbers(summary, settings)
     label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers)
-    problem = _find_problem(summary)
+    problem = _find_problem(summary, settings.unit)
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)
     if settings.splits.stratify and not problem:
@@ -87,9 +87,11 @@ def make_plan(
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
         starts[name] = split.histogram.cut(wanted)
         if len(starts[name]) < wanted and split.references:
-            notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: it has too few images")
+            notes.append(
+                f"split {name} is written in {len(starts[name])} shards, not {wanted}: it has too few {settings.unit}s"
+            )
         if split.references > MOST_PER_SHARD * len(starts[name]):
-            files = f"{split.references:,} images into {len(starts[name])} files"
+            files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
     if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
         starts = {settings.splits.names[0]: [0]}
@@ -146,18 +148,18 @@ def _recipe(
     }
 
 
-def _find_problem(summary: Summary) -> str:
+def _find_problem(summary: Summary, unit: str) -> str:
     """Why no dataset can be made of what was listed; the empty string if one can."""
     if summary.problems:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
         return f"{summary.problems[0]}{more}"
     if not summary.references and not summary.rejected:
         if summary.left_out:
-            return f"all {summary.left_out.total():,} images are left out: raise limit or the fractions"
+            return f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(summary.ignored.items()))
         ignored = f": all {summary.listed:,} files there are ignored ({reasons})" if summary.listed else ""
         hint = ": set include to patterns of their names" if set(summary.ignored) == {"not_included"} else ""
-        return f"no images were found in the input{ignored}{hint}"
+        return f"no {unit}s were found in the input{ignored}{hint}"
     return ""
 
 
@@ -171,22 +173,25 @@ def _fill_splits(
         return selection, ""
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
-        return selection, f"no image was found for split {empty[0]}: remove it from {key}, or add its images"
+        return (
+            selection,
+            f"no {settings.unit} was found for split {empty[0]}: remove it from {key}, or add its {settings.unit}s",
+        )
     if settings.splits.stratify:
         return (
             selection,
-            f"no class has enough images for split {empty[0]}: raise its fraction, or unset splits.stratify",
+            f"no class has enough {settings.unit}s for split {empty[0]}: raise its fraction, or unset splits.stratify",
         )
     counts = {name: split.references for name, split in summary.splits.items()}
     moved = fill_empty_splits(counts, summary.nearest, settings.splits)
     unfilled = [name for name in empty if name not in moved.values()]
     if unfilled:
-        things = "groups" if settings.splits.group else "images"
+        things = "groups" if settings.splits.group else f"{settings.unit}s"
         return selection, (
-            f"there are too few {things} ({summary.references:,} images) "
+            f"there are too few {things} ({summary.references:,} {settings.unit}s) "
             f"for the {len(names)} splits {', '.join(names)}: {unfilled[0]} would be empty"
         )
-    notes.extend(f"split {name} would have been empty: it was given the nearest images" for name in empty)
+    notes.extend(f"split {name} would have been empty: it was given the nearest {settings.unit}s" for name in empty)
     return replace(selection, moved=moved), ""
 
 
@@ -204,7 +209,7 @@ def _deviations(summary: Summary, settings: DatasetSettings) -> list[str]:
         return []
     _, label, name, count, share = far[0]
     return [
-        f"groups are kept whole: split {name} has {count:,} images of class {label}, whose share is {share:,}"
+        f"groups are kept whole: split {name} has {count:,} {settings.unit}s of class {label}, whose share is {share:,}"
         + (f" (the most of {len(far)} deviations)" if len(far) > 1 else "")
     ]
 

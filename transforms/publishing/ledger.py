@@ -100,7 +100,11 @@ def lost_classes(summary: Summary, reports: Iterable[ShardReport], label_map: La
 
 
 def check_limits(
-    ledger: Ledger, lost: list[str], limits: RejectionLimits, examples: Mapping[str, str] | None = None
+    ledger: Ledger,
+    lost: list[str],
+    limits: RejectionLimits,
+    unit: str = "image",
+    examples: Mapping[str, str] | None = None,
 ) -> str:
     """Why too much was rejected; the empty string if it was not.
 
@@ -108,6 +112,7 @@ def check_limits(
         ledger: what became of everything.
         lost: the classes of which nothing is written.
         limits: what is allowed.
+        unit: what the dataset consists of, in a word.
         examples: something rejected for each reason, in words; that of the most frequent reason is told.
     """
     rejected = sum(ledger.rejected.values())
@@ -119,15 +124,15 @@ def check_limits(
         hint = (
             ": images are expected in folders named after their class" if set(ledger.rejected) == {"no_class"} else ""
         )
-        return f"nothing is left: all {rejected:,} images were rejected ({reasons}){such_as}{hint}"
+        return f"nothing is left: all {rejected:,} {unit}s were rejected ({reasons}){such_as}{hint}"
     share = rejected / (rejected + ledger.written)
     if rejected > limits.count and share > limits.share:
         return (
-            f"{rejected:,} of {rejected + ledger.written:,} images were rejected ({reasons}){such_as}, which is over "
+            f"{rejected:,} of {rejected + ledger.written:,} {unit}s were rejected ({reasons}){such_as}, which is over "
             f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
         )
     if len(lost) > limits.lost_classes:
         shown = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
         allowed = f"max_rejected.lost_classes is {limits.lost_classes}"
-        return f"all images of {len(lost)} classes were rejected ({shown}), and {allowed}"
+        return f"all {unit}s of {len(lost)} classes were rejected ({shown}), and {allowed}"
     return ""

@@ -80,14 +80,16 @@ def build_marker(
     for report in reports:
         changes.update(report.changes)
     boxes = balance_boxes(plan.summary, reports)
+    several = any(report.instances for report in reports)
     return {
         "recordmill": MARKER_FORMAT,
         "name": settings.name,
         "plan": {"id": plan.plan_id, "recipe": plan.recipe},
         "convention": settings.convention_name,
+        "unit": settings.unit,
         "features": feature_schema(settings.example_features),
         "labels": plan.label_map.ids,
-        "splits": {name: _describe_split(name, shards) for name in settings.splits.names},
+        "splits": {name: _describe_split(name, shards, several) for name in settings.splits.names},
         "ledger": ledger.as_dict(),
         **({"boxes": boxes} if boxes else {}),
         "changes": dict(sorted(changes.items())),
@@ -99,15 +101,18 @@ def build_marker(
     }
 
 
-def _describe_split(name: str, shards: list[PublishedShard]) -> dict[str, Any]:
+def _describe_split(name: str, shards: list[PublishedShard], several: bool) -> dict[str, Any]:
     own = [shard for shard in shards if shard.report.split == name]
     classes: Counter[str] = Counter()
+    instances: Counter[str] = Counter()
     for shard in own:
         classes.update(shard.report.classes)
+        instances.update(shard.report.instances)
     return {
         "records": sum(shard.report.records for shard in own),
         "bytes": sum(shard.report.bytes for shard in own),
         "classes": dict(sorted(classes.items())),
+        **({"instances": dict(sorted(instances.items()))} if several else {}),
         "shards": [
             {
                 "name": shard.name,
@@ -122,6 +127,16 @@ def _describe_split(name: str, shards: list[PublishedShard]) -> dict[str, Any]:
     }
 
 
+def class_counts(split: Mapping[str, Any]) -> dict[str, int]:
+    """How often a split has each class: its boxes or labels where Examples may have several, else its Examples.
+
+    Args:
+        split: as the marker describes it.
+    """
+    counts: dict[str, int] = split["instances"] if "instances" in split else split["classes"]
+    return counts
+
+
 def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of a marker that an outcome repeats."""
     splits = {
@@ -130,10 +145,10 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
     }
     keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes")
     report = {"report": REPORT} if REPORT in marker["files"] else {}
-    return {"splits": splits, **{key: marker[key] for key in keys if key in marker}, **report}
+    return {"unit": marker["unit"], "splits": splits, **{key: marker[key] for key in keys if key in marker}, **report}
 
 
-def preview_numbers(plan: Plan) -> dict[str, Any]:
+def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
     """What a plan expects, in the shape of an outcome's numbers; sizes are estimates."""
     splits = {
         name: {
@@ -147,4 +162,10 @@ def preview_numbers(plan: Plan) -> dict[str, Any]:
     ledger = Ledger(summary.listed, 0, dict(summary.rejected), dict(summary.ignored), dict(summary.left_out)).as_dict()
     del ledger["written"]
     input_bytes = sum(split.bytes for split in summary.splits.values())
-    return {"splits": splits, "ledger": ledger, "classes": len(summary.classes), "input_bytes": input_bytes}
+    return {
+        "unit": settings.unit,
+        "splits": splits,
+        "ledger": ledger,
+        "classes": len(summary.classes),
+        "input_bytes": input_bytes,
+    }

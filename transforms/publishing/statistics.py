@@ -103,7 +103,8 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
 
     Args:
         sidecars: of all shards.
-        wanted: how many images to keep as samples, by class name; the empty name for images without one.
+        wanted: how many images to keep as samples, by class name; the empty name for images without one. One with
+            several is kept for the first of them that still lacks a sample.
 
     Raises:
         OSError: a sidecar cannot be read.
@@ -143,8 +144,8 @@ def _keep_rejected(found: Statistics, rows: list[dict[str, Any]]) -> None:
 
 def _keep_samples(found: Statistics, missing: dict[str, int], sidecar: Sidecar, rows: list[dict[str, Any]]) -> None:
     for row in rows if missing else ():
-        name = row["class"] or ""
-        if name in missing:
+        name = next((name for name in row.get("classes") or [row["class"] or ""] if name in missing), None)
+        if name is not None:
             found.samples[name].append((sidecar, row))
             missing[name] -= 1
             if not missing[name]:

@@ -20,6 +20,7 @@ def split(**classes):
 
 def marker(**changed):
     basis = {
+        "unit": "image",
         "splits": {"train": split(cat=10, dog=5), "test": split(cat=5)},
         "labels": {"cat": 0, "dog": 1},
         "ledger": LEDGER,
@@ -66,7 +67,7 @@ def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
     assert [row["name"] for row in (told["largest"][0], told["smallest"][-1])] == ["19999", "00000"]
     assert (len(told["largest"]), len(told["smallest"]), told["between"]) == (30, 10, 19_960)
     shown = sum(row["count"] for row in (*told["largest"], *told["smallest"]))
-    assert told["between_images"] + shown == sum(counts.values())
+    assert told["between_instances"] + shown == sum(counts.values())
     assert sum(box.count for box in told["histogram"].columns) == 20_000
     even = sections.describe_classes(marker(splits={"train": split(**dict.fromkeys(counts, 3))}))
     assert even["histogram"] is None

@@ -20,6 +20,7 @@ from transforms.publishing.marker import (
     REPORT,
     build_marker,
     check_names,
+    class_counts,
     name_shards,
     name_sidecars_of_nothing,
     numbers_of,
@@ -92,6 +93,7 @@ def test_the_marker_is_exact():
         "name": "pets",
         "plan": {"id": "id", "recipe": {"seed": 0}},
         "convention": "default",
+        "unit": "image",
         "features": feature_schema(SETTINGS.example_features),
         "labels": {"cat": 0, "dog": 1},
         "ledger": LEDGER.as_dict(),
@@ -164,6 +166,7 @@ def test_the_order_of_the_reports_changes_no_byte():
 
 def test_an_outcome_repeats_the_numbers():
     assert numbers_of(marker()) == {
+        "unit": "image",
         "splits": {"train": {"images": 5, "shards": 2, "bytes": 500}, "test": {"images": 1, "shards": 1, "bytes": 100}},
         "ledger": LEDGER.as_dict(),
         "changes": {"rotated": 3},
@@ -182,7 +185,20 @@ def test_a_preview_tells_what_is_expected():
     summary = Summary(listed=4, splits={"train": SplitSummary(bytes=30)})
     summary.splits["train"].classes.update(cat=2, dog=1)
     summary.rejected["no_class"] = 1
-    numbers = preview_numbers(make_plan(summary=summary, estimated_bytes={"train": 33}))
+    numbers = preview_numbers(make_plan(summary=summary, estimated_bytes={"train": 33}), DatasetSettings())
     assert numbers["splits"] == {"train": {"images": 3, "shards": 2, "bytes": 33}}
     assert numbers["ledger"] == {"listed": 4, "rejected": {"no_class": 1}, "ignored": {}, "left_out": {}}
-    assert (numbers["classes"], numbers["input_bytes"]) == (2, 30)
+    assert (numbers["classes"], numbers["input_bytes"], numbers["unit"]) == (2, 30, "image")
+
+
+def test_boxes_are_counted_by_class_beside_the_images():
+    boxes = [replace(REPORTS[0], instances={"dog": 2, "cat": 4}), replace(REPORTS[1], instances={"cat": 1})]
+    shards = name_shards(boxes, SETTINGS)
+    told = build_marker(make_plan(), shards, LEDGER, SETTINGS, boxes)["splits"]
+    own = {report.split: report for report in boxes}
+    assert {name: split.get("instances") for name, split in told.items()} == {
+        name: dict(sorted(own[name].instances.items())) if name in own else {} for name in told
+    }
+    assert [class_counts(told[name]) for name in own] == [own[name].instances for name in own]
+    plain = build_marker(make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, REPORTS)["splits"]
+    assert all(class_counts(split) == split["classes"] and "instances" not in split for split in plain.values())

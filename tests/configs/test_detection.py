@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from transforms.publishing.marker import class_counts
+
 SIZES = {"a.jpg": (40, 20, 1), "b.jpg": (30, 60, 1), "c.jpg": (40, 20, 6), "d.jpg": (20, 20, 1)}
 """Width, height and orientation; c is 20 x 40 as people see it."""
 
@@ -93,6 +95,12 @@ def test_three_forms_give_the_same_boxes(config, write_collection, splits, tmp_p
         assert {split: len(found) for split, found in examples.items()} == splits
     assert marker["labels"] == {"cat": 1, "dog": 2}
     assert marker["boxes"] == {"listed": 4, "written": 4}
+    counted = [class_counts(split) for split in marker["splits"].values()]
+    assert {name: sum(counts.get(name, 0) for counts in counted) for name in ("cat", "dog", "")} == {
+        "cat": 2,
+        "dog": 2,
+        "": 0,
+    }
     assert marker["ledger"]["written"] == 4
     found = {each["image/filename"][0].decode(): each for part in examples.values() for each in part}
     assert set(found) == set(SIZES)

@@ -5,10 +5,13 @@ import csv
 import gzip
 import hashlib
 import json
+from collections import Counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from transforms.publishing.marker import class_counts
 
 ROWS = [  # path, class, split, age
     ("cats/1.jpg", "cat", "train", 3),
@@ -190,6 +193,9 @@ def test_several_labels(write, images, picture, convert):
     ids = {"cat": 0, "dog": 1, "fur": 2}
     assert marker["labels"] == ids
     found = {each["encoded"][0]: (each["labels"], each["texts"]) for part in examples.values() for each in part}
+    given = Counter(name for part in examples.values() for each in part for name in each["texts"])
+    counted = sum((Counter(class_counts(split)) for split in marker["splits"].values()), Counter())
+    assert counted == {name.decode(): count for name, count in given.items()}
     assert found == {
         picture(path): ([ids[word] for word in words], [word.encode() for word in words])
         for path, words in tags.items()

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -181,3 +182,27 @@ def test_what_is_wrong_is_said_in_a_sentence(content, settings, code, sentence, 
     told = json.loads(capsys.readouterr().out)["sentence"]
     assert sentence in told
     assert not list(tmp_path.glob("out/*.tfrecord"))
+
+
+def test_what_is_said_of_a_table_speaks_of_rows(tmp_path, convert, capsys):
+    rows = [*observations(40), {"feature0": "maybe", "feature1": 1, "feature2": "cat", "feature3": 0.5}]
+    write_csv(tmp_path, [*rows[:3], *rows])
+    marker, _ = convert("observations.yaml", tmp_path / "observations.csv")
+    out, err = capsys.readouterr()
+    assert marker["unit"] == json.loads(out)["unit"] == "row"
+    said = [" ".join(line.split()) for line in err.splitlines()]
+    assert "split rows shards bytes" in said
+    assert any(line.startswith("duplicates 6 rows are only 3 different ones") for line in said)
+    assert any(line.startswith("43 rows are in ") for line in said)
+    folder = tmp_path / "dataset-of-observations.yaml"
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "\n43 rows, in 2 TFRecord files" in card
+    assert "Each row is one `tf.train.Example`" in card
+    assert "`bad_row`: its row of a table or manifest is malformed" in card
+    croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    assert [each["@id"] for each in croissant["recordSet"]] == ["rows-train", "rows-test"]
+    report = re.sub(r"<style>.*?</style>|<pre>.*?</pre>", "", (folder / "report.html").read_text(), flags=re.DOTALL)
+    assert "43 rows" in report
+    info = (folder / "dataset_info.json").read_text()
+    for text in (err, card, json.dumps(croissant), info, report):
+        assert not re.search(r"\b[Ii]mages?\b(?!/)", text.replace("default-src 'none'; img-src data:", "")), text

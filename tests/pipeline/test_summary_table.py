@@ -94,3 +94,11 @@ def test_no_duplicates_are_no_line(alike):
 def test_the_report_is_pointed_at():
     lines = shown(Outcome("kept", "", 0, "", {**NUMBERS, "report": "report.html"}))
     assert lines[-2] == "look at out/report.html"
+
+
+def test_rows_are_called_rows():
+    numbers = {**NUMBERS, "unit": "row", "duplicates": {"same_bytes": SAME, "look_alike": None}}
+    lines = shown(Outcome("published", "", 0, "", numbers))
+    assert lines[0] == "split rows shards bytes"
+    assert "duplicates 5 rows are only 2 different ones, 1 across splits (duplicates.jsonl)" in lines
+    assert "bytes 7.0 MiB of rows became 3.5 MiB of TFRecords, 0.50x" in lines

@@ -12,6 +12,7 @@ from transforms.list_images import ListingSettings
 from transforms.planning.shard_settings import ShardSettings
 from transforms.planning.splitting import SplitSettings
 from transforms.sources.filename_labels import FilenameLabels
+from transforms.sources.table import Table
 
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})
 A_AND_A1 = SplitSettings(fractions={"a": 0.5, "a1": 0.5})
@@ -213,3 +214,15 @@ def test_images_are_stored_as_the_convention_has_them_unless_the_user_says(conve
 def test_a_form_that_contradicts_the_rest_raises(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         DatasetSettings(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "unit"),
+    [
+        (DatasetSettings(), "image"),
+        (DatasetSettings(decode="none", convention="plain"), "file"),
+        (DatasetSettings(source=Table(), convention="plain"), "row"),
+    ],
+)
+def test_what_an_example_is_made_of_has_a_word(settings, unit):
+    assert settings.unit == unit

@@ -30,5 +30,5 @@ def draw_boxes(encoded: bytes, boxes: Iterable[Box]) -> bytes:
         pencil.rectangle(around, outline=_OUTER)
         pencil.rectangle(sides, outline=_INNER)
     stream = io.BytesIO()
-    picture.save(stream, "JPEG", quality=80)
+    picture.save(stream, "JPEG", quality=80, subsampling=0)  # lines of one pixel keep their colour
     return stream.getvalue()

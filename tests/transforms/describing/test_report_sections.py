@@ -73,6 +73,18 @@ def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
     assert even["histogram"] is None
 
 
+@pytest.mark.parametrize(("boxes", "of"), [({"listed": 9, "written": 9}, "box"), (None, "label")])
+def test_of_images_with_several_classes_these_are_counted(boxes, of):
+    splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
+    told = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
+    classes = sections.describe_classes(told)
+    assert [(row["name"], row["counts"]) for row in classes["largest"]] == [("cat", [20, 0]), ("dog", [2, 0])]
+    assert (classes["of"], classes["in_split"]) == (of, {"train": 2, "test": 0})
+    remarks = sections.find_remarks(told, classes)
+    assert f"test has no {of} of 2 of the 2 classes." in remarks
+    assert any(remark.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ") for remark in remarks)
+
+
 def test_images_without_a_label_are_no_class_that_lacks():
     told = sections.describe_classes(marker(splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}))
     assert told["count"] == 1

@@ -112,3 +112,26 @@ def test_a_compressed_shard_is_read_from_its_start_and_not_far(shard, draw_file,
     monkeypatch.setattr(thumbnails, "MOST_UNPACKED", places[3][1]["offset"])
     uris = make_thumbnails(places, FEATURES, "gzip")
     assert [bool(uri) for uri in uris] == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
+def test_boxes_are_drawn(tmp_path, draw_file, convention):
+    features = DatasetSettings(convention=convention).example_features
+    sides = {"xmin": [0.25, 0.0], "ymin": [0.5, 0.0], "xmax": [0.75, 0.125], "ymax": [1.0, 0.125]}
+    places = [0.5, 0.25, 1.0, 0.75, 0.0, 0.0, 0.125, 0.125]
+    record = encode_example(features, {"encoded": draw_file((90, 90, 90)), **sides, "bbox": places})
+    row = {"key": "0", "bytes": 1, "class": None, "height": 200, "width": 400, "channels": 3, "changes": []}
+    mark = Fingerprint("0" * 64, "0" * 64)
+    write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()
+    sidecar = Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord"))
+    picture = shown(make_thumbnails([(sidecar, row)], features, "none")[0])
+    assert picture.size == (SIDE, SIDE // 2)
+    yellow = [(x, y) for x in range(SIDE) for y in range(SIDE // 2) if picture.getpixel((x, y))[2] < 60]
+    first = [(x, y) for x, y in yellow if y > SIDE // 8]
+    assert (min(first)[0], max(first)[0]) == (pytest.approx(SIDE / 4, abs=2), pytest.approx(SIDE * 3 / 4, abs=2))
+    assert {(x, y) for x, y in yellow if y <= SIDE // 8} >= {(0, 3), (7, 0)}
+
+
+def test_classes_of_boxes_and_labels_are_shown_instead_of_none():
+    boxes = replace(report({"": 4}), instances={"cat": 9, "dog": 1})
+    assert choose_samples([boxes, report({"": 2})]) == {"cat": 24, "dog": 24}

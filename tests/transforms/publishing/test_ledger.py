@@ -156,6 +156,8 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
 )
 def test_the_limits_and_their_sentences(ledger, lost, expected):
     assert check_limits(ledger, lost, TOLERANT) == expected
+    if expected:
+        assert "rows" in check_limits(ledger, lost, TOLERANT, "row")
 
 
 EXAMPLES = {"bad": "a/1.jpg (it is bad)", "odd": "a/2.jpg (it is odd)", "no_class": "3.jpg (no folder)"}

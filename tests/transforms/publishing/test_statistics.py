@@ -126,3 +126,17 @@ def test_every_image_counts_once_and_turning_all_mirrors_the_shapes(sizes):
 )
 def test_shapes_are_counted_in_doublings_from_square(width, height, place):
     assert bin_aspects(np.array([width / height])).tolist() == [ASPECT_BINS // 2 + place * BINS_PER_DOUBLING]
+
+
+def test_an_image_of_several_classes_is_a_sample_of_the_first_that_lacks_one(sidecar):
+    rows = [
+        written("a", None, classes=["cat", "dog", "cat"]),
+        written("b", None, classes=["cat", "dog"]),
+        written("c", None, classes=["cat"]),
+        written("d", None, classes=[]),
+    ]
+    found = gather_statistics([sidecar(rows)], {"cat": 1, "dog": 2})
+    assert {name: [row["key"] for _, row in kept] for name, kept in found.samples.items()} == {
+        "cat": ["a"],
+        "dog": ["b"],
+    }

@@ -48,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
+    width = None if sys.stderr.isatty() else 200  # in a log hardly a line is folded
+    console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
     try:
         flags = _parse(argv)
         dataset = open_dataset(flags.path)
@@ -75,7 +76,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("path", metavar="PATH", help="a folder or a file, on any of Beam's file systems")
+    parser.add_argument("path", metavar="PATH", help="a folder, a file or a pattern, on any of Beam's file systems")
     parser.add_argument(
         "--record", metavar="SPLIT:NUMBER", help="show one record, numbered from 0 within split or file"
     )

@@ -74,7 +74,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("path", metavar="PATH", help="a folder or a file, on any of Beam's file systems")
+    parser.add_argument("path", metavar="PATH", help="a folder, a file or a pattern, on any of Beam's file systems")
     parser.add_argument("--level", choices=LEVELS, default="files", help="how closely to look (default: files)")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="files at once (default: one a processor)")
     parser.add_argument("--json", action="store_true", help="also write what was found as one line of JSON on stdout")

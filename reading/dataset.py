@@ -13,10 +13,10 @@ from reading.found_shards import find_shards, match_files, name_shards, read_lab
 from reading.load_error import LoadError
 from reading.shard import Shard
 from reading.tfds_folder import DATASET_INFO, read_tfds_folder
-from schemas.features import Feature, features_from_schema
+from schemas.features import Feature
 from transforms.files import storage
 from transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
-from transforms.publishing.marker import LABELS, MARKER_FORMAT
+from transforms.publishing.marker import LABELS, MARKER_FORMAT, features_of
 
 Kind = Literal["recordmill", "tfds", "files"]
 
@@ -133,8 +133,8 @@ def _open_ours(folder: str) -> Dataset:
         marker = read_marker(folder)
         if marker.get("recordmill") != MARKER_FORMAT:
             raise LoadError(f"{folder}/{MARKER} is of another version of Recordmill: open it with that one")
-        features = features_from_schema(marker["features"])
-        return Dataset(folder, "recordmill", _our_shards(folder, marker), features, marker["labels"], marker)
+        shards = _our_shards(folder, marker)
+        return Dataset(folder, "recordmill", shards, features_of(marker), marker["labels"], marker)
     except FileNotFoundError:
         raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
     except (orjson.JSONDecodeError, DamagedMarkerError, KeyError, TypeError, AttributeError) as error:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from reading.dataset import Dataset
 
 _OPTIONAL = frozenset({"label", "label_text"})  # of an image without a label
+_LABEL_FIELDS = frozenset({"label", "labels", "box_labels"})
 _LABELS = ("image/class/label", "label", "train/label")
 _IMAGES = ("image/encoded", "image", "image_raw", "train/image")
 
@@ -62,7 +63,7 @@ def expect(dataset: "Dataset") -> Expectations:
     from transforms.imaging import ImageSettings  # not needed where expectations only arrive (shard_workers)
 
     features = {feature.key: feature for feature in dataset.features}
-    labels = [key for key, feature in features.items() if feature.field == "label"]
+    labels = [key for key, feature in features.items() if feature.field in _LABEL_FIELDS]
     images = [key for key, feature in features.items() if feature.field == "encoded"]
     usual = tuple(key for key in _LABELS if not features or key in features)
     recipe = dataset.marker["plan"].get("recipe", {}) if dataset.marker else {}

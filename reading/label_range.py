@@ -12,7 +12,7 @@ class LabelRange:
         self._known: dict[bytes, str] = {}
 
     def judge(self, data: memoryview, content: Content) -> str:
-        """What is wrong with a record's label; the empty string if nothing is, or nothing is known of labels."""
+        """What is wrong with the first wrong label; the empty string if none is, or nothing is known of labels."""
         for key in self._keys:
             entry = feature_entry(data, content, key)
             if entry is not None:
@@ -21,7 +21,8 @@ class LabelRange:
                     problem = self._judge(key, entry)
                     if len(self._known) < 10_000:  # lists of labels may all be different
                         self._known[entry] = problem
-                return problem
+                if problem:
+                    return problem
         return ""
 
     def _judge(self, key: str, entry: bytes) -> str:

@@ -11,6 +11,7 @@ from reading.expectations import expect
 from reading.shard import Shard
 from transforms.files.record_bytes import StoredFile
 from transforms.files.record_reader import Damage, RecordFile
+from transforms.publishing.marker import class_counts
 
 _MOST_LABELS = 100_000
 
@@ -130,7 +131,7 @@ def summarize_dataset(
 def _by_marker(dataset: Dataset) -> Summary:
     splits = {}
     for name, stated in dataset.marker["splits"].items():
-        labels = Counter({label: count for label, count in stated["classes"].items() if label})
+        labels = Counter({label: count for label, count in class_counts(stated).items() if label})
         splits[name] = SplitSummary(len(stated["shards"]), stated["records"], stated["bytes"], labels=labels)
     features = {
         feature.key: FeatureSummary(feature.kind, "[?]" if feature.many else "[]", None, feature.meaning)

@@ -108,7 +108,7 @@ class DatasetSettings:
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
-        self._check_own_fields()
+        self._check_convention()
         object.__setattr__(self, "images", choose_store(self.images, self.layout))
         if not self.holds_images:
             self._check_needs_no_image()
@@ -149,7 +149,12 @@ class DatasetSettings:
                 "or run python -m pipeline.analyze PATH --split NAME afterwards"
             )
 
-    def _check_own_fields(self) -> None:
+    def _check_convention(self) -> None:
+        if self.source.contents == "images" and not self.example_features:
+            raise ValueError(
+                f"the convention ({self.layout.title}) has no features of its own, and nothing adds any: "
+                "name functions under features, or choose another convention"
+            )
         if not isinstance(self.convention, OwnConvention):
             return
         known = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | {feature.field for feature in self.source.features()}

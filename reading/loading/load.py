@@ -83,6 +83,7 @@ def load(
         LoadError: it cannot be read as asked; one sentence. A shard found damaged later raises
             `tf.errors.InvalidArgumentError`, which names it.
     """
+    _check_tensorflow()
     num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
     info = describe_split(path, split)
     layout = choose_elements(info, features, decode)
@@ -92,6 +93,13 @@ def load(
     records, count = read_shards(info, order, num_replicas, index)
     dataset = _make_elements(records, info, layout, images, batches)
     return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
+
+
+def _check_tensorflow() -> None:
+    try:
+        import tensorflow  # noqa: F401  # here, that its absence is told in one sentence
+    except ModuleNotFoundError:
+        raise LoadError("load needs TensorFlow, which is not installed: pip install 'recordmill[tensorflow]'") from None
 
 
 def _share(

@@ -13,6 +13,7 @@ from reading.shard import Shard
 from schemas.features import Feature
 from transforms.files import storage
 from transforms.planning.output_state import MARKER
+from transforms.publishing.marker import class_counts
 
 _PEEK_BYTES = 2**18
 
@@ -26,7 +27,8 @@ class SplitInfo:
         split: the split's name.
         features: what an Example holds, sorted by key.
         labels: class ids by name, as they are stored.
-        class_counts: records by class name, of the classes that the split has.
+        class_counts: records by class name, of the classes that the split has; where records have boxes or several
+            labels, how many of these.
         shards: the files, in the marker's order.
         compression: `gzip` or `none`.
         raw: whether images are stored as their pixels, height by width by channels of uint8, not encoded.
@@ -119,13 +121,14 @@ def describe_split(path: str, split: str = "train") -> SplitInfo:
     dataset = open_dataset(str(path))
     if not (dataset.marker and dataset.whole):
         raise LoadError(f"{path} holds no {MARKER}: name the folder of a finished dataset")
+    counts = class_counts(dataset.marker["splits"][split])
     shards, recipe = dataset.shards_of(split), dataset.marker["plan"]["recipe"]
     return SplitInfo(
         folder=dataset.folder,
         split=split,
         features=dataset.features,
         labels=dataset.labels,
-        class_counts={name: count for name, count in dataset.marker["splits"][split]["classes"].items() if count},
+        class_counts={name: count for name, count in counts.items() if name and count},
         shards=shards,
         compression=recipe["compression"],
         raw=(recipe.get("images") or {}).get("store") == "raw",

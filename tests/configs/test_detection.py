@@ -116,6 +116,14 @@ def test_three_forms_give_the_same_boxes(config, write_collection, splits, tmp_p
             assert example["image/encoded"] == [picture(name, SIZES[name][:2])]
 
 
+def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):
+    marker, _ = convert("voc.yaml", write_voc(tmp_path / "collection", picture), "--set", "convention=default")
+    assert [note for note in marker["notes"] if "stores no boxes: tf_object_detection and tfds do" in note]
+    for convention in ("tfds", "tf_object_detection"):
+        marker, _ = convert("voc.yaml", tmp_path / "collection", "--set", f"convention={convention}", "--overwrite")
+        assert not [note for note in marker["notes"] if "boxes" in note]
+
+
 def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, convert):
     folder = write_yolo(tmp_path / "collection", picture)
     write(folder, "labels/train/a.txt", "0 0.9 0.5 0.4 0.4\n7 0.5 0.5 0.1 0.1\n1 0.5 0.5 0 0.1\n0 0.5 0.5 0.5 0.5\n")

@@ -20,6 +20,9 @@ CONVENTIONS = sorted(
     path.stem for path in (ROOT / "schemas/conventions").glob("*.py") if path.stem not in ("__init__", "convention")
 )
 
+COMPUTED = ("feature_vector", "feature_vector_by_name", "plain")
+"""Conventions that store what functions compute of an image."""
+
 COLLECTIONS = {
     "sample": (),  # what Recordmill draws itself
     "cifar": (f"--input={SHARED}/cifar-folders", "--set=splits.from_folders={train: train, test: test}"),
@@ -47,13 +50,15 @@ class Dataset:
     def labels(self) -> dict[str, int]:
         return self.marker["labels"]
 
-    @cached_property
+    @property
     def keys(self) -> dict[str, str]:
         """The feature keys by the field that fills them, for features of one value."""
-        listing = "import sys, json; from schemas.conventions import load_convention as l; "
-        listing += "print(json.dumps({f.field: f.key for f in l(sys.argv[1]).features if not f.many}))"
-        command = [PRODUCT, "-c", listing, self.marker["convention"]]
-        return json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
+        return {said["field"]: key for key, said in self.marker["features"].items() if said["shape"] == []}
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether images are stored as their pixels."""
+        return self.marker["plan"]["recipe"]["images"]["store"] == "raw"
 
     def files(self, split: str) -> list[str]:
         return [str(self.folder / shard["name"]) for shard in self.marker["splits"][split]["shards"]]
@@ -85,7 +90,8 @@ def convert(tmp_path_factory) -> Callable[..., Dataset]:
             places = COLLECTIONS.get(collection) or (
                 f"--input={draw_sample() if collection == 'sample' else collection}",
             )
-            settings = (f"convention={convention}", "name=some-images", "index_files=true", "shards.count=3")
+            computed = ("features.feature=color_histogram",) if convention in COMPUTED else ()
+            settings = (f"convention={convention}", *computed, "name=some-images", "index_files=true", "shards.count=3")
             chosen = [*places, *(f"--set={each}" for each in settings), *flags, f"--output={folder}"]
             command = [PRODUCT, "-m", "pipeline.run", *chosen]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

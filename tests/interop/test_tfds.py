@@ -20,9 +20,14 @@ def builder(dataset):
     return tfds.builder_from_directory(str(dataset.folder))
 
 
-def values_of(dataset, record):
+def values_of(record):
     example = tf.train.Example.FromString(record).features.feature
-    return {field: example[key] for field, key in dataset.keys.items() if key in example}
+    return {key: list(getattr(feature, feature.WhichOneof("kind")).value) for key, feature in example.items()}
+
+
+def as_bytes(pixels):
+    """Raw pixels of one size come as an array, others as they are stored."""
+    return pixels.tobytes() if isinstance(pixels, np.ndarray) else pixels
 
 
 def test_splits_features_and_class_names(dataset, builder):
@@ -39,15 +44,19 @@ def test_splits_features_and_class_names(dataset, builder):
 
 def test_every_value_of_every_example_comes_back(dataset, builder):
     for split in dataset.marker["splits"]:
-        written = [values_of(dataset, raw.numpy()) for raw in tf.data.TFRecordDataset(dataset.files(split))]
+        written = [values_of(raw.numpy()) for raw in tf.data.TFRecordDataset(dataset.files(split))]
         options = tfds.ReadConfig(interleave_cycle_length=1)
-        decoders = {dataset.keys["encoded"]: tfds.decode.SkipDecoding()} if "encoded" in dataset.keys else {}
+        image = dataset.keys.get("encoded")
+        decoders = {image: tfds.decode.SkipDecoding()} if image and not dataset.is_raw else {}
         read = list(builder.as_dataset(split=split, read_config=options, decoders=decoders).as_numpy_iterator())
         assert len(read) == len(written) == dataset.marker["splits"][split]["records"]
         for example, record in zip(read, written, strict=True):
-            for field, feature in record.items():
-                (value,) = getattr(feature, feature.WhichOneof("kind")).value
-                assert example[dataset.keys[field]] == value
+            assert set(example) == set(record)
+            for key, values in record.items():
+                if dataset.is_raw and key == image:
+                    assert as_bytes(example[key]) == values[0]
+                else:
+                    assert np.asarray(example[key], object).reshape(-1).tolist() == values
 
 
 def test_slices_and_sums_of_splits(dataset, builder):
@@ -67,13 +76,20 @@ def test_pixels_and_labels_in_pairs(dataset, builder):
     rows = dataset.rows("test")
     assert len(pairs) == len(rows)
     encoded = [
-        values_of(dataset, raw.numpy())["encoded"].bytes_list.value[0]
-        for raw in tf.data.TFRecordDataset(dataset.files("test"))
+        values_of(raw.numpy())[dataset.keys["encoded"]][0] for raw in tf.data.TFRecordDataset(dataset.files("test"))
     ]
+    every = [row for split in dataset.marker["splits"] for row in dataset.rows(split)]
+    shapes = {(row["height"], row["width"], row["channels"]) for row in every}
     for (image, label), row, data in zip(pairs, rows, encoded, strict=True):
-        assert image.shape == (row["height"], row["width"], 3)
         assert int(label) == row["label"]
-        assert np.array_equal(image, tf.io.decode_image(data, channels=3, expand_animations=False))
+        if not dataset.is_raw:
+            assert image.shape == (row["height"], row["width"], 3)
+            assert np.array_equal(image, tf.io.decode_image(data, channels=3, expand_animations=False))
+        elif len(shapes) == 1:
+            assert (image.shape, image.dtype) == (next(iter(shapes)), tf.uint8)
+            assert image.numpy().tobytes() == data
+        else:
+            assert image.numpy() == data
 
 
 PATTERNS = {

@@ -140,6 +140,14 @@ def test_nothing_to_read_is_said_at_once(tmp_path):
         examples_as_numpy(str(tmp_path / "x"))
 
 
+def test_a_split_is_asked_of_anybodys_files(tmp_path):
+    for split, number in (("train", 1), ("test", 2)):
+        write(tmp_path / f"{split}-00000-of-00001", [encode_example(OBSERVATION, {**ROW, "feature1": number})])
+    assert [int(example["feature1"][0]) for example in examples_as_numpy(str(tmp_path), "test")] == [2]
+    with pytest.raises(LoadError, match="has no split 'val': choose one of test, train"):
+        examples_as_numpy(str(tmp_path), "val")
+
+
 def test_order_is_that_of_the_file(tmp_path):
     records = [encode_example(OBSERVATION, {**ROW, "feature1": n}) for n in range(1000)]
     numbers = [int(example["feature1"][0]) for example in examples_as_numpy(write(tmp_path / "x", records))]

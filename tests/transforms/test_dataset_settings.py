@@ -7,6 +7,7 @@ import pytest
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention, OwnFeature
 from transforms.dataset_settings import DatasetSettings, RejectionLimits
+from transforms.feature_functions.settings import FeatureFunction
 from transforms.imaging.settings import ImageSettings
 from transforms.list_images import ListingSettings
 from transforms.planning.shard_settings import ShardSettings
@@ -50,6 +51,10 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
         (lambda: RejectionLimits(lost_classes=-1), "cannot be negative"),
         (lambda: DatasetSettings(limit=0), "limit is 0: give at least 1, or leave it out"),
         (lambda: DatasetSettings(name="a/b"), "name 'a/b' cannot name files"),
+        (
+            lambda: DatasetSettings(convention="plain"),
+            "has no features of its own, and nothing adds any: name functions",
+        ),
         (lambda: DatasetSettings(convention="x"), "there is no convention 'x': choose one of "),
     ],
 )
@@ -216,11 +221,14 @@ def test_a_form_that_contradicts_the_rest_raises(settings, message):
         DatasetSettings(**settings)
 
 
+DIGEST = {"digest": FeatureFunction(function="file_sha256")}
+
+
 @pytest.mark.parametrize(
     ("settings", "unit"),
     [
         (DatasetSettings(), "image"),
-        (DatasetSettings(decode="none", convention="plain"), "file"),
+        (DatasetSettings(decode="none", convention="plain", features=DIGEST), "file"),
         (DatasetSettings(source=Table(), convention="plain"), "row"),
     ],
 )

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from schemas.features import Feature, features_from_schema
+from schemas.features import Feature
+from transforms.publishing.marker import features_of
 
 _DTYPES = {"bytes": "tf.string", "float": "tf.float32", "int64": "tf.int64"}
 
@@ -18,7 +19,7 @@ def reading_snippet(marker: Mapping[str, Any]) -> str:
     Args:
         marker: the contents of `recordmill.json`.
     """
-    features = features_from_schema(marker["features"])
+    features = features_of(marker)
     keys = {feature.field: feature for feature in features}
     image, label = keys.get("encoded"), keys.get("label") or keys.get("labels") or keys.get("label_text")
     names = bool(label and label.field == "label" and not label.many and marker["labels"])

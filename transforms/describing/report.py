@@ -10,6 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from schemas.show_count import show_count
+from transforms.build_examples import BOX_FIELDS
 from transforms.describing import report_sections as sections
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
@@ -94,6 +95,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
         "classes": classes,
         "class_counts": _count_classes(marker),
         "sheet": sheet,
+        "boxes_are_drawn": any(feature.field in BOX_FIELDS for feature in dataset.settings.example_features),
         "sheet_is_whole": len(sheet) < MOST_CLASSES or len(sheet) == classes["count"],
         "sheet_is_single": max(map(len, sheet.values()), default=0) == 1,
         "sizes": sections.describe_sizes(dataset.statistics),

@@ -9,11 +9,8 @@ from schemas.shard_report import ShardReport
 from transforms.converting.shard_files import read_rows, shard_path
 from transforms.dataset_settings import DatasetSettings
 from transforms.publishing.duplicates import Duplicates
-from transforms.publishing.marker import PublishedShard
+from transforms.publishing.marker import LABEL_FIELDS, PublishedShard
 from transforms.publishing.statistics import Statistics
-
-LABEL_FIELDS = frozenset(("label", "label_text"))
-"""What an Example of an image without a label lacks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ MOST_CLASSES = 65_536
 """Class ids from 0 below this number have names in TFDS; labels beyond are plain integers there."""
 
 _FEATURES = "tensorflow_datasets.core.features"
+_TEXT = {"pythonClassName": f"{_FEATURES}.text_feature.Text", "text": {}}
 _PLAIN = {"int64": "int64", "float": "float32"}
 
 
@@ -31,7 +32,7 @@ def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
     names = class_names(dataset.marker["labels"])
     features = dataset.sure_features
     yield "dataset_info.json", [_json(_dataset_info(dataset, features))]
-    yield "features.json", [_json(_features_dict(features, len(names), dataset.settings.images.store == "raw"))]
+    yield "features.json", [_json(_features_dict(features, len(names), _pixels(dataset)))]
     for feature in features:
         if names and _is_label(feature):
             yield f"{feature.key.replace('/', '.')}.labels.txt", ["".join(f"{name}\n" for name in names).encode()]
@@ -103,21 +104,35 @@ def _split_info(dataset: StagedDataset, name: str) -> dict[str, Any]:
     }
 
 
-def _features_dict(features: Iterable[Feature], classes: int, raw: bool) -> dict[str, Any]:
+def _pixels(dataset: StagedDataset) -> dict[str, Any]:
+    """What the image's feature is: decoded by its format, raw of one shape, or the bytes of raw ones of several."""
+    if dataset.settings.images.store != "raw":
+        image = {"shape": {"dimensions": ["-1", "-1", "3"]}, "dtype": "uint8"}  # gray ones are decoded to three
+        return {"pythonClassName": f"{_FEATURES}.image_feature.Image", "image": image}
+    found = dataset.statistics
+    if len(found.sizes) != 1 or len(found.channels) != 1:
+        return _TEXT
+    ((width, height),) = found.sizes
+    shape = {"dimensions": [f"{side}" for side in (height, width, *found.channels)]}
+    tensor = {"shape": shape, "dtype": "uint8", "encoding": "bytes"}
+    return {"pythonClassName": f"{_FEATURES}.tensor_feature.Tensor", "tensor": tensor}
+
+
+def _features_dict(features: Iterable[Feature], classes: int, pixels: dict[str, Any]) -> dict[str, Any]:
     return {
         "pythonClassName": f"{_FEATURES}.features_dict.FeaturesDict",
-        "featuresDict": {"features": {feature.key: _feature(feature, classes, raw) for feature in features}},
+        "featuresDict": {"features": {feature.key: _feature(feature, classes, pixels) for feature in features}},
     }
 
 
-def _feature(feature: Feature, classes: int, raw: bool) -> dict[str, Any]:
+def _feature(feature: Feature, classes: int, pixels: dict[str, Any]) -> dict[str, Any]:
     if not feature.many:
-        return _value(feature, classes, raw)
+        return pixels if feature.field == "encoded" else _value(feature, classes)
     box = {"shape": {"dimensions": ["4"]}, "dtype": "float32", "bboxFormat": "REL_YXYX"}
     inner = (
         {"pythonClassName": f"{_FEATURES}.bounding_boxes.BBoxFeature", "boundingBox": box}
         if feature.field == "bbox"
-        else _value(feature, classes, raw)
+        else _value(feature, classes)
     )
     return {
         "pythonClassName": f"{_FEATURES}.sequence_feature.Sequence",
@@ -125,17 +140,14 @@ def _feature(feature: Feature, classes: int, raw: bool) -> dict[str, Any]:
     }
 
 
-def _value(feature: Feature, classes: int, raw: bool) -> dict[str, Any]:
-    if feature.field == "encoded" and not raw:
-        image = {"shape": {"dimensions": ["-1", "-1", "3"]}, "dtype": "uint8"}  # gray ones are decoded to three
-        return {"pythonClassName": f"{_FEATURES}.image_feature.Image", "image": image}
+def _value(feature: Feature, classes: int) -> dict[str, Any]:
     if classes and _is_label(feature):
         return {
             "pythonClassName": f"{_FEATURES}.class_label_feature.ClassLabel",
             "classLabel": {"numClasses": str(classes)},
         }
     if feature.kind == "bytes":
-        return {"pythonClassName": f"{_FEATURES}.text_feature.Text", "text": {}}
+        return _TEXT
     tensor = {"shape": {}, "dtype": _PLAIN[feature.kind], "encoding": "none"}
     kind = "tensor_feature.Tensor" if feature.many else "scalar.Scalar"
     return {"pythonClassName": f"{_FEATURES}.{kind}", "tensor": tensor}

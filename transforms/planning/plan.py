@@ -11,6 +11,7 @@ import orjson
 
 from schemas.features import feature_schema
 from schemas.label_map import LabelMap, build_label_map
+from transforms.build_examples import BOX_FIELDS
 from transforms.dataset_settings import DatasetSettings
 from transforms.imaging import imaging_versions
 from transforms.planning.splitting import Selection, fill_empty_splits
@@ -80,6 +81,8 @@ def make_plan(
         selection, problem = _fill_splits(summary, selection, settings, notes)
     if settings.splits.stratify and not problem:
         notes += _deviations(summary, settings)
+    if summary.boxes and not any(feature.field in BOX_FIELDS for feature in settings.example_features):
+        notes.append(f"the convention ({settings.layout.title}) stores no boxes: tf_object_detection and tfds do")
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
     for name in settings.splits.names if not problem else ():

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.features import feature_schema
+from schemas.features import Feature, feature_schema, features_from_schema
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
 from transforms.planning.plan import Plan
@@ -26,6 +26,9 @@ class PublishedShard:
 
 LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"
 """The files of a dataset beside its shards, their sidecars and the marker."""
+
+LABEL_FIELDS = frozenset(("label", "label_text"))
+"""What an Example of an image without a label lacks."""
 
 REPORT = "report.html"
 """The page for people, where it is asked for."""
@@ -135,6 +138,17 @@ def class_counts(split: Mapping[str, Any]) -> dict[str, int]:
     """
     counts: dict[str, int] = split["instances"] if "instances" in split else split["classes"]
     return counts
+
+
+def features_of(marker: Mapping[str, Any]) -> tuple[Feature, ...]:
+    """The features that Examples have, sorted by key: without the label's where no Example has a label.
+
+    Raises:
+        KeyError: the marker lacks something.
+    """
+    names = {name for split in marker["splits"].values() for name in split["classes"]}
+    features = features_from_schema(marker["features"])
+    return tuple(each for each in features if names != {""} or each.field not in LABEL_FIELDS)
 
 
 def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:

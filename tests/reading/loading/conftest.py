@@ -84,6 +84,7 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
         shards: int = 2,
         labels: Mapping[str, int] | None = None,
         classes: Mapping[str, int] | None = None,
+        instances: Mapping[str, int] | None = None,
         compression: str = "none",
         rows: Sequence[Mapping[str, Any]] = (),
         images: Mapping[str, Any] | None = None,
@@ -103,12 +104,13 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
             found = read_back(str(folder / name), compression)
             stated = {"name": name, "records": len(own), "bytes": found.bytes, "sha256": found.sha256}
             files.append({**stated, "sidecar": sidecar, "sidecar_sha256": hashlib.sha256(lines).hexdigest()})
+        several = {"instances": instances} if instances else {}
         marker = {
             "recordmill": 1,
             "plan": {"recipe": {"compression": compression, "images": images}},
             "features": feature_schema(features),
             "labels": labels or {},
-            "splits": {"train": {"records": len(records), "classes": classes or {}, "shards": files}},
+            "splits": {"train": {"records": len(records), "classes": classes or {}, "shards": files, **several}},
         }
         (folder / "recordmill.json").write_text(json.dumps(marker))
         return folder

@@ -349,3 +349,9 @@ print(seen)
 """)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
     assert done.stdout == "48\n", done.stderr[-2000:]
+
+
+def test_without_tensorflow_one_sentence_says_what_to_install(animal_dataset, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    with pytest.raises(LoadError, match=r"^load needs TensorFlow, .* pip install 'recordmill\[tensorflow\]'$"):
+        load(str(animal_dataset))

@@ -92,3 +92,17 @@ def test_a_description_needs_no_tensorflow(animal_dataset, tmp_path):
     script = f"import sys, recordmill; recordmill.describe_split({str(animal_dataset)!r}).image_size; "
     script += "sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=tmp_path).returncode == 0
+
+
+def test_labels_that_no_example_has_are_no_features(publish):
+    features = [
+        Feature("image", "bytes", "encoded", ""),
+        Feature("label", "int64", "label", "", default=-1),
+        Feature("objects/label", "int64", "box_labels", "", many=True),
+    ]
+    records = [{"encoded": b"x", "box_labels": [1, 1, 0]}] * 2
+    folder = publish(features, records, labels={"cat": 0, "dog": 1}, classes={"": 2}, instances={"dog": 4, "cat": 2})
+    info = describe_split(str(folder))
+    assert [feature.key for feature in info.features] == ["image", "objects/label"]
+    assert info.class_counts == {"dog": 4, "cat": 2}
+    assert info.class_weights == {0: 6 / (2 * 2), 1: 6 / (2 * 4)}

@@ -1,4 +1,6 @@
 import json
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from schemas.features import Feature
 from transforms.dataset_settings import DatasetSettings
 from transforms.describing.tfds_files import MOST_CLASSES, class_names, describe_tfds, why_not_tfds
 from transforms.imaging.settings import ImageSettings
+from transforms.publishing.statistics import Statistics
 
 PACKAGE = "tensorflow_datasets.core.features"
 
@@ -58,6 +61,24 @@ def test_raw_pixels_are_bytes_to_tfds(stage, say):
     files = say(describe_tfds, stage(DatasetSettings(name="pets", images=ImageSettings(store="raw"))))
     features = json.loads(files["features.json"])["featuresDict"]["features"]
     assert features["image/encoded"]["pythonClassName"] == f"{PACKAGE}.text_feature.Text"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "channels", "shape"),
+    [
+        ({(8, 6): 7}, {3: 7}, ["6", "8", "3"]),
+        ({(8, 6): 7}, {1: 7}, ["6", "8", "1"]),
+        ({(8, 6): 6, (6, 8): 1}, {3: 7}, None),
+        ({(8, 6): 7}, {1: 3, 3: 4}, None),
+    ],
+)
+def test_raw_pixels_of_one_shape_are_decoded(stage, say, sizes, channels, shape):
+    dataset = stage(DatasetSettings(name="pets", images=ImageSettings(store="raw")))
+    found = Statistics(sizes=Counter(sizes), channels=Counter(channels))
+    features = json.loads(say(describe_tfds, replace(dataset, statistics=found))["features.json"])
+    told = features["featuresDict"]["features"]["image/encoded"].get("tensor")
+    expected = {"shape": {"dimensions": shape}, "dtype": "uint8", "encoding": "bytes"}
+    assert told == (expected if shape else None)
 
 
 def test_where_an_image_has_no_label_tfds_reads_the_rest(stage, say):

@@ -119,7 +119,11 @@ def verify_dataset(
     if not dataset.features:
         findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
-        findings += [*_find_missing(dataset), *_find_strangers(dataset), *_find_duplicates(checks)]
+        findings += [
+            *_find_missing(dataset),
+            *_find_strangers(dataset),
+            *_find_duplicates(checks, dataset.marker.get("unit", "image")),
+        ]
     return Verification(dataset, level, checks, tuple(findings))
 
 
@@ -181,7 +185,7 @@ def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
             yield Finding("stale", "the dataset does not list this file: a reader that globs takes it", shard.name)
 
 
-def _find_duplicates(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
+def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Finding]:
     """Sources of the same bytes in several splits."""
     places: dict[str, list[tuple[ShardCheck, str]]] = defaultdict(list)
     seen = Counter(digest for check in checks for digest in check.keys_by_digest)
@@ -192,6 +196,6 @@ def _find_duplicates(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
     crossing = [found for found in places.values() if len({check.shard.split for check, _ in found}) > 1]
     for found in crossing[:_SHOWN_DUPLICATES]:
         told = " and ".join(f"{key} in {check.shard.split}" for check, key in found)
-        yield Finding("duplicate", f"one image in several splits: {told}", found[0][0].shard.name)
+        yield Finding("duplicate", f"one {unit} in several splits: {told}", found[0][0].shard.name)
     if len(crossing) > _SHOWN_DUPLICATES:
-        yield Finding("duplicate", f"{len(crossing) - _SHOWN_DUPLICATES:,} further images are in several splits")
+        yield Finding("duplicate", f"{len(crossing) - _SHOWN_DUPLICATES:,} further {unit}s are in several splits")

@@ -11,7 +11,7 @@ from reading.label_range import LabelRange
 from reading.shard import Shard
 from reading.sidecar_rows import SidecarRows
 from transforms.files.record_bytes import StoredFile
-from transforms.files.record_reader import Damage, RecordFile
+from transforms.files.record_reader import FRAMING_BYTES, Damage, RecordFile
 
 Level = Literal["frames", "files", "pixels"]
 LEVELS: tuple[Level, ...] = ("frames", "files", "pixels")
@@ -94,9 +94,10 @@ def verify_shard(
                 progress(check.records)
                 _judge_file(records, check)
             else:
-                offsets = _read_records(records, check, expected, look_at_pixels, rows, progress)
+                offsets, end = _read_records(records, check, expected, look_at_pixels, rows, progress)
                 check.records = len(offsets)
                 _judge_file(records, check)
+                _compare_count(check, rows, end)
                 if level != "frames":
                     _compare(stored, check, rows, offsets)
             if level != "frames":
@@ -131,17 +132,19 @@ def _read_records(
     look_at_pixels: LookAtPixels | None,
     rows: SidecarRows,
     progress: Callable[[int], None],
-) -> list[int]:
-    """Looks at every record; returns where each one begins."""
+) -> tuple[list[int], int]:
+    """Looks at every record; returns where each one begins, and where the last one's frame ends."""
     walk, labels = ExampleWalk(), LabelRange(expected)
     judged: dict[Profile, str] = {}
     offsets: list[int] = []
+    end = 0
     for number, (offset, data) in enumerate(records):
         if isinstance(data, Damage):
             check.damages += 1
             check.add(data.kind, data.detail, *rows.place(offset, number))
             continue
         offsets.append(offset)
+        end = offset + len(data) + FRAMING_BYTES
         try:
             content = walk(data)
         except DamagedExampleError as error:
@@ -162,7 +165,7 @@ def _read_records(
         if not len(offsets) % _TOLD_EVERY:
             progress(_TOLD_EVERY)
     progress(len(offsets) % _TOLD_EVERY)
-    return offsets
+    return offsets, end
 
 
 def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
@@ -188,9 +191,14 @@ def _judge_file(records: RecordFile, check: ShardCheck) -> None:
         check.add("name", f"the file is {'gzip' if packed else 'not packed'} and {called}: readers that go by it fail")
     if records.members > 1:
         check.add("members", f"{records.members} gzip streams one behind the other, all of them read")
-    stated = check.shard.records
-    if stated is not None and stated not in (check.records, check.records + check.damages):
-        check.add("count", f"{stated:,} records are stated and {check.records:,} are there")
+
+
+def _compare_count(check: ShardCheck, rows: SidecarRows, end: int) -> None:
+    """A file that was cut between two records ends where the first of those that are missing began."""
+    stated, there = check.shard.records, check.records
+    if stated is not None and stated not in (there, there + check.damages):
+        place = rows.place(end, there) if there < stated and not check.damages else ()
+        check.add("count", f"{stated:,} records are stated and {there:,} are there", *place)
 
 
 def _compare(stored: StoredFile, check: ShardCheck, rows: SidecarRows, offsets: list[int]) -> None:

@@ -121,8 +121,8 @@ def describe_split(path: str, split: str = "train") -> SplitInfo:
     dataset = open_dataset(str(path))
     if not (dataset.marker and dataset.whole):
         raise LoadError(f"{path} holds no {MARKER}: name the folder of a finished dataset")
-    counts = class_counts(dataset.marker["splits"][split])
     shards, recipe = dataset.shards_of(split), dataset.marker["plan"]["recipe"]
+    counts = class_counts(dataset.marker["splits"][split])
     return SplitInfo(
         folder=dataset.folder,
         split=split,

@@ -129,7 +129,8 @@ def test_a_damage_in_a_file_that_nobody_describes_is_named_with_its_place(victim
 @both
 def test_a_cut_at_a_boundary_shows_in_the_manifest_only(victim):
     victim.write(victim.content[: victim.offset])
-    assert lines(victim.path.parent) == [f"{victim.path.name}: {len(victim.rows)} records are stated and 2 are there"]
+    place = f"{victim.path.name}, record 2 at byte {victim.offset:,} ({victim.rows[2]['key']})"
+    assert lines(victim.path.parent) == [f"{place}: {len(victim.rows)} records are stated and 2 are there"]
     for name in ("recordmill.json", "dataset_info.json"):
         (victim.path.parent / name).unlink(missing_ok=True)
     assert lines(victim.path) == []
@@ -139,7 +140,8 @@ def test_a_cut_at_a_boundary_shows_in_the_manifest_only(victim):
 def test_an_empty_file(victim):
     victim.path.write_bytes(b"")
     name, count = victim.path.name, len(victim.rows)
-    expected = [f"{name}: the file is empty: 0 bytes", f"{name}: {count} records are stated and 0 are there"]
+    first = f"{name}, record 0 at byte 0 ({victim.rows[0]['key']})"
+    expected = [f"{name}: the file is empty: 0 bytes", f"{first}: {count} records are stated and 0 are there"]
     assert lines(victim.path.parent) == expected
 
 

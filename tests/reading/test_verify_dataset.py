@@ -78,7 +78,8 @@ def test_a_shard_with_the_stated_digest_still_has_to_hold_as_many_records_as_sta
     stated["records"] += 1
     (ours / "recordmill.json").write_text(json.dumps(marker))
     count = stated["records"]
-    assert lines(ours) == [f"{stated['name']}: {count:,} records are stated and {count - 1:,} are there"]
+    place = f"{stated['name']}, record {count - 1} at byte {stated['bytes']:,}"
+    assert lines(ours) == [f"{place}: {count:,} records are stated and {count - 1:,} are there"]
 
 
 def test_feature_kinds_over_the_files_of_a_stranger(tmp_path, frame, example):
@@ -100,7 +101,8 @@ def test_missing_and_stale_shards_of_a_stranger(tmp_path, frame, example):
 
 @pytest.mark.parametrize("convention", convention_names())
 def test_every_convention_verifies(tmp_path, convert, convention):
-    vectors = ["--set", "features.feature=mean_std"] if convention.startswith("feature_vector") else []
+    computed = convention.startswith("feature_vector") or convention == "plain"
+    vectors = ["--set", "features.feature=mean_std"] if computed else []
     output = convert(tmp_path, "--set", f"convention={convention}", *vectors)
     assert lines(output, "pixels") == []
 

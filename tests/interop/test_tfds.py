@@ -51,8 +51,9 @@ def test_every_value_of_every_example_comes_back(dataset, builder):
         read = list(builder.as_dataset(split=split, read_config=options, decoders=decoders).as_numpy_iterator())
         assert len(read) == len(written) == dataset.marker["splits"][split]["records"]
         for example, record in zip(read, written, strict=True):
-            assert set(example) == set(record)
-            for key, values in record.items():
+            assert set(example) >= set(record)
+            for key in example:
+                values = record.get(key, [])  # a list that an Example lacks is an empty one
                 if dataset.is_raw and key == image:
                     assert as_bytes(example[key]) == values[0]
                 else:

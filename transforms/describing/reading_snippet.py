@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from schemas.features import Feature
+from transforms.build_examples import BOX_FIELDS
 from transforms.publishing.marker import features_of
 
 _DTYPES = {"bytes": "tf.string", "float": "tf.float32", "int64": "tf.int64"}
@@ -22,6 +23,7 @@ def reading_snippet(marker: Mapping[str, Any]) -> str:
     features = features_of(marker)
     keys = {feature.field: feature for feature in features}
     image, label = keys.get("encoded"), keys.get("label") or keys.get("labels") or keys.get("label_text")
+    boxes = not BOX_FIELDS.isdisjoint(keys)
     names = bool(label and label.field == "label" and not label.many and marker["labels"])
     raw = (marker["plan"]["recipe"].get("images") or {}).get("store") == "raw"
     sizes = raw and not {"height", "width"} <= set(keys)
@@ -30,7 +32,7 @@ def reading_snippet(marker: Mapping[str, Any]) -> str:
         [*_files(_first_split(marker), names), *(_sizes() if image and sizes else ())],
         ["features = {", *(f"    {line}" for line in map(_describe, features)), "}"],
         ["", *_read(keys, image, label, raw), ""],
-        [*_dataset(marker["plan"]["recipe"]["compression"]), *_first(image, label, names)],
+        [*_dataset(marker["plan"]["recipe"]["compression"]), *_first(image, label, names, boxes)],
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
@@ -90,7 +92,9 @@ def _read(keys: Mapping[str, Feature], image: Feature | None, label: Feature | N
         yield f"    image = tf.reshape(pixels, [{height}, {width}, -1])"
     else:
         yield f"    image = tf.io.decode_image({_value(image)}, channels=3, expand_animations=False)"
-    if label is None:
+    if label is None and BOX_FIELDS & keys.keys():
+        yield f"    return {{**example, {_quote(image.key)}: image}}"
+    elif label is None:
         yield "    return image"
     elif label.many:
         yield f"    return image, tf.sparse.to_dense({_value(label)})"
@@ -104,9 +108,14 @@ def _dataset(compression: str) -> Iterator[str]:
     yield "dataset = records.map(read, num_parallel_calls=tf.data.AUTOTUNE)"
 
 
-def _first(image: Feature | None, label: Feature | None, names: bool) -> Iterator[str]:
+def _first(image: Feature | None, label: Feature | None, names: bool, boxes: bool) -> Iterator[str]:
     if image is None:
         yield from ("for example in dataset.take(1):", "    print(example)")
+    elif label is None and boxes:
+        yield from (
+            "for example in dataset.take(1):",
+            "    print({key: value.shape for key, value in example.items()})",
+        )
     elif label is None:
         yield from ("for image in dataset.take(1):", "    print(image.shape)")
     else:

@@ -54,7 +54,7 @@ def convert(tmp_path, **settings):
     return tmp_path / "out"
 
 
-def publish(folder, features, records, *, store="encoded", rows=(), labels=None, compression="none"):
+def publish(folder, features, records, *, store="encoded", rows=(), labels=None, classes=None, compression="none"):
     """A dataset of one shard, put together by hand, for features that no source here has."""
     folder.mkdir()
     sink = RecordSink(str(folder / "x.tfrecord"), compression)
@@ -66,7 +66,13 @@ def publish(folder, features, records, *, store="encoded", rows=(), labels=None,
         "plan": {"recipe": {"compression": compression, "images": {"store": store}}},
         "features": feature_schema(features),
         "labels": labels or {},
-        "splits": {"all": {"records": len(records), "shards": [{"name": "x.tfrecord", "sidecar": "x.jsonl"}]}},
+        "splits": {
+            "all": {
+                "records": len(records),
+                "classes": classes or {},
+                "shards": [{"name": "x.tfrecord", "sidecar": "x.jsonl"}],
+            }
+        },
     }
     (folder / "recordmill.json").write_text(json.dumps(marker))
     return folder
@@ -118,10 +124,24 @@ def test_several_labels_and_none_are_read(tmp_path):
     assert read(folder) == "(2, 4, 3)\n"
 
 
+def test_boxes_are_read_beside_their_image(tmp_path):
+    Image.new("RGB", (9, 5)).save(tmp_path / "x.jpg")
+    encoded = (tmp_path / "x.jpg").read_bytes()
+    label = Feature("label", "int64", "label", "class id", default=-1)
+    boxes = Feature("bbox", "float", "bbox", "boxes", many=True)
+    features = [Feature("image", "bytes", "encoded", "image"), label, boxes]
+    records = [{"encoded": encoded, "bbox": [0.0, 0.25, 0.5, 1.0] * count} for count in (2, 0)]
+    folder = publish(tmp_path / "boxes", features, records, labels={"cat": 0}, classes={"": 2})
+    out = read(folder, TAIL)
+    assert out.splitlines()[0] == "{'bbox': TensorShape([8]), 'image': TensorShape([5, 9, 3])}"
+    assert "VALUE [8] [0.0, 0.25, 0.5, 1.0, 0.0, 0.25, 0.5, 1.0]" in out
+    assert "VALUE [0] []" in out
+
+
 def test_the_text_word_for_word():
     features = feature_schema((ENCODED, LABEL, BOXES, TEXT))
     recipe = {"compression": "gzip", "images": None}
-    splits = {"empty": {"records": 0}, "dev": {"records": 1}}
+    splits = {"empty": {"records": 0, "classes": {}}, "dev": {"records": 1, "classes": {"cat": 1}}}
     marker = {"plan": {"recipe": recipe}, "features": features, "labels": {"cat": 0}, "splits": splits}
     assert (
         reading_snippet(marker)

@@ -184,7 +184,7 @@ EXAMPLES = {"bad": "a/1.jpg (it is bad)", "odd": "a/2.jpg (it is odd)", "no_clas
     ],
 )
 def test_an_example_of_the_most_frequent_reason_is_told(ledger, expected):
-    assert check_limits(ledger, [], TOLERANT, EXAMPLES) == expected
+    assert check_limits(ledger, [], TOLERANT, examples=EXAMPLES) == expected
 
 
 BOXES = [{"listed": 5, "written": 3, "clipped": 2, "empty": 2}, {"listed": 4, "written": 1, "with_rejected_images": 3}]

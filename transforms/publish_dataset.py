@@ -1,11 +1,13 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import apache_beam as beam
 
+from schemas.finished_shards import FinishedShards
 from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from schemas.shard_report import ShardReport
 from schemas.show_count import show_count
@@ -25,14 +27,14 @@ from transforms.publishing.switch_dataset import as_json, list_rejected, stage_d
 from transforms.run_settings import RunSettings
 
 
-def publish(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """Does what the plan says with the finished shards, and writes the outcome file.
 
     What users can mend, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
     """
     PROGRESS.enter("publishing")
     try:
-        outcome = _convert(reports, plan, settings, run) if plan.action == "convert" else _settle(plan, settings, run)
+        outcome = _convert(finished, plan, settings, run) if plan.action == "convert" else _settle(plan, settings, run)
     except (LedgerError, ValueError) as error:
         outcome = _failed(f"{error}; the finished shards", plan, run)
     except OSError as error:
@@ -64,13 +66,14 @@ def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
 
 
-def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """Checks the finished shards and publishes them."""
+    reports = finished.reports
     problems = sorted(report.problem for report in reports if report.problem)
     if problems:
         return _failed(f"{problems[0]}; finished shards", plan, run)
     ledger = balance_ledger(plan.summary, reports)
-    lost = lost_classes(plan.summary, reports, plan.label_map)
+    lost = lost_classes(plan.summary, finished.class_totals, plan.label_map)
     examples = list_rejected(reports, plan, run)
     if problem := check_limits(ledger, lost, settings.max_rejected, settings.unit, examples):
         numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
@@ -79,9 +82,9 @@ def _convert(reports: list[ShardReport], plan: Plan, settings: DatasetSettings, 
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
-    statistics = gather_statistics(sidecars, choose_samples(reports) if settings.report else {})
+    statistics = gather_statistics(sidecars, choose_samples(finished.instance_totals or finished.class_totals) if settings.report else {})
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
-    marker = build_marker(plan, shards, ledger, settings, reports, duplicates.numbers)
+    marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)
     dataset = StagedDataset(
         marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, _facts_of(run)
     )
@@ -121,6 +124,30 @@ def _failed(what_is_left: str, plan: Plan, run: RunSettings) -> Outcome:
     return Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
 
 
+class GatherReportsFn(beam.CombineFn):
+    """Puts all reports in one place, where each worker first adds up those of its own shards."""
+
+    def create_accumulator(self) -> FinishedShards:
+        """No report."""
+        return FinishedShards()
+
+    def add_input(self, finished: FinishedShards, report: ShardReport) -> FinishedShards:
+        """Takes in one."""
+        finished.add(report)
+        return finished
+
+    def merge_accumulators(self, parts: Iterable[FinishedShards]) -> FinishedShards:
+        """Takes in those of several workers."""
+        finished = FinishedShards()
+        for part in parts:
+            finished.merge(part)
+        return finished
+
+    def extract_output(self, finished: FinishedShards) -> FinishedShards:
+        """All of them."""
+        return finished
+
+
 @dataclass
 class PublishDataset(beam.PTransform):
     """Publishes the shards of a PCollection of reports.
@@ -139,6 +166,6 @@ class PublishDataset(beam.PTransform):
         """PCollection[ShardReport] -> PCollection[Outcome] of exactly one element, whatever happened before."""
         return (
             reports
-            | "GatherReports" >> beam.combiners.ToList()
+            | "GatherReports" >> beam.CombineGlobally(GatherReportsFn())
             | "Publish" >> beam.Map(publish, self.plan, self.settings, self.run).with_output_types(Outcome)
         )

@@ -10,6 +10,7 @@ from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that
 
+from schemas.finished_shards import FinishedShards, gather_reports
 from schemas.image_ref import ImageRef
 from transforms.converting.convert_image import convert_image
 from transforms.converting.shard_files import failed_report, fingerprint, staging_folder, write_shard
@@ -67,7 +68,7 @@ def refs(pictures):
 
 def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     plan = plan_of(refs, run)
-    outcome = publish(write_all(plan, refs, run), plan, SETTINGS, run)
+    outcome = publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     assert (outcome.status, outcome.sentence, outcome.exit_code) == ("published", f"8 images are in {run.output}", 0)
     shards = [f"train-0000{index}-of-00002.tfrecord" for index in (0, 1)]
     files = tree(run.output)
@@ -104,7 +105,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
 def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run, tree):
     plan = plan_of(refs, run)
     indexed = replace(SETTINGS, index_files=True)
-    publish(write_all(plan, refs, run), plan, indexed, run)
+    publish(gather_reports(write_all(plan, refs, run)), plan, indexed, run)
     files = tree(run.output)
     names = [f"sidecars/train-0000{index}-of-00002.tfrecord.idx" for index in (0, 1)]
     assert set(names) <= set(json.loads(files["recordmill.json"])["files"]) & set(files)
@@ -113,14 +114,16 @@ def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run,
     assert (len(lengths), sum(lengths)) == (8, sum(len(files[f"{name[9:-4]}"]) for name in names))
     overwriting = replace(run, overwrite=True, recipe={"compression": "none", "index_files": False})
     plan = plan_of(refs, overwriting)
-    assert publish(write_all(plan, refs, overwriting), plan, SETTINGS, overwriting).status == "published"
+    assert (
+        publish(gather_reports(write_all(plan, refs, overwriting)), plan, SETTINGS, overwriting).status == "published"
+    )
     assert not set(names) & set(tree(run.output))
 
 
 def test_labels_are_listed_as_the_conventions_readers_expect(refs, run, tree):
     settings = replace(SETTINGS, convention="inception")
     plan = plan_of(refs, run, settings)
-    publish(write_all(plan, refs, run, settings), plan, settings, run)
+    publish(gather_reports(write_all(plan, refs, run, settings)), plan, settings, run)
     assert tree(run.output)["labels.txt"] == b"cat\ndog\n"
 
 
@@ -128,16 +131,16 @@ def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut
     plan = plan_of(refs, run)
     reports = write_all(plan, refs, run)
     indexed = replace(SETTINGS, index_files=True)
-    publish(reports, plan, indexed, run)
+    publish(gather_reports(reports), plan, indexed, run)
     expected = without_run(tree(run.output))
     for most in range(200):
         output = replace(run, output=f"{run.output}-{most}")
         plan = plan_of(refs, output)
         reports = write_all(plan, refs, output)
         with cut_after(most) as done:
-            publish(reports, plan, indexed, output)
+            publish(gather_reports(reports), plan, indexed, output)
         again = plan_of(refs, output)
-        publish(reports if again.action == "convert" else [], again, indexed, output)
+        publish(gather_reports(reports if again.action == "convert" else []), again, indexed, output)
         assert without_run(tree(output.output)) == expected
         if len(done) < most:
             break
@@ -153,21 +156,24 @@ def without_run(files):
 
 def test_publishing_what_is_there_keeps_it(refs, run, tree):
     plan = plan_of(refs, run)
-    publish(write_all(plan, refs, run), plan, SETTINGS, run)
+    publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     before = tree(run.output)
     again = plan_of(refs, run)
-    outcome = publish([], again, SETTINGS, run)
+    outcome = publish(FinishedShards(), again, SETTINGS, run)
     assert (again.action, outcome.status, outcome.exit_code) == ("keep", "kept", 0)
     assert tree(run.output) == before
 
 
 def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     plan = plan_of(refs, run)
-    publish(write_all(plan, refs, run), plan, SETTINGS, run)
+    publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     other = replace(SETTINGS, shards=ShardSettings(count=3))
     overwriting = replace(run, overwrite=True, recipe={"compression": "none", "shards": 3})
     plan = plan_of(refs, overwriting, other)
-    assert publish(write_all(plan, refs, overwriting, other), plan, other, overwriting).status == "published"
+    assert (
+        publish(gather_reports(write_all(plan, refs, overwriting, other)), plan, other, overwriting).status
+        == "published"
+    )
     assert {name for name in tree(run.output) if name.endswith(".tfrecord")} == {
         f"train-0000{index}-of-00003.tfrecord" for index in range(3)
     }
@@ -177,7 +183,7 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
 def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tree):
     strict = replace(SETTINGS, max_rejected=RejectionLimits(share=0, count=0))
     plan = plan_of(refs, run)
-    outcome = publish(write_all(plan, refs, run), plan, strict, run)
+    outcome = publish(gather_reports(write_all(plan, refs, run)), plan, strict, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 3)
     assert outcome.sentence.startswith("1 of 9 images were rejected (1 no_class)")
     assert outcome.numbers["ledger"]["rejected"] == {"no_class": 1}
@@ -187,7 +193,7 @@ def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tre
 
 def test_a_problem_of_a_shard_fails_the_run_with_its_sentence(refs, run):
     plan = plan_of(refs, run)
-    outcome = publish([failed_report("train", 0, len(refs), "the disk is full")], plan, SETTINGS, run)
+    outcome = publish(gather_reports([failed_report("train", 0, len(refs), "the disk is full")]), plan, SETTINGS, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert outcome.sentence.startswith("the disk is full")
 
@@ -199,7 +205,7 @@ def in_staging(plan, run):
 def test_a_lost_record_fails_the_run(refs, run, tree):
     plan = plan_of(refs, run)
     reports = write_all(plan, refs, run)
-    outcome = publish(reports[1:], plan, SETTINGS, run)
+    outcome = publish(gather_reports(reports[1:]), plan, SETTINGS, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     found = 9 - reports[0].references
     assert outcome.sentence.startswith(f"9 references were listed and {found} are accounted for: {{'listed': 9, ")
@@ -209,7 +215,9 @@ def test_a_lost_record_fails_the_run(refs, run, tree):
 
 def test_one_image_in_anothers_place_fails_the_run(refs, run):
     plan = plan_of(refs, run)
-    outcome = publish(write_all(plan, [*refs[1:], replace(refs[1], key="cat/x.jpg")], run), plan, SETTINGS, run)
+    outcome = publish(
+        gather_reports(write_all(plan, [*refs[1:], replace(refs[1], key="cat/x.jpg")], run)), plan, SETTINGS, run
+    )
     assert (outcome.status, outcome.exit_code, outcome.sentence) == (
         "failed",
         1,
@@ -222,7 +230,7 @@ def test_clashing_names_fail_the_run(refs, run):
     one = ShardSettings(count=1, name="{split}.txt")
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"labels": 1.0}), shards=one)
     plan = plan_of(refs, run, settings)
-    outcome = publish(write_all(plan, refs, run, settings), plan, settings, run)
+    outcome = publish(gather_reports(write_all(plan, refs, run, settings)), plan, settings, run)
     assert (outcome.status, outcome.exit_code, outcome.sentence) == (
         "failed",
         1,
@@ -236,40 +244,46 @@ DISK_FULL = "the disk is full"
 
 def test_a_damaged_dataset_is_not_kept_when_rebuilding_it_fails(refs, run):
     plan = plan_of(refs, run)
-    publish(write_all(plan, refs, run), plan, SETTINGS, run)
+    publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     (Path(run.output) / "train-00000-of-00002.tfrecord").unlink()
     again = replace(run, run_id="again", overwrite=True)
     plan = plan_of(refs, again)
     assert (plan.action, plan.found_run) == ("convert", "run")
-    outcome = publish([failed_report("train", 0, len(refs), DISK_FULL)], plan, SETTINGS, again)
+    outcome = publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again)
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert outcome.sentence == f"{DISK_FULL}; finished shards {in_staging(plan, run)}"
     # Nor is a whole one that this run was to rebuild: it is the one that was found, not another run's.
     plan = replace(plan_of(refs, again), action="convert")
-    publish(write_all(plan, refs, again), plan, SETTINGS, again)
+    publish(gather_reports(write_all(plan, refs, again)), plan, SETTINGS, again)
     plan = replace(plan_of(refs, again), action="convert")
     assert plan.found_run == "again"
-    assert publish([failed_report("train", 0, len(refs), DISK_FULL)], plan, SETTINGS, again).status == "failed"
+    assert (
+        publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again).status
+        == "failed"
+    )
 
 
 def test_a_run_that_fails_keeps_what_another_run_has_published_meanwhile(refs, run, tree):
     plan = plan_of(refs, run)
     other = replace(run, run_id="other")
-    publish(write_all(plan, refs, other), plan_of(refs, other), SETTINGS, other)
+    publish(gather_reports(write_all(plan, refs, other)), plan_of(refs, other), SETTINGS, other)
     before = tree(run.output)
-    outcome = publish([failed_report("train", 0, len(refs), DISK_FULL)], plan, SETTINGS, run)
+    outcome = publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, run)
     assert (outcome.status, outcome.exit_code) == ("kept", 0)
     assert outcome.sentence == f"another run has meanwhile put this dataset in {run.output}"
     assert outcome.numbers["ledger"]["written"] == 8
     assert tree(run.output) == before
     (Path(run.output) / "rejected.jsonl").unlink()
-    assert publish([failed_report("train", 0, len(refs), DISK_FULL)], plan, SETTINGS, run).status == "failed"
+    assert (
+        publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, run).status
+        == "failed"
+    )
 
 
 def test_shards_of_an_earlier_run_are_told(refs, run):
     plan = plan_of(refs[:8], run)
     reports = write_all(plan, refs[:8], run)
-    outcome = publish([replace(reports[0], reused=True), reports[1]], plan, SETTINGS, run)
+    outcome = publish(gather_reports([replace(reports[0], reused=True), reports[1]]), plan, SETTINGS, run)
     assert outcome.status == "published"
     assert outcome.notes == (*plan.notes, "1 of 2 shards had been finished by an earlier run")
     marker = json.loads((Path(run.output) / "recordmill.json").read_bytes())
@@ -278,7 +292,7 @@ def test_shards_of_an_earlier_run_are_told(refs, run):
 
 def test_the_marker_knows_the_files_versions(refs, run):
     plan = plan_of(refs, run)
-    publish(write_all(plan, refs, run), plan, SETTINGS, run)
+    publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     marker = json.loads((Path(run.output) / "recordmill.json").read_bytes())
     assert marker["run"]["versions"] == f"{sum(map(version_digest_of, refs)) % 2**256:064x}"
 
@@ -357,7 +371,7 @@ def test_a_trial_run_has_the_full_runs_class_ids(run, run_steps, tmp_path, draw)
 )
 def test_other_actions_write_only_the_outcome(refs, run, tmp_path, action, status, code):
     plan = replace(plan_of(refs, replace(run, preview=True)), action=action, sentence="because")
-    outcome = publish([], plan, SETTINGS, run)
+    outcome = publish(FinishedShards(), plan, SETTINGS, run)
     assert (outcome.status, outcome.sentence, outcome.exit_code) == (status, "because", code)
     assert not (tmp_path / "out").exists()
     assert json.loads(Path(run.outcome_file).read_bytes())["status"] == status

@@ -3,7 +3,6 @@
 import base64
 import gzip
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 
 from schemas.coercion import FeatureValueError
 from schemas.features import Feature, parse_example
-from schemas.shard_report import ShardReport
 from transforms.files import storage
 from transforms.files.record_reader import FRAMING_BYTES
 from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
@@ -45,16 +43,14 @@ _HEADER_BYTES = 12  # of a record's frame: the length and its checksum
 _READERS = 8  # each read of an object store waits for a network
 
 
-def choose_samples(reports: Iterable[ShardReport]) -> dict[str, int]:
+def choose_samples(classes: Mapping[str, int]) -> dict[str, int]:
     """How many images of which classes are to be shown, by class name.
 
     Where there are too many classes they are taken evenly from the largest to the smallest, both of them included.
+
+    Args:
+        classes: images by class name.
     """
-    classes, instances = Counter[str](), Counter[str]()
-    for report in reports:
-        classes.update(report.classes)
-        instances.update(report.instances)
-    classes = instances or classes
     names = sorted(classes, key=lambda name: (-classes[name], name))
     if len(names) > MOST_CLASSES:
         last = len(names) - 1

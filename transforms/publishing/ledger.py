@@ -1,7 +1,7 @@
 """The ledger: everything listed is written, rejected, ignored or left out, exactly."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,12 +91,11 @@ def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str,
     return dict(sorted(boxes.items()))
 
 
-def lost_classes(summary: Summary, reports: Iterable[ShardReport], label_map: LabelMap) -> list[str]:
-    """The classes that had images listed and have none written, sorted."""
+def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap) -> list[str]:
+    """The classes that had images listed and are not among those that have some written, sorted."""
     labels = (label for label in summary.classes if label)  # an image without one has no class to lose
     listed = {name for label in labels if (name := label_map.name_for(label)) is not None}
-    written = {name for report in reports for name in report.classes}
-    return sorted(listed - written)
+    return sorted(listed.difference(written))
 
 
 def check_limits(

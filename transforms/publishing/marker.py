@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.features import Feature, feature_schema, features_from_schema
+from schemas.finished_shards import FinishedShards
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
 from transforms.planning.plan import Plan
@@ -75,15 +76,15 @@ def build_marker(
     shards: list[PublishedShard],
     ledger: Ledger,
     settings: DatasetSettings,
-    reports: list[ShardReport],
+    finished: FinishedShards,
     duplicates: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
+    reports = finished.reports
     changes: Counter[str] = Counter()
     for report in reports:
         changes.update(report.changes)
     boxes = balance_boxes(plan.summary, reports)
-    several = any(report.instances for report in reports)
     return {
         "recordmill": MARKER_FORMAT,
         "name": settings.name,
@@ -92,7 +93,7 @@ def build_marker(
         "unit": settings.unit,
         "features": feature_schema(settings.example_features),
         "labels": plan.label_map.ids,
-        "splits": {name: _describe_split(name, shards, several) for name in settings.splits.names},
+        "splits": {name: _describe_split(name, shards, finished) for name in settings.splits.names},
         "ledger": ledger.as_dict(),
         **({"boxes": boxes} if boxes else {}),
         "changes": dict(sorted(changes.items())),
@@ -104,18 +105,14 @@ def build_marker(
     }
 
 
-def _describe_split(name: str, shards: list[PublishedShard], several: bool) -> dict[str, Any]:
+def _describe_split(name: str, shards: list[PublishedShard], finished: FinishedShards) -> dict[str, Any]:
     own = [shard for shard in shards if shard.report.split == name]
-    classes: Counter[str] = Counter()
-    instances: Counter[str] = Counter()
-    for shard in own:
-        classes.update(shard.report.classes)
-        instances.update(shard.report.instances)
+    classes, instances = (each.get(name, {}) for each in (finished.classes, finished.instances))
     return {
         "records": sum(shard.report.records for shard in own),
         "bytes": sum(shard.report.bytes for shard in own),
         "classes": dict(sorted(classes.items())),
-        **({"instances": dict(sorted(instances.items()))} if several else {}),
+        **({"instances": dict(sorted(instances.items()))} if finished.instances else {}),
         "shards": [
             {
                 "name": shard.name,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.finished_shards import gather_reports
 from schemas.label_map import LabelMap
 from transforms.converting.convert_image import ConvertedImage
 from transforms.converting.shard_files import Fingerprint, write_shard
@@ -60,7 +61,7 @@ def stage(tmp_path):
         recipe = {"seed": 0, "compression": settings.compression}
         plan = Plan("0123456789abcdef", "convert", "", Selection(), {}, LabelMap(ids), Summary(), [], recipe)
         shards = name_shards(reports, settings)
-        marker = build_marker(plan, shards, Ledger(8, 7, {"truncated": 1}, {}, {}), settings, reports)
+        marker = build_marker(plan, shards, Ledger(8, 7, {"truncated": 1}, {}, {}), settings, gather_reports(reports))
         assert len(os.listdir(folder)) == 9
         return StagedDataset(marker, settings, "seed: 0\n", shards, reports, str(folder))
 

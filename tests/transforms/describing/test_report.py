@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from PIL import Image
 
+from schemas.finished_shards import gather_reports
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
@@ -93,7 +94,9 @@ def make(classes, statistics=None, duplicates=None, *, settings=None, ledger=Non
     plan = Plan("0123456789abcdef", "convert", "", Selection(), {}, labels, Summary(), [], {})
     found = duplicates or Duplicates()
     ledger = ledger or Ledger(written, written, {}, {}, {})
-    marker = build_marker(plan, name_shards(reports, settings), ledger, settings, reports, found.numbers)
+    marker = build_marker(
+        plan, name_shards(reports, settings), ledger, settings, gather_reports(reports), found.numbers
+    )
     return StagedDataset(marker, settings, config, [], reports, "", statistics or Statistics(), found, run or {})
 
 

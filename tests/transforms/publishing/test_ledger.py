@@ -103,17 +103,17 @@ LABELS = LabelMap({"cat": 0, "dog": 1, "other": 2}, catch_all="other")
 
 
 def test_a_class_is_lost_when_it_was_listed_and_none_of_it_is_written():
-    assert lost_classes(summary(0, cat=3, dog=2), [report(classes={"cat": 1})], LABELS) == ["dog"]
-    assert lost_classes(summary(0, cat=3), [report(classes={"cat": 1})], LABELS) == []
+    assert lost_classes(summary(0, cat=3, dog=2), {"cat": 1}, LABELS) == ["dog"]
+    assert lost_classes(summary(0, cat=3), {"cat": 1}, LABELS) == []
 
 
 def test_unlisted_labels_count_as_the_catch_all():
-    assert lost_classes(summary(0, stray=3), [], LABELS) == ["other"]
-    assert lost_classes(summary(0, stray=3), [], LabelMap({"cat": 0})) == []
+    assert lost_classes(summary(0, stray=3), {}, LABELS) == ["other"]
+    assert lost_classes(summary(0, stray=3), {}, LabelMap({"cat": 0})) == []
 
 
 def test_images_without_a_label_are_no_class():
-    assert lost_classes(summary(0, **{"": 3}), [report(classes={"": 3})], LABELS) == []
+    assert lost_classes(summary(0, **{"": 3}), {"": 3}, LABELS) == []
 
 
 TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)

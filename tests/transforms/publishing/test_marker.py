@@ -4,6 +4,7 @@ import orjson
 import pytest
 
 from schemas.features import feature_schema
+from schemas.finished_shards import FinishedShards, gather_reports
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import DatasetSettings
@@ -72,7 +73,9 @@ def test_shards_with_records_are_named_densely():
 
 
 def marker():
-    return build_marker(make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, REPORTS, DUPLICATE_NUMBERS)
+    return build_marker(
+        make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, gather_reports(REPORTS), DUPLICATE_NUMBERS
+    )
 
 
 def test_the_marker_is_exact():
@@ -132,7 +135,7 @@ def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, patt
     settings = replace(SETTINGS, splits=splits, shards=ShardSettings(count=1, name=pattern))
     shards = name_shards([report(split, 0, 1)], settings)
     with pytest.raises(ValueError, match="two files") as caught:
-        check_names(build_marker(make_plan(), shards, LEDGER, settings, []))
+        check_names(build_marker(make_plan(), shards, LEDGER, settings, FinishedShards()))
     assert str(caught.value) == (
         f"two files of the dataset would be called {clash}: change shards.name or the splits' names"
     )
@@ -146,7 +149,7 @@ def test_two_shards_with_one_name_are_an_error():
         shards=ShardSettings(name="{split}{index}.record"),
     )
     reports = [report("a", index, 1) for index in range(101)] + [report("a10", 0, 1)]
-    described = build_marker(make_plan(), name_shards(reports, settings), LEDGER, settings, reports)
+    described = build_marker(make_plan(), name_shards(reports, settings), LEDGER, settings, gather_reports(reports))
     with pytest.raises(ValueError, match=r"would be called a100\.record: change shards\.name"):
         check_names(described)
     check_names(marker())
@@ -159,7 +162,12 @@ def test_files_that_are_no_shards_have_fixed_names():
 
 def test_the_order_of_the_reports_changes_no_byte():
     other = build_marker(
-        make_plan(), name_shards(REPORTS[::-1], SETTINGS), LEDGER, SETTINGS, REPORTS[::-1], DUPLICATE_NUMBERS
+        make_plan(),
+        name_shards(REPORTS[::-1], SETTINGS),
+        LEDGER,
+        SETTINGS,
+        gather_reports(REPORTS[::-1]),
+        DUPLICATE_NUMBERS,
     )
     assert orjson.dumps(other) == orjson.dumps(marker())
 

@@ -1,0 +1,58 @@
+"""What all shards' reports add up to, in the one process that publishes."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from schemas.shard_report import ShardReport
+
+
+@dataclass(slots=True)
+class FinishedShards:
+    """Reports, one a shard, and their classes added up.
+
+    A report of a thousand images tells of hundreds of classes. Kept by shard they would grow with the images; added up
+    they are as many as there are classes.
+
+    Attributes:
+        reports: in no order; their own `classes` and `instances` are empty.
+        classes: Examples by class name, by split.
+        instances: likewise boxes, or else labels of Examples with several; empty where no split has any.
+    """
+
+    reports: list[ShardReport] = field(default_factory=list)
+    classes: dict[str, Counter[str]] = field(default_factory=dict)
+    instances: dict[str, Counter[str]] = field(default_factory=dict)
+
+    @property
+    def class_totals(self) -> Counter[str]:
+        """Examples by class name, over all splits."""
+        return sum(self.classes.values(), Counter())
+
+    @property
+    def instance_totals(self) -> Counter[str]:
+        """Boxes, or else labels, by class name, over all splits."""
+        return sum(self.instances.values(), Counter())
+
+    def add(self, report: ShardReport) -> None:
+        """Takes in one report."""
+        self.classes.setdefault(report.split, Counter()).update(report.classes)
+        if report.instances:
+            self.instances.setdefault(report.split, Counter()).update(report.instances)
+        self.reports.append(replace(report, classes={}, instances={}))
+
+    def merge(self, other: "FinishedShards") -> None:
+        """Takes in the reports of others; commutative but for the reports' order."""
+        for split, classes in other.classes.items():
+            self.classes.setdefault(split, Counter()).update(classes)
+        for split, instances in other.instances.items():
+            self.instances.setdefault(split, Counter()).update(instances)
+        self.reports += other.reports
+
+
+def gather_reports(reports: Iterable[ShardReport]) -> FinishedShards:
+    """All reports together."""
+    finished = FinishedShards()
+    for report in reports:
+        finished.add(report)
+    return finished

@@ -1,0 +1,50 @@
+import random
+
+from schemas.finished_shards import FinishedShards, gather_reports
+from schemas.shard_report import ShardReport
+
+
+def report(split, index, classes):
+    return ShardReport(split, index, 9, "ab", 9, 100, "cd", "ef", 50, classes, {"empty": 1}, {"rotated": 2})
+
+
+REPORTS = [
+    report("train", 0, {"cat": 2, "dog": 1}),
+    report("train", 1, {"cat": 3}),
+    report("test", 0, {"dog": 4, "": 1}),
+    report("test", 1, {}),
+]
+
+
+def test_classes_are_added_up_by_split_and_kept_by_no_report():
+    finished = gather_reports(REPORTS)
+    assert finished.classes == {"train": {"cat": 5, "dog": 1}, "test": {"dog": 4, "": 1}}
+    assert finished.class_totals == {"cat": 5, "dog": 5, "": 1}
+    assert finished.reports == [report(each.split, each.index, {}) for each in REPORTS]
+
+
+def test_nothing_is_no_class():
+    assert (FinishedShards().classes, FinishedShards().class_totals) == ({}, {})
+
+
+def test_parts_merge_to_the_same_in_any_order():
+    whole = gather_reports(REPORTS)
+    for seed in range(20):
+        shuffled = random.Random(seed).sample(REPORTS, 4)
+        cut = seed % 5
+        total = FinishedShards()
+        for part in (shuffled[:cut], shuffled[cut:]):
+            total.merge(gather_reports(part))
+        assert total.classes == whole.classes
+        assert sorted(total.reports, key=lambda each: (each.split, each.index)) == sorted(
+            whole.reports, key=lambda each: (each.split, each.index)
+        )
+
+
+def test_memory_does_not_grow_with_the_classes_of_each_shard():
+    finished = FinishedShards()
+    for index in range(50):
+        finished.merge(gather_reports([report("train", index, {f"class{number}": 1 for number in range(300)})]))
+    assert sum(len(each.classes) for each in finished.reports) == 0
+    assert len(finished.classes["train"]) == 300
+    assert set(finished.classes["train"].values()) == {50}

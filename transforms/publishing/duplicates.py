@@ -1,7 +1,7 @@
 """Images that a dataset holds twice: files of the same bytes, and pairs that look alike; no image is read for it.
 
 The sidecars have every image's SHA-256, and its difference hash where `images.near_duplicates` asks for it. The numbers
-of one pass say which images to look for; their rows are then fetched in passes of a bounded number of images each.
+of one pass say which images to look for; a second one fetches their rows, which are then looked at by bounded parts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import orjson
 
-from transforms.converting.shard_files import read_rows
 from transforms.files import storage
+from transforms.publishing.contents import Contents, Digests
 from transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
-from transforms.publishing.statistics import Digests, Sidecar, Statistics
+from transforms.publishing.row_spool import RowSpool
+from transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
 
 EXAMPLES = 6
 """Groups, and pairs, that are kept for a report."""
@@ -22,7 +23,7 @@ EXAMPLES = 6
 MOST_LISTED = 1_000
 """Images of one group that are listed by name; `count` says how many there are."""
 
-IMAGES_A_PASS = 200_000
+IMAGES_AT_ONCE = 200_000
 """Images whose rows are in memory at once."""
 
 
@@ -107,9 +108,9 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
                 del examples[EXAMPLES:]
             return numbers
 
-        same = keep(find_same_bytes(sidecars, statistics.digests), found.same_bytes)
+        same = keep(find_same_bytes(sidecars, statistics.contents), found.same_bytes)
         found.numbers = {"same_bytes": same, "look_alike": None}
-        if len(statistics.hashes) == len(statistics.digests):  # they were taken
+        if len(statistics.hashes) == len(statistics.contents):  # they were taken
             complete, pairs = find_look_alikes(sidecars, statistics)
             alike = keep(pairs, found.look_alike)
             kept = {"pairs": alike["groups"], **{key: alike[key] for key in ("across_splits", "conflicting")}}
@@ -119,16 +120,18 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
 
 
 def find_same_bytes(
-    sidecars: Sequence[Sidecar], digests: Digests, images_a_pass: int = IMAGES_A_PASS
+    sidecars: Sequence[Sidecar], contents: Contents, images_at_once: int = IMAGES_AT_ONCE
 ) -> Iterator[Group]:
     """Groups of at least two images with the same SHA-256, sorted by it."""
-    values, counts = np.unique(digests, return_counts=True)
-    repeated, counts = values[counts > 1], counts[counts > 1]
-    passes = np.cumsum(np.minimum(counts, MOST_LISTED)) // images_a_pass  # all images of a digest in one pass
-    for number in np.unique(passes):
+    repeated, counts = contents.repeated()
+    parts = np.cumsum(np.minimum(counts, MOST_LISTED)) // images_at_once  # all images of a digest in one part
+    waiting = RowSpool()
+    for number, place, row in _fetch(sidecars, repeated):
+        waiting.add(int(parts[place]), (number, row))
+    for part in waiting.groups():
         groups: dict[str, Group] = {}
-        for image in _fetch(sidecars, repeated[passes == number]):
-            _add(groups, image)
+        for number, row in waiting.read(part):
+            _add(groups, Found(sidecars[number], row))
         yield from (group for _, group in sorted(groups.items()) if group.count > 1)
 
 
@@ -147,7 +150,7 @@ def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tup
     Of images with the same bytes the first stands for all. Left out are pictures that look like a blank page or a plain
     gradient, whose hashes are all zeros or all ones but for a few bits: they have nothing to be compared by.
     """
-    contents, first = np.unique(statistics.digests, return_index=True)
+    contents, first = np.unique(statistics.contents.in_order(), return_index=True)
     hashes = statistics.hashes[first]
     ones = np.bitwise_count(hashes)
     telling = (ones > MOST_BITS) & (ones < 64 - MOST_BITS)
@@ -157,8 +160,8 @@ def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tup
     def pairs() -> Iterator[Group]:
         wanted = contents[np.unique(near.pairs)]
         images: dict[int, Found] = {}
-        for image in _fetch(sidecars, wanted):
-            images.setdefault(_prefix(image.row), image)
+        for number, place, row in _fetch(sidecars, wanted):
+            images.setdefault(int(wanted[place]), Found(sidecars[number], row))
         for (one, other), distance in zip(near.pairs.tolist(), near.distances.tolist(), strict=True):
             pair = [images[int(contents[place])] for place in (one, other)]
             splits, classes = {each.sidecar.split for each in pair}, {each.row["class"] or "" for each in pair}
@@ -167,19 +170,20 @@ def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tup
     return near.complete, pairs()
 
 
-def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[Found]:
-    """The images whose digests begin with one of these, in the sidecars' order."""
+def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The images whose digests begin with one of these, ascending ones: sidecar's place, digest's place, row.
+
+    They come in the sidecars' order.
+    """
     if not len(wanted):
         return
-    prefixes = frozenset(wanted.tolist())
-    for sidecar in sidecars:
-        for row in read_rows(sidecar.path):
-            if "rejected" not in row and _prefix(row) in prefixes:
-                yield Found(sidecar, row)
-
-
-def _prefix(row: dict[str, Any]) -> int:
-    return int(row["sha256"][:16], 16)
+    for number, sidecar in enumerate(sidecars):
+        for rows in read_chunks(sidecar.path):
+            written = [row for row in rows if "rejected" not in row]
+            digests = digests_of(written)
+            places = np.minimum(np.searchsorted(wanted, digests), len(wanted) - 1)
+            for at in np.flatnonzero(wanted[places] == digests).tolist():
+                yield number, int(places[at]), written[at]
 
 
 def _line(group: Group) -> bytes:

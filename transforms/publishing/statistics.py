@@ -1,4 +1,4 @@
-"""What the sidecars of a dataset add up to: sizes, shapes, bytes, examples; one pass, 16 bytes of memory an image.
+"""What the sidecars of a dataset add up to: sizes, shapes, bytes, examples; one pass, in bounded memory.
 
 The sidecars are read in the order given, so that the same dataset gives the same statistics wherever it was made.
 """
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from schemas.shard_report import ShardReport
 from transforms.converting.shard_files import shard_path
 from transforms.files import storage
+from transforms.publishing.contents import Contents, Digests
 
 Counts = NDArray[np.int64]
-Digests = NDArray[np.uint64]
 
 BINS_PER_DOUBLING = 4
 """Of sizes and shapes: each bin reaches about 1.19 times as far as the one before."""
@@ -69,8 +69,9 @@ class Statistics:
 
     Attributes:
         images: rows of written images that have a height and a width.
-        digests: the first 64 bits of each written image's SHA-256, in the rows' order.
-        hashes: the difference hashes, in the same order; empty where they were not taken.
+        contents: the first 64 bits of each written image's SHA-256, in the rows' order.
+        hashes: the difference hashes, in the same order; empty where they were not taken. Where they were, they and
+            all contents are in memory, 16 bytes an image.
         sizes: images by (width, height), at most `MOST_SIZES` different ones.
         sides: images by (bin of the width, bin of the height), see `SIDE_BINS`.
         aspects: images by bin of width / height, see `ASPECT_BINS`.
@@ -84,7 +85,7 @@ class Statistics:
     """
 
     images: int = 0
-    digests: Digests = field(default_factory=lambda: np.zeros(0, np.uint64))
+    contents: Contents = field(default_factory=Contents)
     hashes: Digests = field(default_factory=lambda: np.zeros(0, np.uint64))
     sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
     sides: Counts = field(default_factory=lambda: np.zeros((SIDE_BINS, SIDE_BINS), np.int64))
@@ -111,24 +112,32 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
     """
     found = Statistics(samples={name: [] for name in wanted})
     missing = {name: count for name, count in wanted.items() if count > 0}
-    digests, hashes = [found.digests], [found.hashes]
+    hashes = [found.hashes]
     for sidecar in sidecars:
-        for rows in _chunks(sidecar.path):
+        for rows in read_chunks(sidecar.path):
             written = [row for row in rows if "rejected" not in row]
             if len(written) < len(rows):
                 _keep_rejected(found, rows)
             _keep_samples(found, missing, sidecar, written)
-            digests.append(_from_hex([row["sha256"][:16] for row in written]))
             hashes.append(_from_hex([row["difference_hash"] for row in written if "difference_hash" in row]))
+            if len(hashes[-1]):
+                found.contents.keep_order()
+            found.contents.add(digests_of(written))
             _count_sizes(found, [row for row in written if row.get("height") and row.get("width")])
-    found.digests, found.hashes = np.concatenate(digests), np.concatenate(hashes)
+    found.hashes = np.concatenate(hashes)
     return found
 
 
-def _chunks(path: str) -> Iterator[list[dict[str, Any]]]:
+def read_chunks(path: str) -> Iterator[list[dict[str, Any]]]:
+    """A sidecar's rows, some thousands at a time."""
     with storage.open_to_read(path) as lines:
         while chunk := [orjson.loads(line) for line in islice(lines, _CHUNK)]:
             yield chunk
+
+
+def digests_of(rows: Iterable[Mapping[str, Any]]) -> Digests:
+    """The first 64 bits of the SHA-256 of each row's image."""
+    return _from_hex([row["sha256"][:16] for row in rows])
 
 
 def _from_hex(texts: list[str]) -> Digests:

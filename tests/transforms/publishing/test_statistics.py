@@ -70,7 +70,7 @@ def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
     assert found.channels == {3: 3, 1: 1}
     assert (found.smallest, found.largest) == ((1, 1, "b"), (8, 6, "a"))
     prefixes = [int(hashlib.sha256(key.encode()).hexdigest()[:16], 16) for key in "abcd"]
-    assert found.digests.tolist() == prefixes
+    assert found.contents.in_order().tolist() == prefixes
     assert found.hashes.tolist() == []
     by_bins = {(int(x), int(y)): int(found.sides[x, y]) for x, y in zip(*np.nonzero(found.sides), strict=True)}
     assert by_bins == {(12, 10): 2, (0, 0): 1, (8, 14): 1}
@@ -105,12 +105,12 @@ def test_what_there_may_be_very_many_of_is_bounded(sidecar, monkeypatch):
 def test_rows_without_pictures_have_no_sizes(sidecar):
     rows = [{key: value for key, value in written("a").items() if key not in ("height", "width", "channels")}]
     found = gather_statistics([sidecar(rows)], {})
-    assert (found.images, found.smallest, len(found.digests)) == (0, None, 1)
+    assert (found.images, found.smallest, len(found.contents)) == (0, None, 1)
 
 
 def test_nothing_is_nothing(sidecar):
     found = gather_statistics([sidecar([])], {"cat": 3})
-    assert (found.images, len(found.digests), found.samples, found.rejected) == (0, 0, {"cat": []}, {})
+    assert (found.images, len(found.contents), found.samples, found.rejected) == (0, 0, {"cat": []}, {})
 
 
 @given(st.lists(st.tuples(st.integers(1, 65_500), st.integers(1, 65_500)), min_size=1, max_size=30))

@@ -25,7 +25,8 @@ from transforms.summarize_images import SummarizeImages
 def build(root: beam.Pipeline, job: Job) -> beam.PCollection[Outcome]:
     """Builds one conversion: references flow, pixels don't."""
     settings, run = job.settings, job.run
-    listed = root | beam.Create(job.inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
+    inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
+    listed = inputs | ListImages(settings.source, settings.listing)
     images = listed | GroupDuplicates(settings)  # as they are, unless the settings speak of duplicates
     refs = images | BatchReferences()
     selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))

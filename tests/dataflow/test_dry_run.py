@@ -60,7 +60,7 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
     assert grouped == {
         "ShuffleReferences/GroupByShard",
         "SummarizeImages/MergeSummaries/CombinePerKey/GroupByKey",
-        "PublishDataset/GatherReports/GatherReports/CombinePerKey/GroupByKey",
+        "PublishDataset/GatherReports/CombinePerKey/GroupByKey",
     }
 
 

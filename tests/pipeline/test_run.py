@@ -331,3 +331,15 @@ def test_build_gives_one_outcome(photos, tmp_path):
         lines = outcome | beam.Map(lambda each: f"{each.status} {each.exit_code} {each.sentence}")
         lines | beam.io.WriteToText(str(outcomes), shard_name_template="")
     assert outcomes.read_text() == f"published 0 10 images are in {tmp_path / 'd'}\n"
+
+
+def test_several_inputs_are_listed_side_by_side(tmp_path):
+    settings, recipe = load_settings(None, [])
+    run = RunSettings(run_id="r", output=str(tmp_path / "d"), outcome_file=str(tmp_path / "o.json"), recipe=recipe)
+    spread = []
+    for inputs in ((Input("/a"),), (Input("/a", "a"), Input("/b", "b"))):
+        root = beam.Pipeline(runner=FnApiRunner())
+        build(root, Job(settings, inputs, run))
+        steps = root.to_runner_api().components.transforms.values()
+        spread.append(any(step.spec.urn == "beam:transform:reshuffle:v1" for step in steps))
+    assert spread == [False, True]

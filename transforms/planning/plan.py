@@ -90,9 +90,9 @@ def make_plan(
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
         starts[name] = split.histogram.cut(wanted)
         if len(starts[name]) < wanted and split.references:
-            notes.append(
-                f"split {name} is written in {len(starts[name])} shards, not {wanted}: it has too few {settings.unit}s"
-            )
+            few = split.references < wanted
+            why = f"it has too few {settings.unit}s" if few else "hashes are told apart no finer"
+            notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: {why}")
         if split.references > MOST_PER_SHARD * len(starts[name]):
             files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"

@@ -14,6 +14,7 @@ from transforms.converting.boxes import BoxSettings
 from transforms.dataset_settings import DatasetSettings, RejectionLimits
 from transforms.feature_functions.settings import FeatureFunction
 from transforms.imaging import ImageSettings
+from transforms.planning import hash_histogram
 from transforms.planning import plan as plan_module
 from transforms.planning.hash_histogram import range_of
 from transforms.planning.key_hashes import HASH_RANGE, hash_key
@@ -72,6 +73,14 @@ def test_a_count_above_the_number_of_images_is_lowered_and_said():
     plan = plan_of(IMAGES[:4], replace(splits(train=1.0), shards=ShardSettings(count=9)))
     assert len(plan.starts["train"]) == 4
     assert plan.notes == ["split train is written in 4 shards, not 9: it has too few images"]
+
+
+def test_more_shards_than_the_histogram_has_bins_are_lowered_and_said(monkeypatch):
+    monkeypatch.setattr(hash_histogram, "MAX_BINS", 8)
+    plan = plan_of(settings=replace(splits(train=1.0), shards=ShardSettings(count=9)))
+    count = len(plan.starts["train"])
+    assert 4 < count <= 8
+    assert plan.notes == [f"split train is written in {count} shards, not 9: hashes are told apart no finer"]
 
 
 def test_a_shard_of_too_many_references_is_refused(monkeypatch):

@@ -63,24 +63,27 @@ def numbered(jpeg: bytes, number: int) -> bytes:
     return jpeg[:2] + b"\xff\xfe" + struct.pack(">H", len(comment) + 2) + comment + jpeg[2:]
 
 
-def make(count: int, work: Path, own: Path | None = None, size: tuple[int, int] = (500, 375)) -> Path:
-    """Returns a folder of `count` photographs in 20 class folders, made below `work` unless it is there already.
+def make(
+    count: int, work: Path, own: Path | None = None, size: tuple[int, int] = (500, 375), classes: int = CLASSES
+) -> Path:
+    """Returns a folder of `count` photographs in class folders, made below `work` unless it is there already.
 
     Args:
         count: how many files.
         work: the folder of the cache.
         own: a folder whose first 200 JPEGs, sorted by path, are the pool instead of the synthetic ones.
         size: width and height of the synthetic ones.
+        classes: how many class folders.
     """
     pool = _own(own) if own else _synthetic(work, size)
     digest = hashlib.sha256(b"".join(pool)).hexdigest()[:8]
-    folder = work / f"photographs-{count}-{digest}"
+    folder = work / (f"photographs-{count}-{digest}" + (f"-{classes}-classes" if classes != CLASSES else ""))
     if not folder.exists():
         unfinished = _fresh(folder.with_name(folder.name + ".unfinished"))
-        for label in range(CLASSES):
+        for label in range(classes):
             (unfinished / f"class_{label:02}").mkdir()
         for number in range(count):
-            path = unfinished / f"class_{number % CLASSES:02}" / f"photograph_{number:06}.jpg"
+            path = unfinished / f"class_{number % classes:02}" / f"photograph_{number:06}.jpg"
             path.write_bytes(numbered(pool[number % len(pool)], number))
         unfinished.rename(folder)
     return folder

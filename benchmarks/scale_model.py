@@ -1,0 +1,198 @@
+"""What a run of any size costs, from what small ones did: straight lines, and the arithmetic of docs/scale.md.
+
+Pure: measures nothing. Times are in seconds, memory in bytes, prices in any currency.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Figures = Mapping[str, float]
+"""What was measured of one run, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A cost that has a fixed part and one for each reference."""
+
+    fixed: float
+    each: float
+
+    def at(self, references: int) -> float:
+        """The cost of so many."""
+        return self.fixed + self.each * references
+
+
+def fit(points: Mapping[int, Sequence[float]]) -> Line:
+    """The line through the medians at each size, by least squares of the relative errors; two sizes determine it.
+
+    Args:
+        points: measured values, all above 0, by number of references.
+
+    Raises:
+        ValueError: there are fewer than two sizes.
+    """
+    if len(points) < 2:
+        raise ValueError(f"a line needs two sizes, and there are {len(points)}")
+    medians = {count: statistics.median(values) for count, values in points.items()}
+    # Weighted by 1 / y^2, so that the small size decides the fixed part as much as the large one the slope.
+    weights = {count: 1 / value**2 for count, value in medians.items()}
+    total = sum(weights.values())
+    mean_x = sum(weights[count] * count for count in medians) / total
+    mean_y = sum(weights[count] * value for count, value in medians.items()) / total
+    spread = sum(weights[count] * (count - mean_x) ** 2 for count in medians)
+    each = sum(weights[count] * (count - mean_x) * (value - mean_y) for count, value in medians.items()) / spread
+    return Line(mean_y - each * mean_x, each)
+
+
+def fit_all(runs: Mapping[int, Sequence[Figures]]) -> dict[str, Line]:
+    """A line for each figure that all runs have."""
+    names = [name for name in next(iter(runs.values()))[0] if all(name in run for own in runs.values() for run in own)]
+    return {name: fit({count: [run[name] for run in own] for count, own in runs.items()}) for name in names}
+
+
+def predict(lines: Mapping[str, Line], references: int) -> dict[str, float]:
+    """Each figure of a run of so many references."""
+    return {name: line.at(references) for name, line in lines.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What was measured of one image or shard, on a core of the measuring machine.
+
+    Attributes:
+        listing: CPU seconds of a reference until the plan is made: found, summarised.
+        shuffling: CPU seconds of a reference from the plan to its shard's group.
+        converting: CPU seconds of an image from its group to its finished shard.
+        publishing: CPU seconds of an image while the dataset is published.
+        image_bytes: of a source image.
+        output_bytes: of its record and its row.
+        shuffled_bytes: of its reference with its shard.
+        row_bytes: of its row in the sidecar.
+        publishing_memory: bytes of memory of an image in the process that publishes.
+        shard_memory: bytes of memory of a shard there.
+    """
+
+    listing: float
+    shuffling: float
+    converting: float
+    publishing: float
+    image_bytes: float
+    output_bytes: float
+    shuffled_bytes: float
+    row_bytes: float
+    publishing_memory: float
+    shard_memory: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Where it runs: all of it assumed, none of it measured.
+
+    Attributes:
+        workers: machines.
+        vcpus: of each, with a process each.
+        memory_gb: of each.
+        slowness: seconds of a vCPU for one second of a core of the measuring machine.
+        start: seconds until workers work.
+        page: seconds in which a store lists 1,000 names.
+        request: seconds in which a store answers.
+        reads: images that one process reads at once.
+        listings: inputs that are listed side by side.
+    """
+
+    workers: int
+    vcpus: int
+    memory_gb: float
+    slowness: float
+    start: float
+    page: float
+    request: float
+    reads: int
+    listings: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What you pay.
+
+    Attributes:
+        vcpu_hour: for a vCPU and hour.
+        gb_hour: for a GB of memory and hour.
+        shuffled_gb: for a GB shuffled.
+        thousand_reads: for 1,000 reads of a store.
+    """
+
+    vcpu_hour: float
+    gb_hour: float
+    shuffled_gb: float
+    thousand_reads: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Of one run: seconds by stage, of all; shards; bytes in the process that publishes; money, and what for."""
+
+    listing: float
+    shuffling: float
+    converting: float
+    publishing: float
+    seconds: float
+    shards: int
+    publishing_memory: float
+    vcpu_cost: float
+    memory_cost: float
+    read_cost: float
+    shuffle_cost: float
+
+    @property
+    def cost(self) -> float:
+        """All of it."""
+        return self.vcpu_cost + self.memory_cost + self.read_cost + self.shuffle_cost
+
+
+MOVES_AT_ONCE = 16
+"""Files that are moved at a time on a store (docs/object_stores.md)."""
+
+PROCESS = 300e6
+"""Bytes of a process that holds nothing yet."""
+
+
+def estimate(images: float, costs: Costs, cluster: Cluster, prices: Prices, shard_bytes: float) -> Estimate:
+    """What so many images cost on a cluster.
+
+    Listing is one thread's work for each input, and publishing one process's; the rest is shared by all vCPUs. Where a
+    store answers slowly, converting waits for it rather than for the CPU.
+
+    Args:
+        images: how many.
+        costs: of one of them.
+        cluster: where it runs.
+        prices: what that costs.
+        shard_bytes: of a shard.
+    """
+    processes = cluster.workers * cluster.vcpus
+    shards = math.ceil(images * costs.output_bytes / shard_bytes)
+    listing = images / cluster.listings * (cluster.page / 1_000 + costs.listing * cluster.slowness)
+    shuffling = images * costs.shuffling * cluster.slowness / processes
+    waiting = images * cluster.request / (processes * cluster.reads)
+    converting = max(images * costs.converting * cluster.slowness / processes, waiting)
+    # A sidecar is read; two files are copied and deleted.
+    requests = shards * (1 + 2 * 2 / MOVES_AT_ONCE)
+    publishing = images * costs.publishing * cluster.slowness + requests * cluster.request
+    seconds = cluster.start + listing + shuffling + converting + publishing
+    hours = seconds / 3_600
+    return Estimate(
+        listing=listing,
+        shuffling=shuffling,
+        converting=converting,
+        publishing=publishing,
+        seconds=seconds,
+        shards=shards,
+        publishing_memory=PROCESS + images * costs.publishing_memory + shards * costs.shard_memory,
+        vcpu_cost=processes * hours * prices.vcpu_hour,
+        memory_cost=cluster.workers * cluster.memory_gb * hours * prices.gb_hour,
+        read_cost=images / 1_000 * prices.thousand_reads,
+        shuffle_cost=images * costs.shuffled_bytes / 1e9 * prices.shuffled_gb,
+    )

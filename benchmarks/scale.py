@@ -152,7 +152,7 @@ def _parse() -> argparse.Namespace:
 def main() -> None:
     """Runs the small sizes, predicts, runs the large ones."""
     arguments = _parse()
-    work: Path = arguments.work
+    work: Path = arguments.work.resolve()
     load = measure.load()
 
     def run(count: int) -> dict[str, float]:

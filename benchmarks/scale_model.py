@@ -66,23 +66,17 @@ class Costs:
         shuffling: CPU seconds of a reference from the plan to its shard's group.
         converting: CPU seconds of an image from its group to its finished shard.
         publishing: CPU seconds of an image while the dataset is published.
-        image_bytes: of a source image.
         output_bytes: of its record and its row.
         shuffled_bytes: of its reference with its shard.
-        row_bytes: of its row in the sidecar.
-        publishing_memory: bytes of memory of an image in the process that publishes.
-        shard_memory: bytes of memory of a shard there.
+        shard_memory: bytes of memory of a shard in the process that publishes.
     """
 
     listing: float
     shuffling: float
     converting: float
     publishing: float
-    image_bytes: float
     output_bytes: float
     shuffled_bytes: float
-    row_bytes: float
-    publishing_memory: float
     shard_memory: float
 
 
@@ -155,8 +149,8 @@ class Estimate:
 MOVES_AT_ONCE = 16
 """Files that are moved at a time on a store (docs/object_stores.md)."""
 
-PROCESS = 300e6
-"""Bytes of a process that holds nothing yet."""
+PUBLISHER = 400e6
+"""Bytes of the process that publishes, beside what it holds of each shard: 100 MB of them for digests, at most."""
 
 
 def estimate(images: float, costs: Costs, cluster: Cluster, prices: Prices, shard_bytes: float) -> Estimate:
@@ -190,7 +184,7 @@ def estimate(images: float, costs: Costs, cluster: Cluster, prices: Prices, shar
         publishing=publishing,
         seconds=seconds,
         shards=shards,
-        publishing_memory=PROCESS + images * costs.publishing_memory + shards * costs.shard_memory,
+        publishing_memory=PUBLISHER + shards * costs.shard_memory,
         vcpu_cost=processes * hours * prices.vcpu_hour,
         memory_cost=cluster.workers * cluster.memory_gb * hours * prices.gb_hour,
         read_cost=images / 1_000 * prices.thousand_reads,

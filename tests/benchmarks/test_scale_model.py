@@ -4,7 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.scale_model import MOVES_AT_ONCE, PROCESS, Cluster, Costs, Line, Prices, estimate, fit, fit_all, predict
+from benchmarks.scale_model import (
+    MOVES_AT_ONCE,
+    PUBLISHER,
+    Cluster,
+    Costs,
+    Line,
+    Prices,
+    estimate,
+    fit,
+    fit_all,
+    predict,
+)
 
 POSITIVE = st.floats(1e-3, 1e6)
 
@@ -32,8 +43,8 @@ def test_only_what_all_runs_have_is_predicted():
 
 
 COSTS = Costs(
-    listing=1e-5, shuffling=2e-6, converting=1e-3, publishing=3e-6, image_bytes=1e5, output_bytes=1.1e5,
-    shuffled_bytes=200, row_bytes=250, publishing_memory=8, shard_memory=2_000,
+    listing=1e-5, shuffling=2e-6, converting=1e-3, publishing=3e-6, output_bytes=1.1e5, shuffled_bytes=200,
+    shard_memory=2_000,
 )  # fmt: skip
 CLUSTER = Cluster(
     workers=5, vcpus=4, memory_gb=16, slowness=2, start=100, page=0.2, request=0.05, reads=64
@@ -50,7 +61,7 @@ def test_an_estimate_is_the_sum_of_its_stages():
     assert found.publishing == pytest.approx(6 + 1_000 * (1 + 4 / MOVES_AT_ONCE) * 0.05)
     stages = found.listing + found.shuffling + found.converting + found.publishing
     assert found.seconds == pytest.approx(100 + stages)
-    assert found.publishing_memory == pytest.approx(PROCESS + 8e6 + 2e6)
+    assert found.publishing_memory == pytest.approx(PUBLISHER + 2e6)
     hours = found.seconds / 3_600
     assert found.vcpu_cost == pytest.approx(20 * hours * 0.05)
     assert found.memory_cost == pytest.approx(80 * hours * 0.004)

@@ -5,13 +5,12 @@ A million images are 8 MB; a thousand million would be 8 GB, and their sorting t
 """
 
 import math
-import tempfile
-import weakref
 from collections.abc import Iterator
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+
+from transforms.publishing.temporary_file import TemporaryFile
 
 Digests = NDArray[np.uint64]
 
@@ -33,14 +32,18 @@ class Contents:
         self._in_memory: float = in_memory
         self._waiting: list[Digests] = []
         self._count = self._put_away = 0
-        self._file: BinaryIO | None = None
+        self._file = TemporaryFile()
         self._edges: list[list[int]] = []  # of each sorted part of the file: where its ranges begin, and its end
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, digests: Digests) -> None:
-        """Takes in some."""
+        """Takes in some.
+
+        Raises:
+            TemporaryFileError: there is no room for them on this machine.
+        """
         self._waiting.append(digests)
         self._count += len(digests)
         if self._count - self._put_away > self._in_memory:
@@ -70,27 +73,22 @@ class Contents:
         return np.concatenate(values), np.concatenate(counts)
 
     def _put_waiting_away(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed with this object
-            weakref.finalize(self, self._file.close)
         digests = np.sort(np.concatenate([np.zeros(0, np.uint64), *self._waiting]))
         edges = [0, *np.searchsorted(digests, _BOUNDS).tolist(), len(digests)]
         self._edges.append([self._put_away + edge for edge in edges])
-        self._file.seek(8 * self._put_away)
-        self._file.write(digests.tobytes())
+        self._file.append(digests.tobytes())
         self._put_away += len(digests)
         self._waiting.clear()
 
     def _ranges(self) -> Iterator[Digests]:
         """All digests, in parts of which each is above the one before."""
-        if self._file is None:
+        if not self._put_away:
             yield self.in_order()
             return
         self._put_waiting_away()
         for number in range(_RANGES):
             parts = []
             for edges in self._edges:
-                self._file.seek(8 * edges[number])
-                data = self._file.read(8 * (edges[number + 1] - edges[number]))
+                data = self._file.read(8 * edges[number], 8 * (edges[number + 1] - edges[number]))
                 parts.append(np.frombuffer(data, np.uint64))
             yield np.concatenate(parts)

@@ -1,12 +1,12 @@
 """Rows that wait to be looked at by groups: put away by group in a temporary file, and read back a group at a time."""
 
-import tempfile
-import weakref
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
+
+from transforms.publishing.temporary_file import TemporaryFile
 
 IN_MEMORY = 32 * 2**20
 """Bytes of rows that wait in memory."""
@@ -24,10 +24,14 @@ class RowSpool:
         self._waiting: defaultdict[int, bytearray] = defaultdict(bytearray)
         self._bytes = 0
         self._places: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._file: BinaryIO | None = None
+        self._file = TemporaryFile()
 
     def add(self, group: int, value: Any) -> None:
-        """Puts one away."""
+        """Puts one away.
+
+        Raises:
+            TemporaryFileError: there is no room for it on this machine.
+        """
         line = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
         self._waiting[group] += line
         self._bytes += len(line)
@@ -41,19 +45,11 @@ class RowSpool:
     def read(self, group: int) -> Iterator[Any]:
         """The values of one group, in the order in which they came."""
         for offset, length in self._places.get(group, ()):
-            assert self._file is not None
-            self._file.seek(offset)
-            yield from map(orjson.loads, self._file.read(length).splitlines())
+            yield from map(orjson.loads, self._file.read(offset, length).splitlines())
         yield from map(orjson.loads, self._waiting.get(group, b"").splitlines())
 
     def _put_waiting_away(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed with this object
-            weakref.finalize(self, self._file.close)
-        offset = self._file.seek(0, 2)
         for group, lines in self._waiting.items():
-            self._file.write(lines)
-            self._places[group].append((offset, len(lines)))
-            offset += len(lines)
+            self._places[group].append((self._file.append(lines), len(lines)))
         self._waiting.clear()
         self._bytes = 0

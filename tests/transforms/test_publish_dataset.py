@@ -20,6 +20,7 @@ from transforms.planning.reference_digest import version_digest_of
 from transforms.planning.shard_settings import ShardSettings
 from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from transforms.planning.summary import Summary
+from transforms.progress import PROGRESS
 from transforms.publish_dataset import PublishDataset, publish
 
 DESCRIPTIONS = [
@@ -59,6 +60,12 @@ def write_all(plan, refs, run, settings=SETTINGS):
         ).finish()
         for shard, own in sorted(shards.items())
     ]
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_run(monkeypatch):
+    """Whatever this process ran before, its seconds are in no report here."""
+    monkeypatch.setattr(PROGRESS, "entered", {})
 
 
 @pytest.fixture

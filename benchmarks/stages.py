@@ -1,4 +1,4 @@
-"""One run of the pipeline in this process, its costs told by stage: CPU, memory, bytes read, written and passed on.
+"""One run of the pipeline from this process, its costs told by stage: CPU, memory, bytes read, written and passed on.
 
     python -m benchmarks.stages --input photos --output dataset
 
@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -35,14 +36,14 @@ shard is finished; until the dataset is there."""
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a stage took of this process.
+    """What a stage took of this process and its descendants.
 
     Attributes:
         seconds: by the clock.
         cpu: seconds of user and system time.
         read: bytes that were asked of the system, whether or not a disk had to give them.
         written: bytes that were given to it.
-        peak_rss: the most resident bytes that were seen.
+        peak_rss: the most resident bytes that were seen of this process alone.
     """
 
     seconds: float = 0.0
@@ -53,12 +54,16 @@ class Cost:
 
 
 def cost_until_now(process: psutil.Process) -> Cost:
-    """What a process took from its start on; bytes only where the system counts them (Linux)."""
-    times = process.cpu_times()
-    counters = process.io_counters() if hasattr(process, "io_counters") else None
-    read, written = (counters.read_chars, counters.write_chars) if counters else (0, 0)
-    since = time.time() - process.create_time()
-    return Cost(since, times.user + times.system, read, written, process.memory_info().rss)
+    """What a process and its descendants took from its start on; bytes only where the system counts them (Linux)."""
+    cpu, read, written = 0.0, 0, 0
+    for each in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # what it took is its parent's by then
+            times = each.cpu_times()
+            cpu += times.user + times.system + times.children_user + times.children_system
+            if hasattr(each, "io_counters"):
+                counters = each.io_counters()
+                read, written = read + counters.read_chars, written + counters.write_chars
+    return Cost(time.time() - process.create_time(), cpu, read, written)
 
 
 class Watch(threading.Thread):

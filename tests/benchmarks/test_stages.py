@@ -66,5 +66,20 @@ def test_stages_are_told_by_the_progress(monkeypatch):
         ("finishing", 0, "publishing"),
     ):
         monkeypatch.setattr(PROGRESS, "stage", stage)
-        monkeypatch.setattr(PROGRESS, "done", done)
+        monkeypatch.setattr(PROGRESS, "_done", done)
         assert stages._stage_now() == expected
+
+
+def test_descendants_count(tmp_path):
+    process = stages.psutil.Process()
+    before = stages.cost_until_now(process)
+    program = "import time; open('/dev/null', 'wb').write(bytes(3_000_000)); end = time.process_time() + 0.5\n"
+    program += "while time.process_time() < end: pass\nprint(1, flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"1\n"
+        running = stages.cost_until_now(process)
+        child.communicate(b"\n")
+    ended = stages.cost_until_now(process)
+    for after in (running, ended):
+        assert after.cpu - before.cpu >= 0.5
+        assert after.written - before.written >= 3_000_000

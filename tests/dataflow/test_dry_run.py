@@ -11,8 +11,7 @@ from pipeline.prepare import prepare_job
 from pipeline.run import build
 from pipeline.run_job import _make_pipeline
 from pipeline.terminal import Terminal
-from schemas.image_ref import ImageRef
-from schemas.record_coder import RecordCoder
+from schemas.reference_batch import ReferenceBatchCoder
 
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset"]
 WORKERS = [
@@ -70,7 +69,7 @@ def test_what_is_shuffled_is_a_reference_and_no_pixel(job):
     (shuffled,) = shuffle.inputs.values()
     coder = PipelineContext(components).coders[components.pcollections[shuffled].coder_id]
     _, reference = coder._get_component_coders()
-    assert reference == RecordCoder(ImageRef)
+    assert reference == ReferenceBatchCoder()
 
 
 def test_workers_are_as_asked_for(job):

@@ -24,6 +24,12 @@ def images_read(requests):
     return {name: names.count(name) for name in names}
 
 
+def files_asked_for(requests):
+    """How often each file of the dataset but the marker was asked for, whatever the question."""
+    paths = [unquote(path).partition("?")[0].rpartition("/dataset/")[2] for _, path in requests if "dataset" in path]
+    return {name: paths.count(name) for name in paths if name.partition(".")[2] and name != "recordmill.json"}
+
+
 @pytest.mark.parametrize("flags", [[], REENCODED, ["--set=images.check=header", "--set=compression=gzip"]])
 def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder, pictures, flags):
     before = len(folder.served.requests())
@@ -49,7 +55,9 @@ def test_a_second_run_keeps_another_is_refused_and_overwriting_replaces(folder):
     before = len(folder.served.requests())
     kept = folder.convert()
     assert (kept.returncode, json.loads(kept.stdout)["status"]) == (0, "kept")
-    assert images_read(folder.served.requests()[before:]) == {}
+    requests = folder.served.requests()[before:]
+    assert images_read(requests) == {}
+    assert files_asked_for(requests) == {name: 1 for name in files if name != "recordmill.json"}
     refused = folder.convert("--set=seed=1")
     assert (refused.returncode, json.loads(refused.stdout)["status"]) == (1, "refused")
     assert "seed: 0 -> 1" in refused.stderr

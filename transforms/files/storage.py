@@ -1,7 +1,8 @@
 """Files, on this machine, on object stores, or wherever else Beam's file systems find them.
 
 No rename is assumed atomic and no store is assumed to have folders: callers order their writes so that every prefix
-of them is a state that a later run understands. Only this module knows which store does what, and through whom.
+of them is a state that a later run understands. Only this module knows which store does what, and through whom; what is
+done to many files at once is in `many_files`.
 """
 
 import errno
@@ -149,18 +150,6 @@ def move_file(source: str, target: str) -> None:
             raise
         if not exists(target):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source) from error
-
-
-def move_files(pairs: Iterable[tuple[str, str]]) -> None:
-    """Renames files as `move_file` does, many at a time where each waits for a network; stops at an error."""
-    ordered = list(pairs)
-    if all(is_local(source) for source, _ in ordered):
-        for pair in ordered:
-            move_file(*pair)
-        return
-    from transforms.stores.store import in_parallel
-
-    in_parallel(lambda pair: move_file(*pair), ordered)
 
 
 def remove_files(paths: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ import orjson
 
 from transforms.converting.shard_files import STAGING_PREFIX, staging_folder
 from transforms.files import storage
+from transforms.files.many_files import sizes_of
 from transforms.planning.plan import Action
 
 MARKER = "recordmill.json"
@@ -86,15 +87,16 @@ def holds_plan(folder: str, plan_id: str) -> bool:
 
 def find_fault(output: str, marker: dict[str, Any]) -> str:
     """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is."""
-    for split in marker["splits"].values():
-        for shard in split["shards"]:
-            size = storage.size_of(storage.join(output, shard["name"]))
-            if size is None or not storage.exists(storage.join(output, shard["sidecar"])):
-                return f"lacks {shard['name'] if size is None else shard['sidecar']}"
-            if size != shard["bytes"]:
-                return f"holds {shard['name']} with {size:,} bytes instead of {shard['bytes']:,}"
-    missing = [name for name in marker["files"] if not storage.exists(storage.join(output, name))]
-    return f"lacks {missing[0]}" if missing else ""
+    shards = [shard for split in marker["splits"].values() for shard in split["shards"]]
+    names = [name for shard in shards for name in (shard["name"], shard["sidecar"])] + marker["files"]
+    sizes = dict(zip(names, sizes_of(storage.join(output, name) for name in names), strict=True))
+    for name in names:
+        if sizes[name] is None:
+            return f"lacks {name}"
+    for shard in shards:
+        if sizes[shard["name"]] != shard["bytes"]:
+            return f"holds {shard['name']} with {sizes[shard['name']]:,} bytes instead of {shard['bytes']:,}"
+    return ""
 
 
 def staging_names(names: list[str]) -> list[str]:

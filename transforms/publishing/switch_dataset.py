@@ -15,6 +15,7 @@ from schemas.shard_report import ShardReport
 from transforms.converting.shard_files import read_rows, shard_name, shard_path, staging_folder
 from transforms.describing import StagedDataset, describe_dataset
 from transforms.files import storage
+from transforms.files.many_files import move_files
 from transforms.planning.output_state import MARKER, holds_plan, read_marker
 from transforms.planning.plan import Plan
 from transforms.publishing.marker import (
@@ -137,7 +138,7 @@ def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
     remove_stale(output, pending)
     storage.make_folder(storage.join(output, "sidecars"))
     waiting = set(storage.folder_names(staging))
-    storage.move_files(
+    move_files(
         (storage.join(staging, source), storage.join(output, target)) for source, target in moves if source in waiting
     )
     marker = {key: value for key, value in pending.items() if key != "switch"}

@@ -12,11 +12,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
+
+R = TypeVar("R")
 
 CONNECTIONS = 64
 """Requests under way at once, in one process, to one store."""
@@ -127,11 +129,10 @@ def _system_error(error: Any) -> type[OSError] | None:
     return _HTTP_CODES.get(code) if isinstance(code, int) else None
 
 
-def in_parallel(function: Callable[[Any], object], items: Iterable[Any]) -> None:
-    """Calls a function with each item, in threads that wait for a network; raises the first error, the rest undone."""
+def in_parallel(function: Callable[[Any], R], items: Iterable[Any]) -> list[R]:
+    """A function of each item, in threads that wait for a network; raises the first error, the rest undone."""
     with ThreadPoolExecutor(_WAITERS, thread_name_prefix="recordmill-store") as pool:
-        for _ in pool.map(function, items):
-            pass
+        return list(pool.map(function, items))
 
 
 def open_to_read(store: Store, uri: str) -> BinaryIO:

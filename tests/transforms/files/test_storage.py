@@ -140,17 +140,6 @@ def test_a_move_that_fails_raises_and_keeps_the_source(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"x"
 
 
-def test_many_files_move_as_one_does(tmp_path):
-    for name in "abc":
-        (tmp_path / name).write_text(name)
-    pairs = [(str(tmp_path / name), str(tmp_path / name.upper())) for name in "abc"]
-    storage.move_files(iter(pairs))
-    storage.move_files(pairs)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"A": "a", "B": "b", "C": "c"}
-    with pytest.raises((BeamIOError, OSError)):
-        storage.move_files([(str(tmp_path / "x"), str(tmp_path / "y"))])
-
-
 def test_removing_what_is_absent_is_nothing(tmp_path):
     (tmp_path / "a").touch()
     (tmp_path / "keep").touch()

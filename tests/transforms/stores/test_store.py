@@ -4,6 +4,7 @@ import random
 import pytest
 
 from transforms.files import storage
+from transforms.files.many_files import move_files, sizes_of
 from transforms.stores.store import (
     BLOCK_BYTES,
     find_store,
@@ -50,6 +51,7 @@ def test_parallel_calls_raise_the_first_items_error():
     with pytest.raises(ValueError, match=r"^2$"):
         in_parallel(call, range(9))
     in_parallel(call, [0])
+    assert in_parallel(str, range(40)) == [str(number) for number in range(40)]
     assert {0, 1} <= set(done) <= {0, 1, 3, 4, 6, 7}
 
 
@@ -169,12 +171,21 @@ def test_moves_replace_and_may_be_done_twice(either):
     for number, (source, _) in enumerate(pairs):
         storage.write_file(source, b"%d" % number)
     storage.write_file(pairs[3][1], b"in the way")
-    storage.move_files(pairs)
-    storage.move_files(pairs)
+    move_files(pairs)
+    move_files(pairs)
     assert [storage.read_range(target) for _, target in pairs] == [b"%d" % number for number in range(20)]
     assert storage.folder_names(folder) == sorted(f"new{number}" for number in range(20))
     with pytest.raises(FileNotFoundError):
         storage.move_file(f"{folder}absent", f"{folder}absent too")
+
+
+def test_sizes_take_a_request_each(either):
+    served, folder = either
+    for number in range(5):
+        storage.write_file(f"{folder}{number}", bytes(number))
+    before = len(served.requests())
+    assert sizes_of(f"{folder}{number}" for number in (4, 0, 9, 2)) == [4, 0, None, 2]
+    assert len(served.requests()) - before == 4
 
 
 def test_what_is_removed_may_be_gone_already(either):

@@ -1,0 +1,38 @@
+import threading
+
+import pytest
+from apache_beam.io.filesystem import BeamIOError
+
+from transforms.files import storage
+from transforms.files.many_files import move_files, sizes_of
+
+
+def test_many_files_move_as_one_does(tmp_path):
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+    pairs = [(str(tmp_path / name), str(tmp_path / name.upper())) for name in "abc"]
+    move_files(iter(pairs))
+    move_files(pairs)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"A": "a", "B": "b", "C": "c"}
+    with pytest.raises((BeamIOError, OSError)):
+        move_files([(str(tmp_path / "x"), str(tmp_path / "y"))])
+
+
+def test_sizes_come_in_the_order_of_the_files(tmp_path):
+    for size in range(5):
+        (tmp_path / f"{size}[*").write_bytes(bytes(size))
+    names = ["3[*", "absent", "0[*", "4[*", "3[*", ""]
+    assert sizes_of(str(tmp_path / name) for name in names) == [3, None, 0, 4, 3, None]
+    assert sizes_of([]) == []
+
+
+def test_sizes_on_a_network_are_asked_for_at_once(monkeypatch):
+    # Eight questions that are each answered only when all of them have been asked.
+    together = threading.Barrier(8, timeout=30)
+
+    def size_of(path):
+        together.wait()
+        return int(path[-1])
+
+    monkeypatch.setattr(storage, "size_of", size_of)
+    assert sizes_of(f"gs://bucket/{number}" for number in range(8)) == list(range(8))

@@ -1,0 +1,27 @@
+"""What is done to many files: one by one on this machine, many at a time where each waits for a network."""
+
+from collections.abc import Iterable
+
+from transforms.files import storage
+
+
+def move_files(pairs: Iterable[tuple[str, str]]) -> None:
+    """Renames files as `storage.move_file` does; stops at an error."""
+    ordered = list(pairs)
+    if all(storage.is_local(source) for source, _ in ordered):
+        for pair in ordered:
+            storage.move_file(*pair)
+        return
+    from transforms.stores.store import in_parallel
+
+    in_parallel(lambda pair: storage.move_file(*pair), ordered)
+
+
+def sizes_of(paths: Iterable[str]) -> list[int | None]:
+    """Bytes of each file, in their order; None where there is no such file."""
+    ordered = list(paths)
+    if all(storage.is_local(path) for path in ordered):
+        return [storage.size_of(path) for path in ordered]
+    from transforms.stores.store import in_parallel
+
+    return in_parallel(storage.size_of, ordered)

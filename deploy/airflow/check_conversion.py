@@ -28,6 +28,8 @@ def find_problems(
     images, rejected = parts[0] + parts[1], parts[1]
     if rejected > max_rejected * images:
         problems.append(f"{rejected} of {images} images were rejected, more than {max_rejected:.2%}")
+    if not parts[0]:
+        problems.append("no image was written")
     found: set[str] = set()
     for name, split in marker["splits"].items():
         found |= set(split["classes"])

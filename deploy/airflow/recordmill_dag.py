@@ -10,12 +10,15 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.providers.apache.beam.operators.beam import BeamRunPythonPipelineOperator
 from airflow.sdk import DAG, ObjectStoragePath, Param, task
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from check_conversion import find_problems
 
 WITH_DATE = "{{ params.%s | replace('{date}', (dag_run.logical_date or dag_run.run_after) | ds) }}"
 INPUT, OUTPUT = WITH_DATE % "input", WITH_DATE % "output"
 TOLD = f"{OUTPUT}.summary.json"
+
+# Wrong flags or configuration (2), too many rejected (3), as the provider words it; a retry would end the same.
+FINAL = ("failed with return code 2", "failed with return code 3")
 
 PARAMS = {
     "input": Param("/data/photos", type="string", description="the folder with the images; may hold {date}"),
@@ -53,7 +56,12 @@ class ConvertImages(BeamRunPythonPipelineOperator):
         else:
             self.pipeline_options["summary_json"] = told
         self.pipeline_options |= given
-        return super().execute(context)
+        try:
+            return super().execute(context)
+        except AirflowException as error:
+            if str(error).endswith(FINAL):
+                raise AirflowFailException(f"{error}: another try would end the same, see above why") from error
+            raise
 
 
 @task(retries=0)  # a dataset does not get better by looking at it again

@@ -77,15 +77,29 @@ exec $real "$@"
 
 
 @pytest.mark.slow
-def test_a_failed_conversion_fails_the_task_and_what_follows(run_dag, params, photos, tmp_path):
-    for number in range(12):
-        (photos / "cat" / f"{number}.ppm").write_bytes(b"no picture")
+@pytest.mark.parametrize("code", [2, 3])
+def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(run_dag, params, photos, tmp_path, code):
+    if code == 2:
+        (tmp_path / "own.yaml").write_text("seeed: 1\n", encoding="utf-8")
+    else:
+        for number in range(12):
+            (photos / "cat" / f"{number}.ppm").write_bytes(b"no picture")
     done = run_dag("2026-03-07", params)
     assert done.returncode != 0
-    assert "Apache Beam process failed with return code 3" in done.stdout
-    assert done.stdout.count("Running command: ") == 3  # two retries
+    assert f"Apache Beam process failed with return code {code}: another try would end the same" in done.stdout
+    assert done.stdout.count("Running command: ") == 1
     assert "running task <TaskInstance: recordmill.check" not in done.stdout
     assert not (tmp_path / "datasets" / "2026-03-07" / "recordmill.json").exists()
+
+
+@pytest.mark.slow
+def test_what_may_end_otherwise_is_tried_three_times(run_dag, params, tmp_path):
+    (tmp_path / "datasets").write_text("in the output's way", encoding="utf-8")
+    done = run_dag("2026-03-08", params)
+    assert done.returncode != 0
+    assert "Apache Beam process failed with return code 1\n" in done.stdout
+    assert done.stdout.count("Running command: ") == 3
+    assert "running task <TaskInstance: recordmill.check" not in done.stdout
 
 
 def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(airflow_home, interpreter, tmp_path):

@@ -71,6 +71,12 @@ def test_an_empty_split(find_problems, told, marker):
     assert find_problems(told, marker, max_rejected=1) == ["the split test is empty"]
 
 
+def test_nothing_was_written(find_problems, told, marker):
+    ledger(told).update(listed=1, written=0, rejected={}, ignored={"system_file": 1})
+    marker["splits"] = {}
+    assert find_problems(told, marker) == ["no image was written"]
+
+
 def test_missing_classes(find_problems, told, marker):
     assert find_problems(told, marker, ["zebra", "cat", "ape"], 1) == ["no image is of the class ape, zebra"]
 

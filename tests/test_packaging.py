@@ -50,3 +50,4 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     page = {Path("transforms/describing", name) for name in ("report.html.jinja", "report.css")}
     assert page <= shipped
     assert sources | configs | {Path("recordmill.py"), Path("setup.py")} <= shipped
+    assert not [path for path in shipped if path.parts[:1] == ("tests",)]

@@ -47,7 +47,7 @@ def files(dataset):
     return {
         str(path.relative_to(dataset)): path.read_bytes()
         for path in dataset.rglob("*")
-        if path.is_file() and path.name != "recordmill.json"
+        if path.is_file() and path.name not in ("recordmill.json", "report.html")  # which tell of the run
     }
 
 

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -49,15 +50,14 @@ def on_flink(spawn, convert, tmp_path):
 
 
 def assert_same(output, reference):
-    """Every file that lasts is the same, the marker but for its `run` part."""
-    files = {str(path.relative_to(output)): path for path in output.rglob("*") if path.is_file()}
-    assert set(files) == reference.files
-    for name, path in files.items():
-        if name != "recordmill.json":
-            assert path.read_bytes() == (reference.output / name).read_bytes(), name
-    marker = json.loads(files["recordmill.json"].read_bytes())
-    assert {key: value for key, value in marker.items() if key != "run"} == reference.lasting_marker
-    return marker
+    """Every file that lasts is the same, the marker and the report but for what they say of the run."""
+    other = replace(reference, output=output)
+    assert other.files == reference.files
+    for name in other.files - {"recordmill.json", "report.html"}:
+        assert (output / name).read_bytes() == (reference.output / name).read_bytes(), name
+    assert other.lasting_report == reference.lasting_report
+    assert other.lasting_marker == reference.lasting_marker
+    return other.marker
 
 
 def finished_shards(output):

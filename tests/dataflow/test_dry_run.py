@@ -63,13 +63,13 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
     }
 
 
-def test_what_is_shuffled_is_a_reference_and_no_pixel(job):
+def test_what_is_shuffled_are_references_and_no_pixel(job):
     components = job.proto_pipeline.components
     (shuffle,) = [each for each in components.transforms.values() if each.unique_name.endswith("/GroupByShard")]
     (shuffled,) = shuffle.inputs.values()
     coder = PipelineContext(components).coders[components.pcollections[shuffled].coder_id]
-    _, reference = coder._get_component_coders()
-    assert reference == ReferenceBatchCoder()
+    _, batch = coder._get_component_coders()
+    assert batch == ReferenceBatchCoder()
 
 
 def test_workers_are_as_asked_for(job):

@@ -11,6 +11,8 @@ from apache_beam.typehints import typehints
 
 from pipeline.options import build_parser
 from schemas.image_ref import ImageRef
+from schemas.reference_batch import ReferenceBatch
+from transforms.convert_shards import REMOTE_READERS
 
 REPO = Path(__file__).parents[2]
 PAGE = "docs/dataflow.md"
@@ -31,7 +33,7 @@ def test_the_commands_that_are_not_run_have_known_flags():
     (started,) = re.findall(r"^```console\n(python -m pipeline.run --runner.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     words = started.replace("\\\n", " ").split()[3:]
     flags, rest = build_parser("").parse_known_args(words)
-    assert (flags.runner, flags.threads) == ("DataflowRunner", 8)
+    assert (flags.runner, flags.threads) == ("DataflowRunner", 1)
     known = {"project", "region", "temp_location", "setup_file", "machine_type", "max_num_workers", "disk_size_gb"}
     assert {word.partition("=")[0].removeprefix("--") for word in rest} == {*known, "labels"}
     given = [pair.partition("=")[0] for line in re.findall(r"--parameters=(\S+)", TEXT) for pair in line.split(",")]
@@ -41,32 +43,40 @@ def test_the_commands_that_are_not_run_have_known_flags():
 
 
 def test_a_reference_takes_what_is_said():
-    uri = "gs://my-bucket/imagenet/train/n01440764/n01440764_10026.JPEG"
-    key = "n01440764/n01440764_10026.JPEG"
-    assert uri in TEXT
-    ref = ImageRef(key, uri, 110_000, "1700000000.0", label="n01440764")
-    coder = coders.registry.get_coder(typehints.KV[typehints.Tuple[str, int], ImageRef])
-    assert 130 <= len(coder.encode((("train", 12), ref))) <= 170
-    assert "about 150 bytes" in TEXT
+    # A share of a bundle: its references of one shard.
+    refs = []
+    for number in range(10_000, 10_020):
+        key = f"n01440764/n01440764_{number}.JPEG"
+        uri = f"gs://my-bucket/imagenet/train/{key}"
+        refs.append(ImageRef(key, uri, 110_000 + number, f"17{number}0000.0", label="n01440764"))
+    assert f"`{refs[-1].uri[:-10]}" in TEXT
+    coder = coders.registry.get_coder(typehints.KV[typehints.Tuple[str, int], ReferenceBatch])
+    assert 120 <= len(coder.encode((("train", 12), ReferenceBatch(refs)))) / len(refs) <= 140
+    assert "about 130 bytes" in TEXT
 
 
 def test_the_estimate_adds_up():
-    images, each, processes, threads = 1_000_000, 108e3, 40, 8
-    listing, store = images / 1000 * 0.2, images * 2 * 0.05 / (processes * threads)
-    cpu = images * 2.6e-3 * 2 / processes
-    minutes = round((240 + listing + max(store, cpu) + 60) / 60)
+    images, each, processes = 1_000_000, 95e3, 40
+    listing, store = images / 1000 * 0.2, images * 0.05 / (processes * REMOTE_READERS)
+    passing, reencoding = (images * seconds * 2 / processes for seconds in (3.3e-3, 6.0e-3))
+    minutes = round((240 + listing + max(store, passing) + 60) / 60)
     costs = [
         40 * minutes / 60 * 0.056,
         160 * minutes / 60 * 0.0036,
-        images * 2 / 1000 * 0.0004,
-        images * 150e-9 * 0.011,
+        images / 1000 * 0.0004,
+        images * 130e-9 * 0.011,
     ]
     assert ROWS["images"] == f"{images * each / 1e9:.0f} GB"
     assert ROWS["shards of 128 MiB"] == f"{images * each / 2**27:.0f}"
     assert ROWS["listing"] == f"{listing:.0f} s"
-    assert ROWS["CPU"] == f"{cpu:.0f} s"
-    assert ROWS["waiting for the store"] == ROWS["converting"] == f"{int(store + 0.5)} s"
+    assert ROWS["CPU"] == ROWS["converting"] == f"{passing:.0f} s"
+    assert ROWS["waiting for the store"] == f"{store:.0f} s"
     assert ROWS["all of it"] == f"{minutes} min"
     shown = [float(ROWS[name].removeprefix("$")) for name in ("vCPUs", "memory", "reads", "shuffle")]
     assert shown == [round(cost, 3 if cost < 0.01 else 2) for cost in costs]
-    assert abs(sum(costs) - 1.5) < 0.1
+    assert f"| together | | about ${sum(costs):.2f} |" in TEXT
+    more = reencoding - passing
+    assert f"{more:.0f} s and ${more / 3600 * (40 * 0.056 + 160 * 0.0036):.2f} more" in TEXT
+    assert f"${images * each * 1e-9 * 0.011:.2f} instead of ${costs[-1]:.3f}" in TEXT
+    most = images * each / 2**27 / 4 / 4
+    assert f"with 708 shards (of 128 MiB)\nand 4 processors, at most {most:.0f}." in TEXT

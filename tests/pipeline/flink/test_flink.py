@@ -68,8 +68,10 @@ def finished_shards(output):
     ("runner", "workers", "parallelism"),
     [
         ("PortableRunner", "LOOPBACK", 1),
-        ("PortableRunner", "EXTERNAL", 2),
+        ("PortableRunner", "LOOPBACK", 2),
+        ("PortableRunner", "EXTERNAL", 2),  # 1: where nobody waits; 2 on FlinkRunner: where a task manager is killed
         ("FlinkRunner", "EXTERNAL", 1),
+        ("FlinkRunner", "LOOPBACK", 1),
         ("FlinkRunner", "LOOPBACK", 2),
     ],
 )

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import uuid
 from argparse import Namespace
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -48,6 +48,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
     if is_dataflow(flags.runner):
         check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
+    inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
+    output = _path_elsewhere(output, flags.runner)
     check_places(inputs, output, flags.plan)
     if flags.discard and not flags.plan:
         for line in discard_staging(output):
@@ -57,7 +59,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     run = RunSettings(
         run_id=run_id,
         output=output,
-        outcome_file=flags.outcome_file or _outcome_file(output, run_id, flags.runner),
+        outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
         recipe={**plain, **_functions_of(settings)},
         config_text=yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
         inputs={each.name: find_folder(each, text) for each, text in zip(inputs, flags.input, strict=True)},
@@ -100,6 +102,11 @@ def _choose_places(flags: Namespace, terminal: Terminal) -> None:
         raise UsageError("--input is missing: name the folder with the images")
     if not flags.output:
         raise UsageError("--output is missing: name the folder for the dataset")
+
+
+def _path_elsewhere(path: str, runner: str) -> str:
+    """A path by which workers find it, too: those elsewhere start in other folders."""
+    return path if runner in LOCAL_RUNNERS or not storage.is_local(path) else os.path.abspath(path)
 
 
 def _outcome_file(output: str, run_id: str, runner: str) -> str:

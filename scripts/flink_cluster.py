@@ -57,9 +57,10 @@ CONFIGURATION = {
     "parallelism.default": 1,
     # What is measured is what was sent.
     "taskmanager.network.batch-shuffle.compression.enabled": "false",
-    # A task manager that is gone is noticed in seconds, and what it did is done again by another.
+    # A task manager that is gone is noticed in seconds, and what it did is done again by another. With 10 s, one that
+    # merely had no processor on a busy machine was given up, too.
     "heartbeat.interval": 2_000,
-    "heartbeat.timeout": 10_000,
+    "heartbeat.timeout": 20_000,
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": 3,
     "restart-strategy.fixed-delay.delay": "1 s",

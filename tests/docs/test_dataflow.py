@@ -12,7 +12,7 @@ from apache_beam.typehints import typehints
 from pipeline.options import build_parser
 from schemas.image_ref import ImageRef
 from schemas.reference_batch import ReferenceBatch
-from transforms.convert_shards import REMOTE_READERS
+from transforms.converting.readers import REMOTE_READERS
 
 REPO = Path(__file__).parents[2]
 PAGE = "docs/dataflow.md"

@@ -6,7 +6,7 @@ from typing import ClassVar
 from transforms.converting.read_ahead import ReadAhead
 from transforms.files import storage
 
-REMOTE_READERS = 64
+REMOTE_READERS = 128
 """Images under way at once where each read waits for a network; decoding stays bounded by `threads`."""
 
 

@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 R = TypeVar("R")
 
-CONNECTIONS = 64
+CONNECTIONS = 128
 """Requests under way at once, in one process, to one store."""
 
 BLOCK_BYTES = 8 * 2**20

@@ -30,9 +30,9 @@ class FinishedShards:
         return sum(self.classes.values(), Counter())
 
     @property
-    def instance_totals(self) -> Counter[str]:
-        """Boxes, or else labels, by class name, over all splits."""
-        return sum(self.instances.values(), Counter())
+    def class_counts(self) -> Counter[str]:
+        """By class name, over all splits: boxes or labels where Examples may have several, else Examples."""
+        return sum(self.instances.values(), Counter()) or self.class_totals
 
     def add(self, report: ShardReport) -> None:
         """Takes in one report."""

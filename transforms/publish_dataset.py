@@ -82,7 +82,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
-    statistics = gather_statistics(sidecars, choose_samples(finished.instance_totals or finished.class_totals) if settings.report else {})
+    statistics = gather_statistics(sidecars, choose_samples(finished.class_counts) if settings.report else {})
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)
     dataset = StagedDataset(

@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 from schemas.finished_shards import FinishedShards, gather_reports
 from schemas.shard_report import ShardReport
@@ -23,8 +24,20 @@ def test_classes_are_added_up_by_split_and_kept_by_no_report():
     assert finished.reports == [report(each.split, each.index, {}) for each in REPORTS]
 
 
+def test_boxes_and_labels_are_added_up_likewise():
+    reports = [replace(each, instances={"cat": 7}) if each.split == "train" else each for each in REPORTS]
+    finished = FinishedShards()
+    finished.merge(gather_reports(reports[:1]))
+    finished.merge(gather_reports(reports[1:]))
+    assert finished.instances == {"train": {"cat": 14}}
+    assert finished.class_counts == {"cat": 14}
+    assert {len(each.instances) for each in finished.reports} == {0}
+
+
 def test_nothing_is_no_class():
     assert (FinishedShards().classes, FinishedShards().class_totals) == ({}, {})
+    assert gather_reports(REPORTS).instances == {}
+    assert gather_reports(REPORTS).class_counts == {"cat": 5, "dog": 5, "": 1}
 
 
 def test_parts_merge_to_the_same_in_any_order():

@@ -107,7 +107,8 @@ def build_marker(
 
 def _describe_split(name: str, shards: list[PublishedShard], finished: FinishedShards) -> dict[str, Any]:
     own = [shard for shard in shards if shard.report.split == name]
-    classes, instances = (each.get(name, {}) for each in (finished.classes, finished.instances))
+    classes = finished.classes.get(name, Counter())
+    instances = finished.instances.get(name, Counter())
     return {
         "records": sum(shard.report.records for shard in own),
         "bytes": sum(shard.report.bytes for shard in own),

@@ -125,8 +125,3 @@ def test_boxes_are_drawn(tmp_path, draw_file, convention):
     first = [(x, y) for x, y in yellow if y > SIDE // 8]
     assert (min(first)[0], max(first)[0]) == (pytest.approx(SIDE / 4, abs=2), pytest.approx(SIDE * 3 / 4, abs=2))
     assert {(x, y) for x, y in yellow if y <= SIDE // 8} >= {(0, 3), (7, 0)}
-
-
-def test_classes_of_boxes_and_labels_are_shown_instead_of_none():
-    boxes = replace(report({"": 4}), instances={"cat": 9, "dog": 1})
-    assert choose_samples([boxes, report({"": 2})]) == {"cat": 24, "dog": 24}

@@ -6,7 +6,7 @@ Every image is read once more for it, before anything is planned; a source that 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
@@ -95,12 +95,12 @@ def _keep_one(digest: str, refs: Iterable[ImageRef]) -> Iterator[ImageRef]:
     first, *others = sorted(refs, key=lambda ref: (ref.key, ref.offset, ref.uri))
     yield first
     for ref in others:
-        yield replace(ref, status="left_out", reason="duplicate", detail=f"it has the same bytes as {first.key}")
+        yield ref.but(status="left_out", reason="duplicate", detail=f"it has the same bytes as {first.key}")
     if other := next((ref for ref in others if ref.label != first.label), None):
         detail = (
             f"it is of class {first.label!r}, and its copy {other.key}, which was dropped, of class {other.label!r}"
         )
-        yield replace(first, status="warning", reason="conflicting_labels", detail=detail)
+        yield first.but(status="warning", reason="conflicting_labels", detail=detail)
 
 
 def _own_group(digest: str, ref: ImageRef) -> str:
@@ -122,7 +122,7 @@ def _set_group(element: tuple[str, ImageRef], joined: Mapping[str, str]) -> Imag
     if not digest:  # it has a status, or cannot be read: it goes where its key sends it
         return ref
     own = _own_group(digest, ref)
-    return replace(ref, group=joined.get(own, own))
+    return ref.but(group=joined.get(own, own))
 
 
 class _DigestImages(beam.DoFn):

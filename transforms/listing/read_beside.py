@@ -1,7 +1,5 @@
 """Files that say something of images and lie beside them: annotations, labels, lists of classes."""
 
-from dataclasses import replace
-
 from schemas.image_ref import ImageRef
 from transforms.read_images import read_image
 from transforms.rejection import RejectedImage
@@ -41,4 +39,4 @@ def read_beside(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
 
 def rejected_ref(file: ImageRef, rejected: RejectedImage) -> ImageRef:
     """The reference of a file that cannot be understood, for a source's `refer` to yield."""
-    return replace(file, status="rejected", reason=rejected.reason, detail=rejected.detail)
+    return file.but(status="rejected", reason=rejected.reason, detail=rejected.detail)

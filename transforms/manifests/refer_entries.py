@@ -5,7 +5,7 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -83,8 +83,8 @@ class EntryReferrer:
 
     def _refuse(self, row: Row, refusal: Refusal) -> ImageRef:
         detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal}"
-        ref = replace(self.file, key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
-        return replace(ref, status="rejected", reason=refusal.reason, detail=detail)
+        ref = self.file.but(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
+        return ref.but(status="rejected", reason=refusal.reason, detail=detail)
 
     def _row_key(self, row: Row) -> str:
         return f"{self.file.key}/{row.number:06}"

@@ -6,7 +6,6 @@ row, with `gzip` behind it where the table is gzipped; `parquet` for a cell, who
 
 import base64
 import binascii
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -36,7 +35,7 @@ def read_row_bytes(ref: ImageRef, column: str, delimiter: str, quote: str, max_b
         data = _read_cell(ref, column, max_bytes)
     else:
         packing = "gzip" if ref.packing.endswith(" gzip") else ""
-        row = read_image(replace(ref, packing=packing), MAX_ROW_BYTES)
+        row = read_image(ref.but(packing=packing), MAX_ROW_BYTES)
         data = _decode(_find_text(row, ref.packing.split(), column, delimiter, quote), column)
     if len(data) > max_bytes:
         raise RejectedImage("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")

@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Literal
 
@@ -111,13 +111,13 @@ class Archives(Source):
         except DamagedArchiveError as error:
             damage = f"the rest of the archive cannot be read: {error}" if listed else f"{error}"
         if damage:
-            yield replace(file, status="rejected", reason="bad_archive", detail=damage)
+            yield file.but(status="rejected", reason="bad_archive", detail=damage)
 
     def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         for member in members:
             ref = self._reference(path, file, member)
             if not ref.status and not ref.label:
-                ref = replace(ref, status="rejected", reason="no_class", detail="the member lies in no class folder")
+                ref = ref.but(status="rejected", reason="no_class", detail="the member lies in no class folder")
             yield ref
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
@@ -130,7 +130,7 @@ class Archives(Source):
             elif refs:
                 key, there = f"{file.key}/{sample.name}", ", ".join(sorted(refs))
                 detail = f"there is no image beside {there}, of those that source.image_parts names"
-                yield replace(file, key=key, spelling="", status="rejected", reason="bad_sample", detail=detail)
+                yield file.but(key=key, spelling="", status="rejected", reason="bad_sample", detail=detail)
 
     def _with_parts(self, file: ImageRef, sample: Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
         """The image's reference, with what stands beside it."""
@@ -147,8 +147,8 @@ class Archives(Source):
             if self.label_part:
                 label = class_of(sample.value(self.label_part, texts), self.label_part, self.class_names)
         except BadSampleError as error:
-            return replace(image, status="rejected", reason="bad_sample", detail=f"{error}")
-        return replace(image, label=label, features=orjson.dumps(values).decode() if values else "")
+            return image.but(status="rejected", reason="bad_sample", detail=f"{error}")
+        return image.but(label=label, features=orjson.dumps(values).decode() if values else "")
 
     def _text(self, file: ImageRef, member: Member, ref: ImageRef) -> bytes:
         if ref.status:
@@ -162,11 +162,11 @@ class Archives(Source):
 
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
         """A member's reference, with the class that its folders say."""
-        ref = replace(file, key=f"{file.key}/{member.name}", spelling="")
+        ref = file.but(key=f"{file.key}/{member.name}", spelling="")
         if ignored := self._ignores(member.name):
-            return replace(ref, status="ignored", reason=ignored)
+            return ref.but(status="ignored", reason=ignored)
         if member.reason:
-            return replace(ref, status="rejected", reason=member.reason, detail=member.detail)
+            return ref.but(status="rejected", reason=member.reason, detail=member.detail)
         word, label = file.split, ""
         if self.split and not word:
             match = compile_pattern(self.split, "source.split", "split").search(f"{path}/{member.name}")
@@ -174,7 +174,7 @@ class Archives(Source):
         if self.labels == "folders":
             by_archive = self.class_from == "archive"
             label = _stem(path) if by_archive else folder_label(member.name, self.class_from)
-        return replace(ref, offset=member.offset, length=member.length, packing=member.packing, split=word, label=label)
+        return ref.but(offset=member.offset, length=member.length, packing=member.packing, split=word, label=label)
 
     def _ignores(self, name: str) -> str:
         """Why a member is none of ours; the empty string where it is."""

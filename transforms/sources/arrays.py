@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from schemas.content import Content
@@ -61,9 +61,9 @@ class Arrays(Source):
             yield from list(self._refer_members(file) if path.endswith(".npz") else self._refer_file(path, file))
         except FileNotFoundError as error:
             detail = f"there is no array {error} in it or beside it: add it, or correct source.images and source.labels"
-            yield replace(file, status="fatal", reason="bad_labels", detail=detail)
+            yield file.but(status="fatal", reason="bad_labels", detail=detail)
         except BadArrayError as error:
-            yield replace(file, status="rejected", reason=error.reason, detail=error.detail)
+            yield file.but(status="rejected", reason=error.reason, detail=error.detail)
 
     def _refer_members(self, file: ImageRef) -> Iterator[ImageRef]:
         members = find_members(file)
@@ -82,7 +82,7 @@ class Arrays(Source):
         word = next((word for word, array in self.images.items() if array == name), None)
         if word is None:
             reason = "labels" if name in self.labels.values() else "not_included"
-            yield replace(file, status="ignored", reason=reason)
+            yield file.but(status="ignored", reason=reason)
             return
         labels = find_beside(path, file, f"{self.labels[word]}.npy") if self.labels else None
         yield from self._refer_array(file, file.key, word, place_of(file), labels)

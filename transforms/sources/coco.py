@@ -3,7 +3,7 @@
 import posixpath
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import orjson
@@ -43,7 +43,7 @@ class Coco(Source):
         """One image for each of the file's `images`, with its boxes."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))
         if not match:
-            yield replace(file, status="ignored", reason="not_annotations")
+            yield file.but(status="ignored", reason="not_annotations")
             return
         try:
             annotations = Annotations(orjson.loads(read_beside(file.uri, MAX_JSON_BYTES)))
@@ -52,32 +52,32 @@ class Coco(Source):
             return
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             why = f"no key {error}" if isinstance(error, KeyError) else str(error)
-            yield replace(file, status="rejected", reason="bad_annotations", detail=f"no COCO annotations: {why}")
+            yield file.but(status="rejected", reason="bad_annotations", detail=f"no COCO annotations: {why}")
             return
         word = match.groupdict().get("split") or ""
         yield announce_classes(file, annotations.classes)
         if annotations.strays:
             detail = f"{annotations.strays} annotations are of images or categories that the file does not list"
-            yield replace(file, status="warning", reason="stray_annotations", detail=detail)
+            yield file.but(status="warning", reason="stray_annotations", detail=detail)
         root, folder = root_of(file.uri, path), self.images.format(split=word).strip("/")
         for image in annotations.images:
-            yield self._image(replace(file, split=word), root, folder, path, image, annotations)
+            yield self._image(file.but(split=word), root, folder, path, image, annotations)
 
     def _image(
         self, file: ImageRef, root: str, folder: str, path: str, image: dict[str, Any], annotations: "Annotations"
     ) -> ImageRef:
         below = f"{folder}/{image['file_name']}" if folder else image["file_name"]
-        ref = replace(file, key=key_of(file.key, path, below), uri=root, spelling="")
+        ref = file.but(key=key_of(file.key, path, below), uri=root, spelling="")
         try:
             uri = resolve_inside(root, below)
             size, version = size_and_version(uri)
         except OutsideRootError as error:
-            return replace(ref, status="rejected", reason="outside_root", detail=str(error))
+            return ref.but(status="rejected", reason="outside_root", detail=str(error))
         except OSError as error:
             detail = f"listed by {posixpath.basename(path)}: {(error.strerror or type(error).__name__).lower()}"
-            return replace(ref, status="rejected", reason="vanished", detail=detail)
+            return ref.but(status="rejected", reason="vanished", detail=detail)
         fields = {"source_id": str(image["id"]), **annotations.boxes(image)}
-        return replace(ref, uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
+        return ref.but(uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
 
 
 class Annotations:

@@ -1,7 +1,7 @@
 """Labels in file names: `img_00017_3.jpg`, read by a pattern with named groups."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -38,14 +38,13 @@ class FilenameLabels(Source):
         name = path.rpartition("/")[2]
         match = self._compiled().fullmatch(name)
         if not match or not match["label"]:
-            yield replace(
-                file, status="rejected", reason="name_mismatch", detail="the file's name does not match source.pattern"
+            yield file.but(
+                status="rejected", reason="name_mismatch", detail="the file's name does not match source.pattern"
             )
             return
         groups = match.groupdict()
         values = {key: groups[group] or "" for key, group in self.features_from.items()}
-        yield replace(
-            file,
+        yield file.but(
             label=groups["label"],
             group=groups.get("group") or "",
             features=orjson.dumps(values).decode() if values else "",

@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -136,18 +136,18 @@ class FixedRecords(Source):
         word = next((word for word, pattern in self.data.items() if fnmatchcase(name, pattern)), None)
         if word is None:
             reason = "class_names" if name == self.class_names_file else "not_included"
-            yield replace(file, status="ignored", reason=reason)
+            yield file.but(status="ignored", reason=reason)
             return
         count, over = divmod(file.size - self.header, self.record_bytes)
         if over or count < 1:
-            yield replace(file, status="rejected", reason="wrong_length", detail=self._describe_length(file.size))
+            yield file.but(status="rejected", reason="wrong_length", detail=self._describe_length(file.size))
             return
         if self.labels and self.class_names_file:
             try:
                 yield announce_classes(file, read_class_names(file.uri, path, self.class_names_file))
             except ClassNamesError as error:
                 detail = f"{error}: mend that, or state source.class_names"
-                yield replace(file, status="fatal", reason="class_names", detail=detail)
+                yield file.but(status="fatal", reason="class_names", detail=detail)
                 return
         length = self.record_bytes
         refer = partial(

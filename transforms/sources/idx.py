@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
@@ -65,7 +65,7 @@ class Idx(Source):
         if not match:
             pattern = re.sub(r"\{.*?\}", "*", self.labels)
             is_labels = bool(pattern) and fnmatchcase(name.removesuffix(".gz"), pattern.removesuffix(".gz"))
-            yield replace(file, status="ignored", reason="labels" if is_labels else "not_included")
+            yield file.but(status="ignored", reason="labels" if is_labels else "not_included")
             return
         groups = {group: text or "" for group, text in match.groupdict().items()}
         place = place_of(file)
@@ -79,9 +79,9 @@ class Idx(Source):
             yield from refs
         except FileNotFoundError as error:
             detail = f"there is no {error} beside it: add it, or correct source.labels ('' for images without labels)"
-            yield replace(file, status="fatal", reason="bad_labels", detail=detail)
+            yield file.but(status="fatal", reason="bad_labels", detail=detail)
         except BadArrayError as error:
-            yield replace(file, status="rejected", reason=error.reason, detail=error.detail)
+            yield file.but(status="rejected", reason=error.reason, detail=error.detail)
 
     def _read_labels(self, path: str, file: ImageRef, name: str, count: int) -> bytes | None:
         """The number of each image's class; FileNotFoundError, with the file's name, where there is no such file."""

@@ -1,7 +1,7 @@
 """Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or hold them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from schemas.content import Content
@@ -99,10 +99,10 @@ class Manifest(Source):
                     referred += ref.status != "classes"
                     yield ref
         except UnreadableTableError as error:
-            yield replace(file, status="fatal", reason="bad_manifest", detail=str(error))
+            yield file.but(status="fatal", reason="bad_manifest", detail=str(error))
             return
         if not referred:
-            yield replace(file, status="ignored", reason="no_rows")
+            yield file.but(status="ignored", reason="no_rows")
 
     def features(self) -> tuple[Feature, ...]:
         """Those of `features_from`."""

@@ -121,18 +121,18 @@ class Table(Source):
             name = min(lacking)
             yield _fatal(file, f"none of its rows has {name!r} ({wanted[name]}): correct the name")
         if not rows:
-            yield replace(file, status="rejected", reason="no_rows", detail="the table has no rows")
+            yield file.but(status="rejected", reason="no_rows", detail="the table has no rows")
 
     def _refer(self, path: str, file: ImageRef, table: OpenTable) -> Iterator[tuple[Row, ImageRef]]:
         below = file.key[: len(file.key) - len(path)]
-        place = replace(file, spelling="", size=-1, version="")
+        place = file.but(spelling="", size=-1, version="")
         for row in table.rows:
-            ref = replace(place, key=f"{file.key}:{row.number}")
+            ref = place.but(key=f"{file.key}:{row.number}")
             try:
                 yield row, self._refer_row(ref, below, row, table.kind in ("csv", "tsv"))
             except _RowError as error:
                 detail = f"{path}, {row.place}{error}"
-                yield row, replace(ref, status="rejected", reason="bad_row", detail=detail)
+                yield row, ref.but(status="rejected", reason="bad_row", detail=detail)
 
     def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool) -> ImageRef:
         if row.cells is None:
@@ -151,7 +151,7 @@ class Table(Source):
             elif column.default is None and not column.many:
                 raise _RowError(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
         features = orjson.dumps(values)
-        return replace(ref, features=features.decode(), length=len(features), **said)
+        return ref.but(features=features.decode(), length=len(features), **said)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:  # a row came with its reference
         """The row itself: `data` is its features as JSON."""
@@ -176,7 +176,7 @@ def _as_name(cell: Any, column: str) -> str:
 
 
 def _fatal(file: ImageRef, problem: str) -> ImageRef:
-    return replace(file, status="fatal", reason="bad_table", detail=f"the table {file.key} cannot be used: {problem}")
+    return file.but(status="fatal", reason="bad_table", detail=f"the table {file.key} cannot be used: {problem}")
 
 
 SOURCE = Table

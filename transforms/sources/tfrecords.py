@@ -142,22 +142,22 @@ class Tfrecords(Source):
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(records):
-                ref = replace(file, key=f"{file.key}/{index:06}", spelling="")
+                ref = file.but(key=f"{file.key}/{index:06}", spelling="")
                 if isinstance(record, Damage):
-                    yield replace(ref, status="rejected", reason="bad_record", detail=_explain(index, offset, record))
+                    yield ref.but(status="rejected", reason="bad_record", detail=_explain(index, offset, record))
                     continue
                 packing = "gzip_records" if records.compression == "gzip" else ""
-                ref = replace(ref, offset=offset + _DATA_AT, length=len(record), packing=packing)
+                ref = ref.but(offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
                     yield self._refer_example(path, ref, bytes(record), numbers, labels)
                 except ClassNamesError as error:
-                    yield replace(file, status="fatal", reason="bad_labels", detail=str(error))
+                    yield file.but(status="fatal", reason="bad_labels", detail=str(error))
                     return
                 except BadExampleError as error:
                     detail = f"record {index} at byte {offset}: {error}"
-                    yield replace(ref, status="rejected", reason="bad_example", detail=detail)
+                    yield ref.but(status="rejected", reason="bad_example", detail=detail)
         if index < 0:
-            yield replace(file, status="rejected", reason="bad_record", detail="the file holds no records")
+            yield file.but(status="rejected", reason="bad_record", detail="the file holds no records")
         yield from self._announce(file, numbers)
 
     def _announce(self, file: ImageRef, numbers: Mapping[str, int | None]) -> Iterator[ImageRef]:
@@ -205,7 +205,7 @@ class Tfrecords(Source):
             values |= read_boxes(fields, name_of_box)
         label = name_of(text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
         packed = orjson.dumps(values).decode() if values else ""
-        return replace(ref, key=key, label=label, split=split, features=packed)
+        return ref.but(key=key, label=label, split=split, features=packed)
 
     def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
         convention = find_convention(entries) if self.convention == "auto" else self._declared()

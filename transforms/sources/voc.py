@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
@@ -41,25 +41,25 @@ class Voc(Source):
             yield rejected_ref(file, rejected)
             return
         except (ParseError, DefusedXmlException, ValueError) as error:
-            yield replace(file, status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
+            yield file.but(status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
             return
         above = posixpath.dirname(posixpath.dirname(path))
         below = posixpath.join(above, self.images, name)
         root = root_of(file.uri, path)
-        ref = replace(file, key=key_of(file.key, path, below), spelling="")
+        ref = file.but(key=key_of(file.key, path, below), spelling="")
         try:
             uri = resolve_inside(root, below)
             size, version = size_and_version(uri)
         except OutsideRootError as error:
-            yield replace(file, status="rejected", reason="outside_root", detail=str(error))
+            yield file.but(status="rejected", reason="outside_root", detail=str(error))
             return
         except OSError as error:
             detail = f"named by {posixpath.basename(path)}: {(error.strerror or type(error).__name__).lower()}"
-            yield replace(ref, status="rejected", reason="vanished", detail=detail)
+            yield ref.but(status="rejected", reason="vanished", detail=detail)
             return
         if labels:
             yield announce_classes(file, labels)
-        yield replace(ref, uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
+        yield ref.but(uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
 
     def features(self) -> tuple[Feature, ...]:
         """What VOC says of each box beside its class."""

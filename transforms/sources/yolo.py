@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import orjson
@@ -41,7 +41,7 @@ class Yolo(Source):
         folders = path.split("/")
         if "images" not in folders[:-1]:
             detail = "the file lies below no folder called images"
-            yield replace(file, status="rejected", reason="no_class", detail=detail)
+            yield file.but(status="rejected", reason="no_class", detail=detail)
             return
         at = len(folders) - 1 - folders[::-1].index("images")
         below = "/".join((*folders[:at], "labels", *folders[at + 1 :]))
@@ -56,9 +56,9 @@ class Yolo(Source):
             return
         except ValueError as error:
             detail = f"{posixpath.splitext(below)[0]}.txt: {error}"
-            yield replace(file, status="rejected", reason="bad_annotations", detail=detail)
+            yield file.but(status="rejected", reason="bad_annotations", detail=detail)
             return
-        yield replace(file, split=word, features=orjson.dumps(fields).decode())
+        yield file.but(split=word, features=orjson.dumps(fields).decode())
 
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""
@@ -68,11 +68,11 @@ class Yolo(Source):
         try:
             names = read_names(path, read_beside(file.uri).decode())
         except (RejectedImage, ValueError) as error:
-            yield replace(file, status="fatal", reason="bad_annotations", detail=f"it names no classes: {error}")
+            yield file.but(status="fatal", reason="bad_annotations", detail=f"it names no classes: {error}")
             return
         if not self.names:
             yield announce_classes(file, names)
-        yield replace(file, status="ignored", reason="class_names")
+        yield file.but(status="ignored", reason="class_names")
 
 
 def read_names(path: str, text: str) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import scale
 from benchmarks.scale_model import MOVES_AT_ONCE
-from transforms.convert_shards import REMOTE_READERS
+from transforms.converting.readers import REMOTE_READERS
 from transforms.plan_shards import HELD_REFERENCES
 from transforms.planning.hash_histogram import MAX_BINS
 from transforms.planning.plan import MOST_PER_SHARD

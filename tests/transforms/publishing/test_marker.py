@@ -202,11 +202,12 @@ def test_a_preview_tells_what_is_expected():
 def test_boxes_are_counted_by_class_beside_the_images():
     boxes = [replace(REPORTS[0], instances={"dog": 2, "cat": 4}), replace(REPORTS[1], instances={"cat": 1})]
     shards = name_shards(boxes, SETTINGS)
-    told = build_marker(make_plan(), shards, LEDGER, SETTINGS, boxes)["splits"]
+    told = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes))["splits"]
     own = {report.split: report for report in boxes}
     assert {name: split.get("instances") for name, split in told.items()} == {
         name: dict(sorted(own[name].instances.items())) if name in own else {} for name in told
     }
     assert [class_counts(told[name]) for name in own] == [own[name].instances for name in own]
-    plain = build_marker(make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, REPORTS)["splits"]
+    finished = gather_reports(REPORTS)
+    plain = build_marker(make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, finished)["splits"]
     assert all(class_counts(split) == split["classes"] and "instances" not in split for split in plain.values())

@@ -50,8 +50,7 @@ def test_predictions_follow_from_the_lines_and_ratios_from_the_predictions():
         for millions, (predicted, measured, ratio) in ((0.3, cells[:3]), (1.0, cells[3:])):
             assert number(predicted) == pytest.approx(fixed + million * millions, rel=0.01)
             assert number(ratio) == pytest.approx(number(measured) / number(predicted), abs=0.006)
-            if name != "seconds by the clock":  # the page says why not
-                assert abs(number(ratio) - 1) <= scale.WITHIN
+            assert abs(number(ratio) - 1) <= scale.WITHIN
 
 
 def test_the_first_line_of_the_estimate_by_hand():

@@ -44,6 +44,8 @@ class ImageSettings:
         max_side: images with a longer side are rejected, likewise.
         check: `decode` decodes every image. `header` reads only the headers of images that are stored untouched: much
             faster, but damage inside goes unseen and there are no moments. What is re-encoded is decoded all the same.
+            On DirectRunner under Linux a second process then writes every other shard, with 200 MB mostly shared with
+            the first; `--threads=1` does without it.
         store: what images are stored as: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
             bytes; `auto`, what the convention asks for, which is `jpeg` unless it is one of raw pixels.
         reencode: `when_needed` stores the bytes of files that are of the form asked for, if any reader shows them

@@ -61,7 +61,8 @@ class Fingerprint(NamedTuple):
 
 def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
     """The fingerprint of a shard's references."""
-    return Fingerprint(f"{add_digests(map(digest_of, refs)):064x}", f"{add_digests(map(version_digest_of, refs)):064x}")
+    digest, versions = add_digests(*map(digest_of, refs)), add_digests(*map(version_digest_of, refs))
+    return Fingerprint(f"{digest:064x}", f"{versions:064x}")
 
 
 def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:

@@ -3,8 +3,8 @@
 On one number, `limit` would take the lowest images and so put them all in the first split.
 """
 
-import hashlib
 import struct
+from hashlib import sha256
 from typing import NamedTuple
 
 HASH_BITS = 64
@@ -33,11 +33,12 @@ def hash_key(seed: int, key: str, group: str = "") -> KeyHashes:
         key: the image's key.
         group: the group that the split follows; empty: the image alone.
     """
-    take, split, order = struct.unpack_from(">QQQ", _digest(seed, "key", key))
-    if group:
-        split = struct.unpack_from(">Q", _digest(seed, "group", group))[0]
-    return KeyHashes(take, split, order)
+    own = _hash(seed, "key", key)
+    return own._replace(split=_hash(seed, "group", group)[0]) if group else own
 
 
-def _digest(seed: int, kind: str, text: str) -> bytes:
-    return hashlib.sha256(f"{seed}\0{kind}\0{text}".encode()).digest()
+def _hash(seed: int, kind: str, text: str) -> KeyHashes:
+    return KeyHashes(*_THREE_NUMBERS(sha256(f"{seed}\0{kind}\0{text}".encode()).digest()))
+
+
+_THREE_NUMBERS = struct.Struct(">QQQ").unpack_from

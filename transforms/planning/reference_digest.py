@@ -1,11 +1,10 @@
 """Order-free digests of references: equal sets have equal digests, in whatever parts and order they are added up."""
 
-import hashlib
-from collections.abc import Iterable
+from hashlib import sha256
 
 from schemas.image_ref import ImageRef
 
-_RANGE = 1 << 256
+_LAST_256_BITS = (1 << 256) - 1
 
 
 def digest_of(ref: ImageRef) -> int:
@@ -25,10 +24,10 @@ def version_digest_of(ref: ImageRef) -> int:
     return _hash(f"{ref.key}\0{ref.size}\0{ref.version}")
 
 
-def add_digests(digests: Iterable[int]) -> int:
+def add_digests(*digests: int) -> int:
     """The digest of several references together: the sum modulo 2**256."""
-    return sum(digests) % _RANGE
+    return sum(digests) & _LAST_256_BITS
 
 
 def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+    return int.from_bytes(sha256(text.encode()).digest())

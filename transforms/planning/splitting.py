@@ -99,7 +99,13 @@ class Selection:
 
 
 class ImageSplitter:
-    """Says each image's place: its split, or why it is left out."""
+    """Says each image's place: its split, or why it is left out.
+
+    Attributes:
+        selection: what was known beforehand.
+        middles: the middle of each split's range of hashes; empty where hashes decide no split.
+        neighbours: see `SplitSettings.neighbours`.
+    """
 
     def __init__(self, seed: int, settings: SplitSettings, selection: Selection) -> None:
         self._seed = seed
@@ -109,12 +115,8 @@ class ImageSplitter:
         edges = [0, *self._bounds]
         by_hash = not settings.given and not settings.stratify
         middles = [(low + high) // 2 for low, high in pairwise(edges)]
-        self._middles = list(zip(self._names, middles, strict=True)) if by_hash else []
+        self.middles = list(zip(self._names, middles, strict=True)) if by_hash else []
         self.neighbours = settings.neighbours
-
-    def distances(self, number: int) -> list[tuple[str, int]]:
-        """How far a split hash lies from the middle of each split's range; none where hashes decide no split."""
-        return [(name, abs(number - middle)) for name, middle in self._middles]
 
     def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:
         """The numbers of one image, its split, and the reason where it is left out (`limit`, `fraction`)."""

@@ -100,8 +100,8 @@ class Summary:
             self.ignored[ref.reason] += 1
             return
         digest = digest_of(ref)
-        self.digest = add_digests((self.digest, digest))
-        self.versions = add_digests((self.versions, version_digest_of(ref)))
+        self.digest = add_digests(self.digest, digest)
+        self.versions = add_digests(self.versions, version_digest_of(ref))
         if ref.status == "left_out":
             self.left_out[ref.reason] += 1
             self.labels.add(ref.label)
@@ -111,7 +111,7 @@ class Summary:
         else:
             self.labels.add(ref.label)
         if ref.status == "rejected" or self._place(ref, splitter):
-            self.planned_digest = add_digests((self.planned_digest, digest))
+            self.planned_digest = add_digests(self.planned_digest, digest)
 
     def _announce(self, classes: list[str] | dict[str, int], uri: str = "") -> None:
         """Takes in classes that a source announced; the same class has one number, and the same number one class."""
@@ -143,17 +143,24 @@ class Summary:
                 # The URI keeps two references of one key, an error told later, from being compared themselves.
                 place = f"{ref.key}\0{ref.offset}\0{ref.uri}"
                 _keep_lowest(self.sample, (hashes.order, place, ref), most=SAMPLE_SIZE)
-        if not left_out and not ref.split:
-            for name, distance in splitter.distances(hashes.split):
-                _keep_lowest(self.nearest.setdefault(name, []), (distance, hashes.split), most=splitter.neighbours)
+            if not ref.split:
+                self._keep_nearest(hashes.split, splitter)
         return not left_out
+
+    def _keep_nearest(self, number: int, splitter: ImageSplitter) -> None:
+        most = splitter.neighbours
+        for name, middle in splitter.middles:
+            near = self.nearest.setdefault(name, [])
+            distance = abs(number - middle)
+            if len(near) < most or distance <= near[-1][0]:  # few are
+                _keep_lowest(near, (distance, number), most=most)
 
     def merge(self, other: "Summary", neighbours: int) -> None:
         """Adds another summary; `neighbours` is how many nearest hashes are kept for each split."""
         self.listed += other.listed
-        self.digest = add_digests((self.digest, other.digest))
-        self.planned_digest = add_digests((self.planned_digest, other.planned_digest))
-        self.versions = add_digests((self.versions, other.versions))
+        self.digest = add_digests(self.digest, other.digest)
+        self.planned_digest = add_digests(self.planned_digest, other.planned_digest)
+        self.versions = add_digests(self.versions, other.versions)
         self.boxes += other.boxes
         self.labels |= other.labels
         self._announce(other.numbers)

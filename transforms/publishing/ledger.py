@@ -69,7 +69,7 @@ def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
         raise LedgerError(
             f"{summary.listed} references were listed and {accounted} are accounted for: {ledger.as_dict()}"
         )
-    if add_digests(int(report.digest, 16) for report in reports) != summary.planned_digest:
+    if add_digests(*(int(report.digest, 16) for report in reports)) != summary.planned_digest:
         raise LedgerError("the references that were written are not those that were listed, though they are as many")
     return ledger
 

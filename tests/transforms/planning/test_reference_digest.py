@@ -88,13 +88,13 @@ def test_neighbouring_fields_cannot_be_mistaken_for_each_other():
 def test_a_sum_has_no_order_and_no_parts(digest):
     digests = [digest(replace(REF, key=f"{n}")) for n in range(20)]
     shuffled = random.Random(0).sample(digests, 20)
-    parts = [add_digests(shuffled[:3]), add_digests(shuffled[3:3]), add_digests(shuffled[3:])]
-    assert add_digests(digests) == add_digests(shuffled) == add_digests(parts) == sum(digests) % 2**256
-    assert 0 <= add_digests(digests) < 2**256
+    parts = [add_digests(*shuffled[:3]), add_digests(), add_digests(*shuffled[3:])]
+    assert add_digests(*digests) == add_digests(*shuffled) == add_digests(*parts) == sum(digests) % 2**256
+    assert 0 <= add_digests(*digests) < 2**256
 
 
 def test_a_sum_counts_each_reference():
     one, two = digest_of(REF), digest_of(replace(REF, key="z"))
-    sums = {add_digests(each) for each in ([], [one], [two], [one, two], [one, one], [two, two], [one, one, two])}
+    sums = {add_digests(*each) for each in ([], [one], [two], [one, two], [one, one], [two, two], [one, one, two])}
     assert len(sums) == 7
-    assert add_digests([]) == 0
+    assert add_digests() == 0

@@ -126,8 +126,8 @@ def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, 
     before = Counter(names[index] for index in home.values() if index < len(weights))
     nearest = {}
     for number in numbers:
-        for name, distance in splitter.distances(number):
-            nearest.setdefault(name, []).append((distance, number))
+        for name, middle in splitter.middles:
+            nearest.setdefault(name, []).append((abs(number - middle), number))
     nearest = {name: sorted(near)[: splitter.neighbours] for name, near in nearest.items()}
     moved = fill_empty_splits(before, nearest, settings)
     after = Counter(moved.get(number) or names[home[number]] for number in numbers)
@@ -140,7 +140,8 @@ def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, 
 def test_an_empty_split_gets_the_nearest_hash_that_can_be_spared():
     settings = SplitSettings(fractions={"train": 0.5, "test": 0.5})
     splitter = ImageSplitter(0, settings, Selection())
-    near = sorted((dict(splitter.distances(number))["test"], number) for number in (10, 20, HASH_RANGE // 4))
+    middle = dict(splitter.middles)["test"]
+    near = sorted((abs(number - middle), number) for number in (10, 20, HASH_RANGE // 4))
     assert fill_empty_splits({"train": 3}, {"test": near}, settings) == {HASH_RANGE // 4: "test"}
 
 
@@ -151,7 +152,7 @@ def test_the_names_are_those_asked_for_in_order():
 
 def test_hashes_decide_nothing_where_splits_are_given_or_ranked():
     for settings in (SplitSettings(from_folders={"a": "train"}), SplitSettings(stratify=True)):
-        assert ImageSplitter(0, settings, Selection()).distances(1) == []
+        assert ImageSplitter(0, settings, Selection()).middles == []
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import orjson
 
 from schemas.content import Pixels
 from schemas.image_ref import ImageRef
+from transforms.arrays.interleave import interleave
 from transforms.arrays.place import BadArrayError, Place
 from transforms.read_images import read_image
 
@@ -108,5 +109,7 @@ def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[byt
     """
     data = read_image(ref, max_bytes)
     shape = orjson.loads(ref.features)[SHAPE_FIELD]
-    pixels = np.frombuffer(data, np.uint8).reshape(shape if len(shape) == 3 else (*shape, 1))
-    return data, pixels.transpose(1, 2, 0) if order == "planar" and len(shape) == 3 else pixels
+    if order == "planar" and len(shape) == 3:
+        channels, height, width = shape
+        return data, np.ndarray((height, width, channels), np.uint8, interleave(data, channels))
+    return data, np.ndarray(shape if len(shape) == 3 else (*shape, 1), np.uint8, data)

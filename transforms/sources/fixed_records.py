@@ -12,6 +12,7 @@ import numpy as np
 from schemas.content import Content
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
+from transforms.arrays.interleave import interleave
 from transforms.listing.class_names import ClassNamesError, read_class_names, state_classes
 from transforms.read_images import read_image
 from transforms.sources.source import Source, announce_classes
@@ -168,13 +169,10 @@ class FixedRecords(Source):
         data = read_image(ref, max_bytes)
         names = self.labels or ()
         values = dict(zip(names, data, strict=False))
-        pixels = np.frombuffer(data, np.uint8, offset=len(names))
+        pixels = data[len(names) :]
         if self.order == "planar":
-            planes = pixels.reshape(self.channels, -1)
-            pixels = np.empty((planes.shape[1], self.channels), np.uint8)
-            for channel, plane in enumerate(planes):  # half the time of copying a transposed view
-                pixels[:, channel] = plane
-        image = pixels.reshape(self.height, self.width, self.channels)
+            pixels = interleave(pixels, self.channels)
+        image = np.ndarray((self.height, self.width, self.channels), np.uint8, pixels)
         return Content(data, image, values.pop(self.label, None), values)
 
 

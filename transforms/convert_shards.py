@@ -190,7 +190,7 @@ class _ConvertShard(beam.DoFn):
         else:
             pool = self._readers.pool_for(refs[0].uri)
             images = pool.map(convert, refs, attrgetter("expected_bytes"), ConvertedImage.size)
-        with closing(images):
+        with storage.parts_kept_open(), closing(images):
             for image in images:
                 PROGRESS.add_done(1)
                 yield image

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from transforms.stores.local_file import parts_kept_open as parts_kept_open
 from transforms.stores.local_file import read_local
 
 if TYPE_CHECKING:

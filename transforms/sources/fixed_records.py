@@ -170,9 +170,8 @@ class FixedRecords(Source):
         names = self.labels or ()
         values = dict(zip(names, data, strict=False))
         pixels = data[len(names) :]
-        if self.order == "planar":
-            pixels = interleave(pixels, self.channels)
-        image = np.ndarray((self.height, self.width, self.channels), np.uint8, pixels)
+        ordered = interleave(pixels, self.channels) if self.order == "planar" else pixels
+        image = np.ndarray((self.height, self.width, self.channels), np.uint8, ordered)
         return Content(data, image, values.pop(self.label, None), values)
 
 

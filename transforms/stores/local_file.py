@@ -1,17 +1,60 @@
 """Files of this machine."""
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+MOST_KEPT = 64
+"""Files that a thread keeps open at once."""
 
 
 def read_local(path: str, offset: int, length: int) -> bytes:
     """Reads by system calls; Beam's open costs four times as much (43 against 10 us for a 100 KB file)."""
+    kept: dict[str, int] | None = getattr(_kept, "files", None)
+    if kept is not None and offset > 0:
+        file = kept.get(path)
+        return _read(_keep(kept, path) if file is None else file, offset, length)
     file = os.open(path, os.O_RDONLY)
     try:
-        missing = max(os.fstat(file).st_size - offset, 0) if length < 0 else length
-        pieces = [os.pread(file, missing, offset)]
-        while pieces[-1] and (missing := missing - len(pieces[-1])):  # networks' file systems may give less
-            offset += len(pieces[-1])
-            pieces.append(os.pread(file, missing, offset))
+        return _read(file, offset, length)
     finally:
         os.close(file)
-    return b"".join(filter(None, pieces))  # a single piece is not copied
+
+
+def _read(file: int, offset: int, length: int) -> bytes:
+    if length < 0:
+        length = max(os.fstat(file).st_size - offset, 0)
+    data = os.pread(file, length, offset)
+    while len(data) < length and (more := os.pread(file, length - len(data), offset + len(data))):
+        data += more  # networks' file systems may give less
+    return data
+
+
+_kept = threading.local()
+
+
+@contextmanager
+def parts_kept_open() -> Iterator[None]:
+    """In the block a file of which this thread reads parts stays open: each further part takes a third of the time.
+
+    A file that is replaced meanwhile goes on being read as it was.
+    """
+    _kept.files = {}
+    try:
+        yield
+    finally:
+        _close_all(_kept.files)
+        _kept.files = None
+
+
+def _keep(kept: dict[str, int], path: str) -> int:
+    if len(kept) == MOST_KEPT:
+        _close_all(kept)
+    file = kept[path] = os.open(path, os.O_RDONLY)
+    return file
+
+
+def _close_all(kept: dict[str, int]) -> None:
+    while kept:
+        os.close(kept.popitem()[1])

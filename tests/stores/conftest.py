@@ -14,7 +14,7 @@ from PIL import Image
 from pipeline.launch import launch
 from pipeline.run import build
 from transforms.files import storage
-from transforms.stores import store as stores
+from transforms.stores import find_store as stores
 
 REPO = Path(__file__).parents[2]
 IMAGES = 60

@@ -38,7 +38,7 @@ def _find_store(path: str) -> "Store | None":
     """The store that a URL is of, where it is one of ours; likewise imported at its first use."""
     if is_local(path):
         return None
-    from transforms.stores.store import find_store
+    from transforms.stores.find_store import find_store
 
     return find_store(path)
 
@@ -65,7 +65,7 @@ def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
         return read_local(uri, offset, length)
     if store := _find_store(uri):
         return store.read(uri, offset, length)
-    from transforms.stores.store import beam_errors_as_systems
+    from transforms.stores.beam_errors import beam_errors_as_systems
 
     with beam_errors_as_systems(uri), _beam().open(uri, compression_type=_PLAIN) as stream:
         if offset:
@@ -82,11 +82,12 @@ def open_to_read(path: str) -> BinaryIO:
         PermissionError: it may not be read.
         OSError: it cannot be opened.
     """
-    from transforms.stores import store as stores
+    from transforms.stores.beam_errors import beam_errors_as_systems
+    from transforms.stores.object_stream import open_to_read as open_object
 
     if store := _find_store(path):
-        return stores.open_to_read(store, path)
-    with stores.beam_errors_as_systems(path):
+        return open_object(store, path)
+    with beam_errors_as_systems(path):
         stream: BinaryIO = _beam().open(path, compression_type=_PLAIN)
         return stream
 

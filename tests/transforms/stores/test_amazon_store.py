@@ -3,7 +3,8 @@
 import pytest
 
 from transforms.files import storage
-from transforms.stores.store import BLOCK_BYTES, find_store
+from transforms.stores.find_store import find_store
+from transforms.stores.store import BLOCK_BYTES
 
 pytest.importorskip("boto3", reason="no apache-beam[aws] here: make test-stores")
 

@@ -28,7 +28,8 @@ def test_an_outage_is_told(error):
 
 
 def test_connections_are_kept_for_all_readers(google):
-    from transforms.stores.store import CONNECTIONS, find_store
+    from transforms.stores.find_store import find_store
+    from transforms.stores.store import CONNECTIONS
 
     _, folder = google
     session = find_store(folder)._client._http

@@ -94,10 +94,3 @@ def test_other_threads_keep_nothing(path):
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
     with parts_kept_open(), pytest.raises(FileNotFoundError):
         read_local(str(tmp_path / "none"), 1, 1)
-
-
-def test_what_a_file_system_gives_in_pieces_is_put_together(path, monkeypatch):
-    really_read = os.pread
-    monkeypatch.setattr(os, "pread", lambda file, length, offset: really_read(file, min(length, 3), offset))
-    assert read_local(path, 1, 8) == b"12345678"
-    assert read_local(path, 1, 20) == b"123456789"

@@ -31,8 +31,11 @@ from transforms.run_settings import RunSettings
 
 ShardId = tuple[str, int]
 
-HELD_REFERENCES = 16_384
-"""References that a worker's thread sorts by shard at once, about 8 MB of them."""
+HELD_REFERENCES = (16_384, 131_072)
+"""References that a worker's thread sorts by shard at once, at least and at most: 8 and 64 MB of them."""
+
+HELD_PER_SHARD = 64
+"""References of each shard among them, so that batches stay batches however many shards there are."""
 
 
 def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = False) -> float:
@@ -108,6 +111,12 @@ def _renumbered(old: dict[str, int], new: dict[str, int]) -> list[str]:
     return [
         f"{len(moved)} classes have other ids than in the dataset that is replaced ({shown}): labels.classes fixes them"
     ]
+
+
+def count_held(shards: int) -> int:
+    """How many references to sort at once by so many shards."""
+    least, most = HELD_REFERENCES
+    return min(max(least, HELD_PER_SHARD * shards), most)
 
 
 class ShardAssigner:
@@ -192,12 +201,13 @@ class _AssignShards(beam.DoFn):
             return
         if self._assigner is None or self._assigner.plan is not plan:
             self._assigner = ShardAssigner(plan, self._settings)
+            self._most_held = count_held(sum(map(len, plan.starts.values())))
         for ref in batch.refs:
             shard = self._assigner.assign(ref)
             if shard is not None:
                 self._by_shard[shard].append(ref)
         self._held += len(batch.refs)
-        if self._held >= HELD_REFERENCES:
+        if self._held >= self._most_held:
             yield from self._let_go()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from contextlib import nullcontext
 from dataclasses import replace
@@ -6,6 +7,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that
@@ -107,6 +109,33 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     assert marker["ledger"]["written"] == 8
     told = json.loads(Path(run.outcome_file).read_bytes())
     assert told == {**json.loads(json.dumps(outcome.as_dict())), "run_id": "run"}
+
+
+def test_all_that_a_marker_names_is_on_the_disk_before_it_is(pictures, run, run_steps, monkeypatch):
+    output, events = Path(run.output), []
+    really_force, really_move = os.fsync, FileSystems.rename
+
+    def force(file):
+        events.append(("forced", os.fstat(file).st_ino))
+        really_force(file)
+
+    def move(sources, targets):
+        really_move(sources, targets)
+        events.extend(("moved", Path(target)) for target in targets)
+
+    monkeypatch.setattr(os, "fsync", force)
+    monkeypatch.setattr(FileSystems, "rename", move)
+    pictures(8)
+    assert run_steps(SETTINGS, run)["status"] == "published"
+    switched = events.index(("moved", output / "recordmill.json"))
+    earlier = {inode for what, inode in events[:switched] if what == "forced"}
+    published = [path for path in output.rglob("*") if path.is_file()]
+    assert len(published) > 15
+    assert [path.name for path in published if path.stat().st_ino not in earlier] == []
+    for folder in (output, output / "sidecars"):
+        last_move = max(at for at, event in enumerate(events[:switched]) if event[1] in folder.iterdir())
+        assert ("forced", folder.stat().st_ino) in events[last_move:switched]
+    assert ("forced", output.stat().st_ino) in events[switched:]
 
 
 def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run, tree):

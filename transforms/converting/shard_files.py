@@ -17,6 +17,7 @@ from schemas.image_ref import ImageRef
 from schemas.shard_report import ShardReport
 from transforms.converting.convert_image import ConvertedImage
 from transforms.files import storage
+from transforms.files.force_to_disk import force_to_disk
 from transforms.files.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
 
@@ -131,7 +132,7 @@ class WrittenShard:
     tally: "Tally"
 
     def finish(self) -> ShardReport:
-        """Reads the file back, gives both their names, notes that they are finished, and reports.
+        """Reads the file back, has both on the disk, gives them their names, notes that they are finished, and reports.
 
         Raises:
             DamagedFileError: the file does not hold what was written.
@@ -142,6 +143,7 @@ class WrittenShard:
             if contents.records != self.tally.records:
                 there = f"{self.tally.records} records were written and {contents.records} are there"
                 raise DamagedFileError(f"{self.split}-{self.index}: {there}")
+            force_to_disk([self.temporary, self.temporary_sidecar])
             storage.remove_files([self._path("done.json")])  # it must never speak of other bytes than are there
             storage.move_file(self.temporary, self._path("tfrecord"))
             storage.move_file(self.temporary_sidecar, self._path("jsonl"))

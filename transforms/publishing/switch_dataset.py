@@ -2,7 +2,8 @@
 
 The new dataset is complete in staging before anything in the output is touched. Then: the old marker away, the old
 files away, the new ones in, the new marker last. Whoever reads through the marker sees all of the old, no marker, or
-all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it.
+all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it. What a
+marker names is on the disk before the marker is, so that a power cut is no other than a kill.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from schemas.shard_report import ShardReport
 from transforms.converting.shard_files import read_rows, shard_name, shard_path, staging_folder
 from transforms.describing import StagedDataset, describe_dataset
 from transforms.files import storage
+from transforms.files.force_to_disk import force_to_disk
 from transforms.files.many_files import move_files
 from transforms.planning.output_state import MARKER, holds_plan, read_marker
 from transforms.planning.plan import Plan
@@ -102,6 +104,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         },
         "switch": {"moves": moves, "removes": _old_files(run.output)},
     }
+    force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
 
 
@@ -141,11 +144,14 @@ def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
     move_files(
         (storage.join(staging, source), storage.join(output, target)) for source, target in moves if source in waiting
     )
+    force_to_disk([storage.join(output, "sidecars"), output])
     marker = {key: value for key, value in pending.items() if key != "switch"}
     # Written in staging, so that a cut leaves no temporary file that nobody deletes.
     published = storage.join(staging, f"published.{MARKER}")
     storage.make_folder(staging)
     storage.write_file(published, as_json(marker))
+    force_to_disk([published])
     storage.move_file(published, storage.join(output, MARKER))
+    force_to_disk([output])
     storage.remove_folder(staging)
     return marker

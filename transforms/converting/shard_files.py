@@ -17,7 +17,7 @@ from schemas.image_ref import ImageRef
 from schemas.shard_report import ShardReport
 from transforms.converting.convert_image import ConvertedImage
 from transforms.files import storage
-from transforms.files.force_to_disk import force_to_disk
+from transforms.files.many_files import force_to_disk
 from transforms.files.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from transforms.files import storage
+from transforms.stores import local_file
 
 
 def move_files(pairs: Iterable[tuple[str, str]]) -> None:
@@ -15,6 +16,16 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
     from transforms.stores.store import in_parallel
 
     in_parallel(lambda pair: storage.move_file(*pair), ordered)
+
+
+def force_to_disk(paths: Iterable[str]) -> None:
+    """Waits until files, and folders' lists of names, are on this machine's disk; stores keep what they have taken.
+
+    Raises:
+        OSError: one of them is not there, or could not be written.
+    """
+    for path in filter(storage.is_local, paths):
+        local_file.force_to_disk(path)
 
 
 def sizes_of(paths: Iterable[str]) -> list[int | None]:

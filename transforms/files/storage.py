@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from transforms.stores.local_file import force_to_disk, read_local
 from transforms.stores.local_file import parts_kept_open as parts_kept_open
-from transforms.stores.local_file import read_local
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
@@ -114,7 +114,10 @@ def make_folder(path: str) -> None:
 
 
 def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
-    """Writes a whole file over whatever is there; by temporary name and rename, where it could be seen half written."""
+    """Writes a whole file over whatever is there; by temporary name and rename, where it could be seen half written.
+
+    After a power cut it is whole, or what was there before.
+    """
     if store := _find_store(path):
         store.write(path, content)
         return
@@ -122,6 +125,8 @@ def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
     with open_to_write(temporary) as file:
         for piece in (content,) if isinstance(content, bytes) else content:
             file.write(piece)
+    if is_local(temporary):
+        force_to_disk(temporary)
     move_file(temporary, path)
 
 

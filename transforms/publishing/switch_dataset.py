@@ -16,8 +16,7 @@ from schemas.shard_report import ShardReport
 from transforms.converting.shard_files import read_rows, shard_name, shard_path, staging_folder
 from transforms.describing import StagedDataset, describe_dataset
 from transforms.files import storage
-from transforms.files.force_to_disk import force_to_disk
-from transforms.files.many_files import move_files
+from transforms.files.many_files import force_to_disk, move_files
 from transforms.planning.output_state import MARKER, holds_plan, read_marker
 from transforms.planning.plan import Plan
 from transforms.publishing.marker import (
@@ -150,7 +149,6 @@ def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
     published = storage.join(staging, f"published.{MARKER}")
     storage.make_folder(staging)
     storage.write_file(published, as_json(marker))
-    force_to_disk([published])
     storage.move_file(published, storage.join(output, MARKER))
     force_to_disk([output])
     storage.remove_folder(staging)

@@ -1,5 +1,6 @@
 """Files of this machine."""
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
@@ -7,6 +8,9 @@ from contextlib import contextmanager
 
 MOST_KEPT = 64
 """Files that a thread keeps open at once."""
+
+_CANNOT_FORCE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS})
+"""What file systems answer that have nothing to force."""
 
 
 def read_local(path: str, offset: int, length: int) -> bytes:
@@ -58,3 +62,22 @@ def _keep(kept: dict[str, int], path: str) -> int:
 def _close_all(kept: dict[str, int]) -> None:
     while kept:
         os.close(kept.popitem()[1])
+
+
+def force_to_disk(path: str) -> None:
+    """Waits until a file, or a folder's list of names, is on the disk.
+
+    A renamed file is there after a power cut when it was forced before it was renamed, and its folder behind that
+    (fsync(2)).
+
+    Raises:
+        OSError: it is not there, or could not be written: some disks are found full, or broken, only now.
+    """
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno not in _CANNOT_FORCE:
+            raise
+    finally:
+        os.close(file)

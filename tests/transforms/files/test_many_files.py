@@ -1,10 +1,11 @@
+import os
 import threading
 
 import pytest
 from apache_beam.io.filesystem import BeamIOError
 
 from transforms.files import storage
-from transforms.files.many_files import move_files, sizes_of
+from transforms.files.many_files import force_to_disk, move_files, sizes_of
 
 
 def test_many_files_move_as_one_does(tmp_path):
@@ -36,3 +37,13 @@ def test_sizes_on_a_network_are_asked_for_at_once(monkeypatch):
 
     monkeypatch.setattr(storage, "size_of", size_of)
     assert sizes_of(f"gs://bucket/{number}" for number in range(8)) == list(range(8))
+
+
+def test_what_is_on_this_machine_is_forced_to_its_disk(tmp_path, monkeypatch):
+    forced = []
+    monkeypatch.setattr(os, "fsync", lambda file: forced.append(os.fstat(file).st_ino))
+    (tmp_path / "a").touch()
+    force_to_disk(iter([str(tmp_path / "a"), "gs://bucket/a", "hdfs://host/a", str(tmp_path)]))
+    assert forced == [os.stat(tmp_path / "a").st_ino, os.stat(tmp_path).st_ino]
+    with pytest.raises(FileNotFoundError):
+        force_to_disk([str(tmp_path / "absent")])

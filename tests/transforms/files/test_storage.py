@@ -41,6 +41,13 @@ def test_a_file_system_that_gives_less_than_asked_is_asked_again(tmp_path, monke
     assert storage.read_range(str(tmp_path / "a"), 2, length) == b"0123456789"[2 : None if length < 0 else 2 + length]
 
 
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    path, seen = tmp_path / "a.json", []
+    monkeypatch.setattr(os, "fsync", lambda file: seen.append((os.fstat(file).st_size, path.exists())))
+    storage.write_file(str(path), iter([b"12", b"3"]))
+    assert seen == [(3, False)]
+
+
 def test_a_file_is_written_over_whatever_is_there_and_leaves_no_temporary(tmp_path):
     path = tmp_path / "a.json"
     storage.write_file(str(path), b"one")

@@ -1,12 +1,14 @@
 """Files of this machine, whole and in parts."""
 
+import errno
 import os
+import re
 import threading
 
 import pytest
 
 from transforms.stores import local_file
-from transforms.stores.local_file import parts_kept_open, read_local
+from transforms.stores.local_file import force_to_disk, parts_kept_open, read_local
 
 
 @pytest.fixture
@@ -94,3 +96,34 @@ def test_other_threads_keep_nothing(path):
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
     with parts_kept_open(), pytest.raises(FileNotFoundError):
         read_local(str(tmp_path / "none"), 1, 1)
+
+
+def test_files_and_folders_are_forced_and_closed(path, monkeypatch):
+    forced, really_force, before = [], os.fsync, open_files()
+    monkeypatch.setattr(os, "fsync", lambda file: forced.append(os.fstat(file).st_ino) or really_force(file))
+    force_to_disk(path)
+    force_to_disk(os.path.dirname(path))
+    assert forced == [os.stat(path).st_ino, os.stat(os.path.dirname(path)).st_ino]
+    assert open_files() == before
+
+
+def failing(code):
+    def fail(_):
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS])
+def test_a_file_system_that_cannot_force_is_left_alone(path, monkeypatch, code):
+    monkeypatch.setattr(os, "fsync", failing(code))
+    force_to_disk(path)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_failed_is_told(path, monkeypatch, code):
+    monkeypatch.setattr(os, "fsync", failing(code))
+    before = open_files()
+    with pytest.raises(OSError, match=re.escape(os.strerror(code))):
+        force_to_disk(path)
+    assert open_files() == before

@@ -140,9 +140,8 @@ class Summary:
             within.bytes += size
             within.histogram.add(hashes.order, size)
             if len(self.sample) < SAMPLE_SIZE or hashes.order <= self.sample[-1][0]:
-                # The URI keeps two references of one key, an error told later, from being compared themselves.
-                place = f"{ref.key}\0{ref.offset}\0{ref.uri}"
-                _keep_lowest(self.sample, (hashes.order, place, ref), most=SAMPLE_SIZE)
+                # The text keeps two references of one key, an error told later, from being compared themselves.
+                _keep_lowest(self.sample, (hashes.order, repr(ref), ref), most=SAMPLE_SIZE)
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)
         return not left_out

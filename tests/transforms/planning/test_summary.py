@@ -172,7 +172,7 @@ def test_the_sample_is_the_images_with_the_lowest_order():
 
 def test_two_references_with_one_key_can_both_be_in_the_sample():
     # A user's mistake that is told later, as two images with one key, must not fail here.
-    same = [ImageRef("a", "x/a"), ImageRef("a", "y/a")]
+    same = [ImageRef("a", "x/a", features="1"), ImageRef("a", "x/a", features="2"), ImageRef("a", "y/a")]
     splitter = ImageSplitter(0, SplitSettings(), Selection())
     total = Summary()
     for ref in reversed(same):

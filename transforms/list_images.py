@@ -141,17 +141,15 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
         if ref.status:
             yield ref
             continue
-        if ref.split or settings.from_source:
-            ref = _with_given_split(ref, settings)
+        if ref.split != file.split or settings.from_source:
+            ref = _with_given_split(ref, file.split, settings)
         yield _with_group(ref, settings.group) if settings.group and not ref.status else ref
 
 
-def _with_given_split(ref: ImageRef, settings: ListingSettings) -> ImageRef:
+def _with_given_split(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:
     """The source's word for a split becomes the split's name, where words from the source are to decide at all."""
-    if settings.from_folders:
-        return ref
     if not settings.from_source:
-        return ref.but(split="")
+        return ref.but(split=folders_split)
     split = settings.from_source.get(ref.split)
     if split is None:
         known = ", ".join(settings.from_source)

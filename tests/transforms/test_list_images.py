@@ -316,3 +316,10 @@ def test_words_of_the_source_decide_splits_only_where_they_are_named(tmp_path, s
     refs = sorted(list_images(Input(str(tmp_path)), Words(), ListingSettings(**settings)), key=lambda ref: ref.key)
     assert [(ref.key, ref.split, ref.detail) for ref in refs] == expected
     assert {ref.reason for ref in refs if ref.status} <= {"no_split"}
+
+
+def test_words_of_the_source_do_not_touch_splits_that_folders_give(tmp_path):
+    write(tmp_path, "t/a.txt", "val/_.txt")
+    listing = ListingSettings(from_folders={"t": "train", "val": "validation"})
+    refs = list_images(Input(str(tmp_path)), Words(), listing)
+    assert {ref.key: ref.split for ref in refs} == {"t/a.txt": "train", "val/_.txt": "validation"}

@@ -197,6 +197,7 @@ class DatasetSettings:
         classes_known = bool(self.labels.classes)
         return ListingSettings(
             include=self.include or self.source.files,
+            not_included="not_included" if self.include else self.source.other_files,
             ignore=self.ignore,
             from_folders=self.splits.from_folders,
             from_source=self.splits.from_source,

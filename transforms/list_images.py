@@ -47,6 +47,7 @@ class ListingSettings:
         from_source: where set, the source gives the split: its words to split names.
         classes_known: whether the user has said which classes there are, so that a folder `train` may be one.
         group: where set, a pattern whose group `group`, found in a key, is what stays in one split.
+        not_included: the reason by which files that match none of `include` are ignored.
     """
 
     include: tuple[str, ...] = ()
@@ -55,9 +56,10 @@ class ListingSettings:
     from_source: Mapping[str, str] = field(default_factory=dict)
     group: str | None = None
     classes_known: bool = False
+    not_included: str = "not_included"
 
     def ignores(self, path: str, is_folder: bool) -> str:
-        """Why a path is to be ignored: `system_file`, `hidden`, `ignored` or `not_included`; empty if it is not."""
+        """Why a path is to be ignored: `system_file`, `hidden`, `ignored` or `self.not_included`; else empty."""
         path = _normal_path(path) or path  # patterns come in NFC too
         name = path.rpartition("/")[2]
         if name in SYSTEM_NAMES:
@@ -67,7 +69,7 @@ class ListingSettings:
         if self.ignore and _compile_globs(self.ignore).match_file(f"{path}/" if is_folder else path):
             return "ignored"
         if self.include and not is_folder and not _compile_globs(self.include).match_file(path):
-            return "not_included"
+            return self.not_included
         return ""
 
 

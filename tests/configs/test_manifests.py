@@ -305,7 +305,7 @@ def test_imagefolder(write, tmp_path, picture, convert):
     captions = "source.features_from={image/caption: {column: text, default: none}}"
     marker, examples = convert("imagefolder.yaml", tmp_path / "folder", "--set", captions)
     # Images are no metadata: rows name four of the seven.
-    assert marker["ledger"]["ignored"] == {"not_included": 7}
+    assert marker["ledger"]["ignored"] == {"taken_only_by_name": 7}
     assert {
         split: sorted(
             (each["image/encoded"][0], each["image/class/text"][0], each["image/caption"][0]) for each in part

@@ -14,6 +14,7 @@ from transforms.planning.shard_settings import ShardSettings
 from transforms.planning.splitting import SplitSettings
 from transforms.sources.filename_labels import FilenameLabels
 from transforms.sources.table import Table
+from transforms.sources.voc import Voc
 
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})
 A_AND_A1 = SplitSettings(fractions={"a": 0.5, "a1": 0.5})
@@ -127,6 +128,8 @@ def test_listing_settings_are_those_written():
     assert settings.listing == ListingSettings(("*.jpg",), ("b",), group="(?P<group>x)", classes_known=False)
     known = replace(settings, labels=LabelSettings(classes=("train",)))
     assert known.listing == ListingSettings(("*.jpg",), ("b",), group="(?P<group>x)", classes_known=True)
+    assert DatasetSettings(source=Voc()).listing == ListingSettings(("*.xml",), not_included="taken_only_by_name")
+    assert DatasetSettings(source=Voc(), include=("*.v",)).listing == ListingSettings(("*.v",))
 
 
 def test_settings_travel_to_workers():

@@ -61,6 +61,18 @@ def root_of(uri: str, path: str) -> str:
     return uri.rsplit("/", path.count("/") + 1)[0]
 
 
+def spelled_path(uri: str, path: str) -> str:
+    """A file's `path` below its input as the store spells it: what paths of its neighbours are built from.
+
+    A folder's name may be in NFD on disk, while `path` is in NFC.
+
+    Args:
+        uri: of the file.
+        path: as for `root_of`.
+    """
+    return uri[len(root_of(uri, path)) + 1 :]
+
+
 def key_of(key: str, path: str, other: str) -> str:
     """The key of what lies at the path `other` below an input of which a file at `path` has the key `key`."""
     return key[: len(key) - len(path)] + unicodedata.normalize("NFC", posixpath.normpath(other))

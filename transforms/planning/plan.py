@@ -161,7 +161,8 @@ def _find_problem(summary: Summary, unit: str) -> str:
             return f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(summary.ignored.items()))
         ignored = f": all {summary.listed:,} files there are ignored ({reasons})" if summary.listed else ""
-        hint = ": set include to patterns of their names" if set(summary.ignored) == {"not_included"} else ""
+        by_name = {"not_included", "taken_only_by_name", "read_only_with_images"} >= set(summary.ignored)
+        hint = ": set include to patterns of their names" if ignored and by_name else ""
         return f"no {unit}s were found in the input{ignored}{hint}"
     return ""
 

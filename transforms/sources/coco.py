@@ -10,7 +10,7 @@ import orjson
 
 from schemas.image_ref import ImageRef
 from transforms.converting.boxes import boxes_of
-from transforms.listing.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
+from transforms.listing.named_image import refer_named_image
 from transforms.listing.patterns import compile_pattern
 from transforms.listing.read_beside import read_beside, rejected_ref
 from transforms.rejection import RejectedImage
@@ -34,6 +34,7 @@ class Coco(Source):
     images: str = "{split}"
 
     files: ClassVar[tuple[str, ...]] = ("*.json",)
+    other_files: ClassVar[str] = "taken_only_by_name"
 
     def __post_init__(self) -> None:
         """Raises ValueError where the pattern is none."""
@@ -59,25 +60,14 @@ class Coco(Source):
         if annotations.strays:
             detail = f"{annotations.strays} annotations are of images or categories that the file does not list"
             yield file.but(status="warning", reason="stray_annotations", detail=detail)
-        root, folder = root_of(file.uri, path), self.images.format(split=word).strip("/")
+        folder = self.images.format(split=word).strip("/")
         for image in annotations.images:
-            yield self._image(file.but(split=word), root, folder, path, image, annotations)
-
-    def _image(
-        self, file: ImageRef, root: str, folder: str, path: str, image: dict[str, Any], annotations: "Annotations"
-    ) -> ImageRef:
-        below = f"{folder}/{image['file_name']}" if folder else image["file_name"]
-        ref = file.but(key=key_of(file.key, path, below), uri=root, spelling="")
-        try:
-            uri = resolve_inside(root, below)
-            size, version = size_and_version(uri)
-        except OutsideRootError as error:
-            return ref.but(status="rejected", reason="outside_root", detail=str(error))
-        except OSError as error:
-            detail = f"listed by {posixpath.basename(path)}: {(error.strerror or type(error).__name__).lower()}"
-            return ref.but(status="rejected", reason="vanished", detail=detail)
-        fields = {"source_id": str(image["id"]), **annotations.boxes(image)}
-        return ref.but(uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
+            below = f"{folder}/{image['file_name']}" if folder else image["file_name"]
+            ref = refer_named_image(file.but(split=word), path, below)
+            if not ref.status:
+                fields = {"source_id": str(image["id"]), **annotations.boxes(image)}
+                ref = ref.but(features=orjson.dumps(fields).decode())
+            yield ref
 
 
 class Annotations:

@@ -37,6 +37,7 @@ class ImageFolder(Source):
     features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
 
     files: ClassVar[tuple[str, ...]] = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+    other_files: ClassVar[str] = "taken_only_by_name"
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""

@@ -59,6 +59,7 @@ class Manifest(Source):
     class_names: tuple[str, ...] = ()
 
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
+    other_files: ClassVar[str] = "taken_only_by_name"
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""

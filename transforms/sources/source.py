@@ -24,7 +24,9 @@ class Source(Protocol):
     Attributes:
         contents: `images`, or `rows` where there are no images but fields alone.
         files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
-            What is not taken is `ignored` in the ledger. `include` replaces them: `refer` must bear any file.
+            `include` replaces them: `refer` must bear any file.
+        other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
+            `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
         short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
@@ -33,6 +35,7 @@ class Source(Protocol):
 
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
+    other_files: ClassVar[str] = "not_included"
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
     gives_pixels: ClassVar[bool] = False

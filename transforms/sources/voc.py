@@ -13,7 +13,8 @@ from defusedxml.ElementTree import fromstring
 from schemas.features import Feature
 from schemas.image_ref import ImageRef
 from transforms.converting.boxes import boxes_of
-from transforms.listing.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
+from transforms.listing.inside_root import spelled_path
+from transforms.listing.named_image import refer_named_image
 from transforms.listing.read_beside import read_beside, rejected_ref
 from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
@@ -32,6 +33,7 @@ class Voc(Source):
     images: str = "JPEGImages"
 
     files: ClassVar[tuple[str, ...]] = ("*.xml",)
+    other_files: ClassVar[str] = "taken_only_by_name"
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """The image that one file is about, with its boxes."""
@@ -43,23 +45,14 @@ class Voc(Source):
         except (ParseError, DefusedXmlException, ValueError) as error:
             yield file.but(status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
             return
-        above = posixpath.dirname(posixpath.dirname(path))
-        below = posixpath.join(above, self.images, name)
-        root = root_of(file.uri, path)
-        ref = file.but(key=key_of(file.key, path, below), spelling="")
-        try:
-            uri = resolve_inside(root, below)
-            size, version = size_and_version(uri)
-        except OutsideRootError as error:
-            yield file.but(status="rejected", reason="outside_root", detail=str(error))
-            return
-        except OSError as error:
-            detail = f"named by {posixpath.basename(path)}: {(error.strerror or type(error).__name__).lower()}"
-            yield ref.but(status="rejected", reason="vanished", detail=detail)
+        above = posixpath.dirname(posixpath.dirname(spelled_path(file.uri, path)))
+        image = refer_named_image(file, path, posixpath.join(above, self.images, name))
+        if image.status:
+            yield image
             return
         if labels:
             yield announce_classes(file, labels)
-        yield ref.but(uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
+        yield image.but(features=orjson.dumps(fields).decode())
 
     def features(self) -> tuple[Feature, ...]:
         """What VOC says of each box beside its class."""

@@ -11,7 +11,7 @@ import yaml
 
 from schemas.image_ref import ImageRef
 from transforms.converting.boxes import boxes_of
-from transforms.listing.inside_root import root_of
+from transforms.listing.inside_root import root_of, spelled_path
 from transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
 from transforms.rejection import RejectedImage
 from transforms.sources.source import Source, announce_classes
@@ -32,6 +32,7 @@ class Yolo(Source):
     names: tuple[str, ...] = ()
 
     files: ClassVar[tuple[str, ...]] = ("images/", "/data.yaml", "/classes.txt")
+    other_files: ClassVar[str] = "read_only_with_images"
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file, with its boxes; or the classes."""
@@ -44,18 +45,17 @@ class Yolo(Source):
             yield file.but(status="rejected", reason="no_class", detail=detail)
             return
         at = len(folders) - 1 - folders[::-1].index("images")
-        below = "/".join((*folders[:at], "labels", *folders[at + 1 :]))
-        uri = f"{root_of(file.uri, file.spelling or path)}/{posixpath.splitext(below)[0]}.txt"
         word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
+        beside = _labels_path(spelled_path(file.uri, path), at)
         try:
-            fields = read_boxes(read_beside(uri).decode())
+            fields = read_boxes(read_beside(f"{root_of(file.uri, path)}/{beside}").decode())
         except NoFileError:
             fields = read_boxes("")
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
             return
         except ValueError as error:
-            detail = f"{posixpath.splitext(below)[0]}.txt: {error}"
+            detail = f"{_labels_path(path, at)}: {error}"
             yield file.but(status="rejected", reason="bad_annotations", detail=detail)
             return
         yield file.but(split=word, features=orjson.dumps(fields).decode())
@@ -73,6 +73,12 @@ class Yolo(Source):
         if not self.names:
             yield announce_classes(file, names)
         yield file.but(status="ignored", reason="class_names")
+
+
+def _labels_path(path: str, at: int) -> str:
+    """Where the boxes of an image are, whose folder of that number is `images`."""
+    folders = path.split("/")
+    return posixpath.splitext("/".join((*folders[:at], "labels", *folders[at + 1 :])))[0] + ".txt"
 
 
 def read_names(path: str, text: str) -> dict[str, int]:

@@ -1,8 +1,16 @@
 import os
+import unicodedata
 
 import pytest
 
-from transforms.listing.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
+from transforms.listing.inside_root import (
+    OutsideRootError,
+    key_of,
+    resolve_inside,
+    root_of,
+    size_and_version,
+    spelled_path,
+)
 
 
 @pytest.fixture
@@ -67,3 +75,10 @@ def test_sizes_are_known_where_asking_costs_no_request(root):
 def test_a_key_keeps_the_name_of_its_input(key, path, other, expected):
     assert key_of(key, path, other) == expected
     assert root_of(f"gs://b/in/{path}", path) == "gs://b/in"
+
+
+def test_a_path_is_spelt_as_the_store_spells_it():
+    folder = unicodedata.normalize("NFD", "é")
+    assert spelled_path(f"/in/{folder}/1.jpg", "é/1.jpg") == f"{folder}/1.jpg"
+    assert spelled_path(f"gs://b/in/train/{folder}.jpg", "é.jpg") == f"{folder}.jpg"
+    assert spelled_path("a/b/1.jpg", "b/1.jpg") == "b/1.jpg"

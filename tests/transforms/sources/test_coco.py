@@ -74,7 +74,7 @@ def test_other_files_are_none_of_ours(collection):
 @pytest.mark.parametrize(
     ("name", "reason", "detail"),
     [
-        ("gone.jpg", "vanished", "listed by instances_train2017.json: no such file or directory"),
+        ("gone.jpg", "vanished", "named by instances_train2017.json: no such file or directory"),
         ("../../etc/passwd", "outside_root", "leads out of"),
         ("/etc/passwd", "vanished", "no such file"),
         ("link.jpg", "outside_root", "is a link that leads out of"),

@@ -1,3 +1,4 @@
+import unicodedata
 from pathlib import Path
 
 import orjson
@@ -90,3 +91,13 @@ def test_images_may_lie_beside_their_files(tmp_path):
     (tmp_path / "old/Annotations").mkdir(parents=True)
     Path(tmp_path / "old/Annotations/1.jpg").write_bytes(b"x")
     assert refer(tmp_path, annotation(OBJECT), images="Annotations")[1].key == "old/Annotations/1.jpg"
+
+
+def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
+    spelt = unicodedata.normalize("NFD", "é")
+    for name, data in (("Annotations/1.xml", annotation(OBJECT).encode()), ("JPEGImages/1.jpg", b"jpeg")):
+        (tmp_path / spelt / name).parent.mkdir(parents=True)
+        (tmp_path / spelt / name).write_bytes(data)
+    uri = str(tmp_path / spelt / "Annotations/1.xml")
+    _, ref = Voc().refer("é/Annotations/1.xml", ImageRef("é/Annotations/1.xml", uri))
+    assert (ref.key, ref.uri) == ("é/JPEGImages/1.jpg", str(tmp_path / spelt / "JPEGImages/1.jpg"))

@@ -1,9 +1,11 @@
+import unicodedata
+
 import orjson
 import pytest
 
 from schemas.image_ref import ImageRef
 from transforms.converting.boxes import boxes_of
-from transforms.list_images import ListingSettings
+from transforms.list_images import Input, ListingSettings, list_images
 from transforms.sources import announce_classes
 from transforms.sources.yolo import Yolo, read_names
 
@@ -25,6 +27,19 @@ def test_boxes_come_from_the_file_below_labels(tmp_path, path, word):
     assert (ref.key, ref.split, ref.status) == (path, word, "")
     boxes = [(0.25, 0.0, 0.75, 0.5), (0.0, 0.0, 0.25, 1.0)]
     assert orjson.loads(ref.features) == boxes_of(boxes, [1, 0], fractions=True)
+
+
+@pytest.mark.parametrize("below", ["", "train/"])
+def test_names_are_those_of_the_store_however_they_are_spelt(tmp_path, below):
+    spelt = unicodedata.normalize("NFD", "é")
+    for name, text in ((f"{spelt}/images/{spelt}.jpg", "image"), (f"{spelt}/labels/{spelt}.txt", "1 0.5 0.25 0.5 0.5")):
+        (tmp_path / below / name).parent.mkdir(parents=True)
+        (tmp_path / below / name).write_text(text, encoding="utf-8")
+    listing = ListingSettings(include=Yolo.files, from_folders={"train": "train"} if below else {})
+    found = list_images(Input(str(tmp_path)), Yolo(), listing)
+    (ref,) = (each for each in found if each.key.endswith(".jpg"))
+    assert (ref.key, ref.split) == (f"{below}é/images/é.jpg", below.rstrip("/"))
+    assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.0, 0.75, 0.5]]
 
 
 def test_an_image_without_a_file_has_no_boxes(tmp_path):
@@ -77,8 +92,8 @@ def test_names_of_the_settings_outweigh_those_of_files(tmp_path):
 
 
 def test_only_what_lies_below_images_is_listed():
-    listing = ListingSettings(include=Yolo.files)
+    listing = ListingSettings(include=Yolo.files, not_included=Yolo.other_files)
     assert [listing.ignores(path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
     assert [listing.ignores(path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [
-        "not_included"
+        "read_only_with_images"
     ] * 3

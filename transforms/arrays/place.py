@@ -7,7 +7,7 @@ from schemas.image_ref import ImageRef
 from transforms.files import storage
 from transforms.files.packed_files import read_packed_range, read_packed_start
 from transforms.files.unpacking import DamagedPackingError
-from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, size_and_version
+from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, size_and_version, spelled_path
 
 
 class BadArrayError(Exception):
@@ -114,7 +114,7 @@ def find_beside(path: str, file: ImageRef, name: str) -> Place:
         FileNotFoundError: it is not there; its message is the name.
         BadArrayError: `outside_root`, it is a link that leads out of the input; or `unreadable`.
     """
-    plain = posixpath.join(posixpath.dirname(path), name.removesuffix(".gz"))
+    plain = posixpath.join(posixpath.dirname(spelled_path(file.uri, path)), name.removesuffix(".gz"))
     for candidate in (plain, f"{plain}.gz"):
         try:
             uri = resolve_inside(root_of(file.uri, path), candidate)

@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from schemas.conventions import Convention
 from transforms.files import storage
 from transforms.listing.class_names import ClassNamesError
-from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of
+from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
 
 MAX_BYTES = 16 * 2**20
 """The longest file of names that is read."""
@@ -71,7 +71,7 @@ class LabelFiles:
                 yield f"{feature.key.replace('/', '.')}.labels.txt"
 
     def _read(self, names: Sequence[str]) -> tuple[str, Mapping[int, str] | Sequence[str]]:
-        folders = [posixpath.dirname(self.path)]
+        folders = [posixpath.dirname(spelled_path(self.uri, self.path))]
         while self.name == "auto" and folders[-1]:
             folders.append(posixpath.dirname(folders[-1]))
         for folder in folders:

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 
 from transforms.files import storage
-from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of
+from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
 
 MAX_TEXT_BYTES = 2**20
 
@@ -41,7 +41,7 @@ def read_class_names(uri: str, path: str, name: str) -> dict[str, int]:
     Raises:
         ClassNamesError: there is no such file, or it names no classes.
     """
-    beside = posixpath.join(posixpath.dirname(path), name)
+    beside = posixpath.join(posixpath.dirname(spelled_path(uri, path)), name)
     try:
         text = storage.read_range(resolve_inside(root_of(uri, path), beside), 0, MAX_TEXT_BYTES).decode()
         classes = number_classes([line.strip() for line in text.splitlines() if line.strip()])

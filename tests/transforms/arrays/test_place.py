@@ -1,4 +1,5 @@
 import gzip
+import unicodedata
 
 import pytest
 
@@ -70,6 +71,13 @@ def test_a_file_beside_is_found_plain_or_gzipped(tmp_path):
     assert find_beside("a/x", file, "labels").read_start(9) == b"12"
     (folder / "labels").write_bytes(b"3")
     assert find_beside("a/x", file, "labels.gz").read_start(9) == b"3"
+
+
+def test_a_file_beside_is_found_in_a_folder_as_the_store_spells_it(tmp_path):
+    folder = tmp_path / unicodedata.normalize("NFD", "é")
+    folder.mkdir()
+    (folder / "labels").write_bytes(b"3")
+    assert find_beside("é/x", ImageRef("é/x", str(folder / "x"), 1), "labels").read_start(9) == b"3"
 
 
 def test_nothing_outside_the_input_is_read(tmp_path):

@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 
 from schemas.conventions import load_convention
@@ -70,6 +72,12 @@ def test_files_are_found_beside_and_above_but_not_outside_the_input(tmp_path):
     assert files_of(tmp_path).names_for(SLIM, 0) == ("label_map.pbtxt", {7: "map"})
     put(tmp_path / "in/a/b/labels.txt", "beside\n")
     assert files_of(tmp_path).names_for(SLIM, 0) == ("labels.txt", {0: "beside"})
+
+
+def test_folders_are_named_as_the_store_spells_them(tmp_path):
+    folder = tmp_path / "in" / unicodedata.normalize("NFD", "é")
+    put(folder / "labels.txt", "above\n")
+    assert LabelFiles(str(folder / "b/x.tfrecord"), "é/b/x.tfrecord").names_for(SLIM, 0) == ("labels.txt", {0: "above"})
 
 
 def test_the_settings_say_which_file_or_none(tmp_path):

@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 
 from transforms.listing.class_names import ClassNamesError, number_classes, read_class_names, state_classes
@@ -33,6 +35,13 @@ def test_a_file_that_names_none_is_one_sentence(batch, content, message):
         (batch.parent / "names.txt").write_bytes(content)
     with pytest.raises(ClassNamesError, match=message):
         read(batch)
+
+
+def test_the_folder_is_named_as_the_store_spells_it(tmp_path):
+    folder = tmp_path / unicodedata.normalize("NFD", "é")
+    folder.mkdir()
+    (folder / "names.txt").write_text("cat\n", encoding="utf-8")
+    assert read_class_names(str(folder / "data.bin"), "é/data.bin", "names.txt") == {"cat": 0}
 
 
 def test_nothing_outside_the_input_is_read(batch, tmp_path):

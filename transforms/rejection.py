@@ -16,7 +16,9 @@ REASONS: dict[Stage, dict[str, str]] = {
         "not in `splits.from_source`",
         "no_class": "it lies in no class folder",
         "name_mismatch": "its name does not match `source.pattern`",
-        "bad_annotations": "the file with its annotations is missing or cannot be understood",
+        "bad_annotations": "the file with its annotations cannot be read or understood, or one that must be there is "
+        "missing",
+        "refused_shape": "a shape among its annotations is no rectangle, and `source.other_shapes` is `reject`",
         "bad_row": "its row of a table or manifest is malformed, or a value in it is missing or of another type",
         "no_rows": "the table has no rows",
         "outside_root": "the source names a file that does not lie below the input, or below `source.root`",

@@ -1,4 +1,4 @@
-"""One collection of images and boxes in three forms gives the same Examples."""
+"""One collection of images and boxes in whatever form gives the same Examples."""
 
 import json
 
@@ -81,15 +81,29 @@ def write_yolo(folder, picture):
     return folder
 
 
+def write_labelme(folder, picture):
+    for name, (width, height, orientation) in SIZES.items():
+        write(folder, f"street/{name}", picture(name, (width, height), orientation))
+        width, height = shown(name)
+        shapes = [
+            {"label": label, "points": [[right, top], [left, bottom]], "shape_type": "rectangle", "group_id": None}
+            for label, (left, top, right, bottom) in BOXES[name]
+        ]
+        said = {"version": "7.1.0", "imagePath": name, "imageData": "QUJD", "imageWidth": width, "imageHeight": height}
+        write(folder, f"street/{name[0]}.json", json.dumps({**said, "shapes": shapes}))
+    return folder
+
+
 @pytest.mark.parametrize(
-    ("config", "write_collection", "splits"),
+    ("config", "write_collection", "splits", "ignored"),
     [
-        ("coco.yaml", write_coco, {"train": 3, "validation": 1}),
-        ("voc.yaml", write_voc, None),
-        ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}),
+        ("coco.yaml", write_coco, {"train": 3, "validation": 1}, {"taken_only_by_name": 4}),
+        ("labelme.yaml", write_labelme, None, {"taken_only_by_name": 4}),
+        ("voc.yaml", write_voc, None, {"taken_only_by_name": 4}),
+        ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}, {"class_names": 1, "read_only_with_images": 4}),
     ],
 )
-def test_three_forms_give_the_same_boxes(config, write_collection, splits, tmp_path, picture, convert):
+def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignored, tmp_path, picture, convert):
     marker, examples = convert(config, write_collection(tmp_path / "collection", picture))
     if splits:
         assert {split: len(found) for split, found in examples.items()} == splits
@@ -101,7 +115,7 @@ def test_three_forms_give_the_same_boxes(config, write_collection, splits, tmp_p
         "dog": 2,
         "": 0,
     }
-    assert marker["ledger"]["written"] == 4
+    assert (marker["ledger"]["written"], marker["ledger"]["ignored"]) == (4, ignored)
     found = {each["image/filename"][0].decode(): each for part in examples.values() for each in part}
     assert set(found) == set(SIZES)
     for name, example in found.items():
@@ -135,3 +149,36 @@ def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, 
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1}
     (a,) = (each for each in examples["train"] if each["image/filename"] == [b"a.jpg"])
     assert a["image/object/bbox/xmax"] == pytest.approx([1.0, 0.75])
+
+
+def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, picture, convert):
+    folder = write_labelme(tmp_path / "collection", picture)
+
+    def annotate(name, shapes, **more):
+        shapes = [{"label": "dog", "points": points, "shape_type": kind} for kind, points in shapes]
+        write(folder, f"street/{name}.json", json.dumps({"shapes": shapes, "imagePath": f"{name}.jpg", **more}))
+
+    shapes = [("polygon", [[10, 20], [40, 5], [25, 12]]), ("circle", [[38, 10], [38, 14]])]
+    annotate("a", [*shapes, ("point", [[3, 3]]), ("mask", [[0, 0], [9, 9]]), ("line", [[50, 1], [60, 9]])])
+    annotate("b", [], imageWidth=31, imageHeight=60)
+    annotate("lost", [])
+    write(folder, "street/d.json", '{"shapes": [')
+    settings = ["images.resize={exact: [20, 80], fit: pad}", "max_rejected.count=9", "splits.fractions={train: 1.0}"]
+    marker, examples = convert("labelme.yaml", folder, *(f"--set={each}" for each in settings))
+    assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "outside": 1, "written": 4}
+    assert marker["ledger"]["rejected"] == {"bad_annotations": 1, "size_mismatch": 1, "vanished": 1}
+    assert marker["ledger"]["ignored"] == {"taken_only_by_name": 4}
+    found = {each["image/filename"][0]: each for each in examples["train"]}
+    assert set(found) == {b"a.jpg", b"c.jpg"}
+    a = found[b"a.jpg"]
+    assert (a["image/width"], a["image/height"]) == ([80], [20])
+    bbox = [a[f"image/object/bbox/{side}"] for side in ("ymin", "xmin", "ymax", "xmax")]
+    polygon, circle, mask = (0.25, 0.375, 1, 0.75), (0.3, 0.675, 0.7, 0.75), (0, 0.25, 0.5, 0.375)
+    assert list(zip(*bbox, strict=True)) == [pytest.approx(box, abs=1e-6) for box in (polygon, circle, mask)]
+
+
+def test_two_labelme_files_of_one_image_are_refused(tmp_path, picture, convert):
+    folder = write_labelme(tmp_path / "collection", picture)
+    write(folder, "again/a.json", json.dumps({"shapes": [], "imagePath": "../street/a.jpg"}))
+    with pytest.raises(AssertionError, match=r"the image 'street/a.jpg' is listed twice"):
+        convert("labelme.yaml", folder)

@@ -5,7 +5,7 @@ from transforms.read_images import read_image
 from transforms.rejection import RejectedImage
 
 MAX_BYTES = 16 * 2**20
-"""Longer than any file that speaks of one image."""
+"""Longer than any file that speaks of one image and does not hold it."""
 
 _WHY = {
     "vanished": "there is no such file",
@@ -22,7 +22,7 @@ def read_beside(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
 
     Args:
         uri: where it should be.
-        max_bytes: more is not read.
+        max_bytes: more is not read. A format whose files speak of many images, or hold one, needs more.
 
     Raises:
         NoFileError: there is none.

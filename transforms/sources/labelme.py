@@ -75,7 +75,7 @@ class LabelMe(Source):
         if not isinstance(shapes, list):
             raise ValueError("it is no JSON object with a list of shapes")
         name = data.get("imagePath")
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or name.lower().endswith(".json"):
             raise ValueError("its imagePath names no image")
         boxes: dict[Any, Box] = {}
         labels: list[str] = []

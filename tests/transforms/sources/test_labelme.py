@@ -195,6 +195,7 @@ def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
         ({"shapes": []}, "its imagePath names no image"),
         (annotation(imagePath=""), "its imagePath names no image"),
         (annotation(imagePath=7), "its imagePath names no image"),
+        (annotation(imagePath="1.v2.json"), "its imagePath names no image"),
         (annotation("dog"), "shape 1 has no label"),
         (annotation(shape(), shape(" ")), "shape 2 has no label"),
         (annotation(shape(3)), "shape 1 has no label"),

@@ -70,7 +70,7 @@ format: setup ## Rewrite files in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: setup ## Fill README.md's tables from what the code states
+docs: setup ## Fill the tables in docs/, and Dataflow's template metadata, from what the code states
 	$(BIN)/python -m scripts.readme
 	$(BIN)/python -m scripts.template_metadata
 

@@ -16,7 +16,7 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 
 @pytest.fixture
 def picture():
-    """A JPEG of its own for each seed."""
+    """Draws a JPEG of its own for each seed: `picture(seed, (width, height), EXIF orientation)`."""
 
     def draw(seed, size=(20, 10), orientation=1):
         image = Image.frombytes("RGB", (6, 4), random.Random(f"{seed}").randbytes(72)).resize(size)
@@ -31,7 +31,11 @@ def picture():
 
 @pytest.fixture
 def convert(tmp_path, capsys):
-    """Runs a shipped configuration on a folder or file; gives the marker and every Example as a dict, by split."""
+    """Runs a shipped configuration on a folder or file; gives the marker and every Example as a dict, by split.
+
+    The run must end well. Most configurations split by fractions, train and test: at least two images must remain, or
+    give it `"--set=splits.fractions={train: 1.0}"`.
+    """
 
     def run(config, source, *more):
         output = tmp_path / f"dataset-of-{config}"

@@ -45,7 +45,8 @@ class Source(Protocol):
 
         Args:
             path: the file's path below the input, without the folder that gave its split; `/`-separated, NFC.
-            file: a reference to the whole file: `key`, `uri`, `size`, `version` and, where given, `split` are set.
+            file: a reference to the whole file: `key`, `uri`, `size`, `version` and, where given, `spelling` and
+                `split` are set.
 
         Yields:
             References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own; or one

@@ -89,6 +89,13 @@ class Conversion:
         return [line.removeprefix("error: ") for line in self.stderr.splitlines() if line.startswith("error: ")]
 
     @property
+    def told(self) -> tuple[int | str, ...]:
+        """The exit code, and the sentence of each error, on stderr as in the line; no traceback."""
+        assert (self.line["exit_code"], self.line["sentence"]) == (self.code, "\n".join(self.errors))
+        assert "Traceback" not in self.stderr
+        return self.code, *self.errors
+
+    @property
     def marker(self) -> dict[str, Any]:
         return json.loads((self.output / "recordmill.json").read_bytes())
 
@@ -184,6 +191,16 @@ def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Call
 
     yield run
     signal.signal(signal.SIGTERM, terminated)
+
+
+@pytest.fixture
+def earlier(convert, photos: Path, state_of) -> Iterator[Conversion]:
+    """A dataset that was there before; whatever the test does, it is the same afterwards."""
+    done = convert(photos, settings={"splits.fractions": {"train": 1.0}})
+    before = state_of(done.output)
+    yield done
+    after = {name: state for name, state in state_of(done.output).items() if ".staging" not in name}
+    assert after == before
 
 
 @pytest.fixture

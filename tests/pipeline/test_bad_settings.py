@@ -1,0 +1,90 @@
+"""Wrong configurations and flags: one sentence, the right exit code, an earlier dataset as it was."""
+
+import pytest
+
+from transforms.sources import source_names
+
+ALL = {"splits.fractions": {"train": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("yaml", "sentences"),
+    [
+        ("images: {qualty: 90}", ["images.qualty is no setting: remove it or correct its name"]),
+        ("imagez: {}\nseeed: 1", ["imagez is no setting: remove it or correct its name",
+                                  "seeed is no setting: remove it or correct its name"]),
+        ("source: {kind: class_folders, class_form: path}",
+         ["source.class_form is no setting: remove it or correct its name"]),
+        ("splits: {fractions: {train: 0.9, test: 0.2}}", ["splits.fractions sum to 1.1, which is over 1: lower them"]),
+        ("images: {quality: 200}", ["images.quality: must be 1 to 100"]),
+        ("images: {resize: {longest: 0}}", ["images.resize.longest: a side has 1 to 65,500 pixels"]),
+        ("source: {kind: zip}", [f"there is no source 'zip': choose one of {', '.join(source_names())}"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_configuration(convert, earlier, photos, tmp_path, yaml, sentences):
+    config = tmp_path / "wrong.yaml"
+    config.write_text(yaml)
+    assert convert(photos, f"--config={config}").told == (2, *(f"{config}: {sentence}" for sentence in sentences))
+
+
+def test_a_configuration_that_is_no_yaml(convert, earlier, photos, tmp_path):
+    config = tmp_path / "wrong.yaml"
+    config.write_text("images: {quality: 90\nsplits: [")
+    done = convert(photos, f"--config={config}")
+    (sentence,) = done.errors
+    assert done.code == 2
+    assert sentence.startswith(f"the configuration {config} is no YAML: ")
+    assert "line 2" in sentence
+
+
+def test_a_configuration_that_is_not_there(convert, earlier, photos, tmp_path):
+    missing = tmp_path / "missing.yaml"
+    assert convert(photos, f"--config={missing}").told == (
+        2,
+        f"the configuration {missing} cannot be read: no such file or directory",
+    )
+
+
+@pytest.mark.parametrize("text", ["images.quality", "=90", "images..quality=90"])
+def test_a_malformed_set(convert, earlier, photos, text):
+    assert convert(photos, f"--set={text}").told == (
+        2,
+        f"--set {text}: write key.path=value, such as images.quality=90",
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("--ouput=x", "there is no flag --ouput=x: did you mean --output?"),
+        ("--thread=3", "there is no flag --thread=3: did you mean --threads?"),
+        ("--overwriet", "there is no flag --overwriet: did you mean --overwrite?"),
+        ("--zzz", "there is no flag --zzz: see --help"),
+        ("photos", "there is no flag photos: see --help"),
+    ],
+)
+def test_an_unknown_flag(convert, earlier, photos, flag, sentence):
+    assert convert(photos, flag).told == (2, sentence)
+
+
+def test_several_inputs_without_names(convert, earlier, photos):
+    assert convert(photos, f"--input={photos}").told == (
+        2,
+        "several inputs need names, which their images' keys begin with: write --input NAME=DIR",
+    )
+
+
+def test_a_summary_file_that_cannot_be_written(convert, earlier, photos, tmp_path):
+    (tmp_path / "file").touch()
+    done = convert(photos, f"--summary_json={tmp_path / 'file/summary.json'}", settings=ALL)
+    assert (done.code, done.line["status"]) == (1, "kept")
+    assert done.errors == [f"the summary {tmp_path / 'file/summary.json'} cannot be written: file exists"]
+
+
+def test_an_output_named_like_a_pattern_touches_no_other(convert, photos, state_of, tmp_path):
+    neighbour = convert(photos, settings=ALL, output=tmp_path / "set1")
+    before = state_of(neighbour.output)
+    for seed in (0, 1):
+        assert convert(photos, "--overwrite", settings={**ALL, "seed": seed}, output=tmp_path / "set*").code == 0
+        assert convert(photos, "--overwrite", settings={**ALL, "seed": seed}, output=tmp_path / "set[1]").code == 0
+    assert state_of(neighbour.output) == before

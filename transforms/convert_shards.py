@@ -47,13 +47,13 @@ def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
     return sorted(refs, key=lambda ref: (hash_key(seed, ref.key).order, ref.key, ref.offset))
 
 
-def find_duplicate_key(refs: list[ImageRef]) -> str:
+def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
     """One sentence on two references with one key, if there are such; equal keys are neighbours in the order."""
     for one, other in pairwise(refs):
         if one.key == other.key and (one.uri, one.offset) == (other.uri, other.offset):
-            return f"the image {one.key!r} is listed twice ({one.uri}): remove one row, or give each a key of its own"
+            return f"the {unit} {one.key!r} is listed twice ({one.uri}): remove one, or give each a key of its own"
         if one.key == other.key:
-            return f"two images have the key {one.key!r}: {one.uri} and {other.uri}; rename one, or give inputs names"
+            return f"two {unit}s have the key {one.key!r}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""
 
 
@@ -152,7 +152,7 @@ class _ConvertShard(beam.DoFn):
         """Writes one shard unless it is there; gives what is left to be done to get its report."""
         refs = order_references(unordered, self._settings.seed)
         failed = partial(failed_report, split, index, len(refs))
-        if problem := find_duplicate_key(refs):
+        if problem := find_duplicate_key(refs, self._settings.unit):
             return partial(failed, problem)
         staging = staging_folder(self._output, plan.plan_id)
         mark = fingerprint(refs)

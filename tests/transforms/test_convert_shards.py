@@ -68,15 +68,17 @@ def test_the_order_does_not_depend_on_the_listing(refs):
 def test_two_references_with_one_key_are_found_and_named():
     refs = [ImageRef("a", "/x/a"), ImageRef("b", "/x/b"), ImageRef("a", "/y/a")]
     expected = "two images have the key 'a': /x/a and /y/a; rename one, or give inputs names"
-    assert find_duplicate_key(order_references(refs, 0)) == expected
-    assert find_duplicate_key(order_references(refs[:2], 0)) == ""
+    assert find_duplicate_key(order_references(refs, 0), "image") == expected
+    assert find_duplicate_key(order_references(refs, 0), "row") == expected.replace("images", "rows")
+    assert find_duplicate_key(order_references(refs[:2], 0), "image") == ""
 
 
 def test_ranges_of_one_file_with_one_key_are_duplicates():
-    assert find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)])
-    twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")])
-    assert twice == "the image 'a' is listed twice (/x/a): remove one row, or give each a key of its own"
-    assert find_duplicate_key([ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]) == ""
+    assert find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
+    twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")], "file")
+    assert twice == "the file 'a' is listed twice (/x/a): remove one, or give each a key of its own"
+    apart = [ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]
+    assert find_duplicate_key(apart, "image") == ""
 
 
 @pytest.fixture

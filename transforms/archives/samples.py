@@ -4,17 +4,18 @@ The extension is what follows the first dot of the base name: `000/07.seg.png` i
 (webdataset's `base_plus_ext`).
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
-from schemas.coercion import COERCE, FeatureValueError
-from schemas.features import Feature, Kind
+from schemas.features import Kind
 from transforms.archives.member import Member
+from transforms.manifests.cell_values import feature_value
+from transforms.manifests.entry import BadCellError
+from transforms.manifests.feature_from import FeatureFrom
 
 MAX_PART_BYTES = 2**20
 """The longest label, caption or JSON that is read."""
@@ -27,38 +28,18 @@ class BadSampleError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartFeature:
-    """A further feature from what stands beside an image: the YAML keys below its name.
+class PartFeature(FeatureFrom):
+    """A further feature from what stands beside an image: the YAML keys below its name, with those of `FeatureFrom`.
 
     Attributes:
         part: the extension of a text file, such as `txt`; or `json.KEY`, for what `.json` has under a key.
-        type: `bytes` (text as UTF-8), `int64` or `float`.
-        many: whether it is a list of values, in JSON.
-        default: what stands for a value that is not there; without it the image is rejected.
     """
 
     part: str
-    type: Kind = "bytes"
-    many: bool = False
-    default: str | int | float | None = None
 
-    def check(self, key: str) -> None:
-        """Raises ValueError where the feature cannot be."""
-        where = f"source.features_from.{key}"
-        if not self.part:
-            raise ValueError(f"{where}.part is empty: give an extension such as txt, or json.KEY")
-        if self.many and self.default is not None:
-            raise ValueError(f"{where}: many goes without default: where there are no values the list is empty")
-        if self.default is not None:
-            try:
-                _coerce(self.default, self.type, self.part)
-            except BadSampleError:
-                raise ValueError(f"{where}.default is {self.default!r}, which is no {self.type}") from None
-
-    def as_feature(self, key: str) -> Feature:
-        """The feature under its name."""
-        default = self.default.encode() if isinstance(self.default, str) else self.default
-        return Feature(key, self.type, key, f"`{self.part}` beside the image", many=self.many, default=default)
+    where: ClassVar[str] = "part"
+    hint: ClassVar[str] = "give an extension such as txt, or json.KEY"
+    described: ClassVar[str] = "`{}` beside the image"
 
     def value_of(self, value: Any) -> Any:
         """The feature's value or values.
@@ -69,26 +50,21 @@ class PartFeature:
         if self.many:
             if not isinstance(value, list | None):
                 raise BadSampleError(f"{self.part} is no list")
-            return [_coerce(each, self.type, self.part) for each in value or ()]
-        if value is None and self.default is None:
-            raise BadSampleError(f"{self.part} is missing")
-        return _coerce(self.default if value is None else value, self.type, self.part)
+            return [_convert(each, self.type, self.part) for each in value or ()]
+        if value is None:
+            if self.default is None:
+                raise BadSampleError(f"{self.part} is missing")
+            return self.default_value()
+        return _convert(value, self.type, self.part)
 
 
-def _coerce(value: Any, kind: Kind, part: str) -> Any:
-    """A value as references carry it: texts of numbers become numbers, integers floats where that is declared."""
+def _convert(value: Any, kind: Kind, part: str) -> Any:
+    """A value as references carry it, by the rules for cells of manifests; but captions may hold any character."""
+    if kind == "bytes" and isinstance(value, str):
+        return value
     try:
-        if kind == "bytes":
-            COERCE[kind](value.encode() if isinstance(value, str) else value)
-            return value
-        if isinstance(value, str):
-            value = int(value) if kind == "int64" else float(value)
-        if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if isinstance(value, float) and not math.isfinite(value):  # which no reference can carry
-            raise FeatureValueError("is not finite")
-        return COERCE[kind](value)
-    except (FeatureValueError, ValueError, OverflowError):
+        return feature_value(value, kind, part)
+    except BadCellError:
         raise BadSampleError(f"{part}: {value!r:.60} is no {'text' if kind == 'bytes' else kind}") from None
 
 
@@ -142,7 +118,7 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
         raise BadSampleError(f"{part} is missing or empty")
     if not names and isinstance(label, int | str) and not isinstance(label, bool):
         return str(label)
-    number = _coerce(label, "int64", part)
+    number = _convert(label, "int64", part)
     if not 0 <= number < len(names):
         raise BadSampleError(f"{part} is {label}, where source.class_names has {len(names)} classes, from 0")
     return names[number]

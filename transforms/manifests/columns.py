@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from schemas.coercion import FeatureValueError
-from schemas.features import Feature, Kind
 from transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
 from transforms.manifests.cells_of_boxes import boxes_from, objects_from
 from transforms.manifests.entry import BadCellError, Entry
+from transforms.manifests.feature_from import FeatureFrom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,55 +59,32 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureColumn:
-    """A further feature from a column: the YAML keys below its name.
+class FeatureColumn(FeatureFrom):
+    """A further feature from a column: the YAML keys below its name, with those of `FeatureFrom`.
 
     Attributes:
         column: the column.
-        type: `bytes` (text as UTF-8), `int64` or `float`.
-        many: whether each row has a list of values instead of one.
-        default: what stands for an empty cell; without it the row is rejected.
     """
 
     column: str
-    type: Kind = "bytes"
-    many: bool = False
-    default: str | int | float | None = None
 
-    def check(self, key: str) -> None:
-        """Raises ValueError where the feature cannot be."""
-        where = f"source.features_from.{key}"
-        if not self.column:
-            raise ValueError(f"{where}.column is empty: name the column")
-        if self.many and self.default is not None:
-            raise ValueError(f"{where}: many goes without default: where there are no values the list is empty")
-        try:
-            self._default()
-        except (BadCellError, FeatureValueError):
-            raise ValueError(f"{where}.default is {self.default!r}, which is no {self.type}") from None
-
-    def _default(self) -> Any:
-        return None if self.default is None else feature_value(self.default, self.type, self.column)
+    where: ClassVar[str] = "column"
+    hint: ClassVar[str] = "name the column"
+    described: ClassVar[str] = "column `{}`"
 
     def value_of(self, cell: Any, separator: str) -> Any:
-        """The feature's value, or values.
+        """The feature's value, or values; an empty cell is none.
 
         Raises:
-            BadCellError: there is none.
+            BadCellError: there is none, or it is of another type.
         """
         if self.many:
             return [feature_value(each, self.type, self.column) for each in list_of(cell, self.column, separator)]
         if cell is None or cell == "":
             if self.default is None:
                 raise refuse(self.column, cell, "")
-            return self._default()
+            return self.default_value()
         return feature_value(cell, self.type, self.column)
-
-    def as_feature(self, key: str) -> Feature:
-        """The feature under its name."""
-        default = self._default()
-        default = default.encode() if isinstance(default, str) else default
-        return Feature(key, self.type, key, f"column `{self.column}`", many=self.many, default=default)
 
 
 @dataclass(frozen=True)

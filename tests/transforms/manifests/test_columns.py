@@ -102,18 +102,6 @@ def test_columns_that_cannot_be(columns, sentence):
         Columns(**columns).check()
 
 
-@pytest.mark.parametrize(
-    ("key", "feature", "sentence"),
-    [
-        ("a", {"column": ""}, "source.features_from.a.column is empty"),
-        ("a", {"column": "x", "many": True, "default": "1"}, "source.features_from.a: many goes without default"),
-        (
-            "a",
-            {"column": "x", "type": "int64", "default": "one"},
-            "source.features_from.a.default is 'one', which is no int64",
-        ),
-    ],
-)
-def test_features_that_cannot_be(key, feature, sentence):
-    with pytest.raises(ValueError, match=f"^{sentence}"):
-        FeatureColumn(**feature).check(key)
+def test_a_feature_without_a_column_names_its_key():
+    with pytest.raises(ValueError, match=r"^source\.features_from\.a\.column is empty: name the column$"):
+        FeatureColumn(column="").check("a")

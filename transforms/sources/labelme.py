@@ -110,15 +110,15 @@ def find_image(uri: str, path: str, name: str) -> str:
     folder, own = posixpath.split(spelled_path(uri, path))
     base = posixpath.basename(named)
     renamed = posixpath.splitext(own)[0] + posixpath.splitext(base)[1]
-    each = (posixpath.normpath(posixpath.join(folder, name)) for name in (named, renamed, base))
-    places = list(dict.fromkeys(each))
+    joined = (posixpath.normpath(posixpath.join(folder, each)) for each in (named, renamed, base))
+    places = list(dict.fromkeys(joined))
     if len(places) > 1:  # mostly there is one alone, and nothing to ask the store
         root = root_of(uri, path)
         for place in places:
             try:
                 if storage.size_of(resolve_inside(root, place)) is not None:
                     return place
-            except OutsideRootError:
+            except (OutsideRootError, PermissionError):  # without a right to list S3 forbids what is not there
                 continue
     return places[0]
 

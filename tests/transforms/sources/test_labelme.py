@@ -164,6 +164,8 @@ def test_a_store_is_asked_only_where_there_is_a_choice(monkeypatch):
 
     def size_of(uri):
         asked.append(uri)
+        if uri.endswith("/DSC.jpg"):
+            raise PermissionError
         return 1 if uri.endswith("/b/x.jpg") else None
 
     monkeypatch.setattr(storage, "size_of", size_of)
@@ -171,6 +173,8 @@ def test_a_store_is_asked_only_where_there_is_a_choice(monkeypatch):
     assert asked == []
     assert find_image("gs://a/in/b/x.json", "b/x.json", "../images/x.jpg") == "b/x.jpg"
     assert asked == ["gs://a/in/images/x.jpg", "gs://a/in/b/x.jpg"]
+    assert find_image("gs://a/in/b/x.json", "b/x.json", "DSC.jpg") == "b/x.jpg"
+    assert find_image("gs://a/in/c/x.json", "c/x.json", "../images/y.jpg") == "images/y.jpg"
 
 
 def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):

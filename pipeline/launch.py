@@ -30,6 +30,9 @@ from transforms.publishing.switch_dataset import as_json
 INTERRUPTED, TERMINATED = 130, 143
 """What shells expect of a process that was ended by SIGINT and SIGTERM."""
 
+MOST_NOTES = 20
+"""Notes in the line of JSON; all are in `recordmill.json`."""
+
 
 def launch(argv: Sequence[str], build: Build) -> int:
     """Runs one conversion and tells how it went.
@@ -102,6 +105,7 @@ def _summary_line(outcome: Outcome, job: Job | None, flags: Namespace, seconds: 
         "output": job.run.output if job else _shown(flags.output),
         "plan_id": outcome.plan_id,
         **outcome.numbers,
+        "notes": outcome.notes[:MOST_NOTES],
         "seconds": {"total": seconds},
     }
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)

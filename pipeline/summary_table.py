@@ -38,10 +38,11 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     numbers = outcome.numbers
     ledger = numbers.get("ledger")
     if ledger:
-        parts = [f"{ledger['written']:,} written"] if "written" in ledger else []
+        planned = sum(split["images"] for split in numbers.get("splits", {}).values())
+        parts = [f"{ledger['written']:,} written" if "written" in ledger else f"{planned:,} to convert"]
         kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
         parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
-        yield "listed", f"{ledger['listed']:,}" + (f" = {' + '.join(parts)}" if parts else "")
+        yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
         for kind in kinds:
             yield kind.replace("_", " "), _counted(ledger[kind])
     if numbers.get("boxes"):

@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +22,8 @@ from transforms.progress import PROGRESS
 from transforms.publishing.duplicates import list_duplicates
 from transforms.publishing.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes
 from transforms.publishing.marker import DUPLICATES, build_marker, name_shards, numbers_of, preview_numbers
-from transforms.publishing.statistics import gather_statistics, list_sidecars
+from transforms.publishing.moved_images import compare_splits
+from transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
 from transforms.publishing.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
 from transforms.run_settings import RunSettings
 
@@ -84,6 +85,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     sidecars = list_sidecars(reports, folder)
     statistics = gather_statistics(sidecars, choose_samples(finished.class_counts) if settings.report else {})
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
+    moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)
     dataset = StagedDataset(
         marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, _facts_of(run)
@@ -93,10 +95,22 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     reused = sum(report.reused for report in reports)
     notes = (
         *plan.notes,
+        *moved,
         *([f"{reused} of {len(reports)} shards had been finished by an earlier run"] if reused else []),
     )
     sentence = f"{show_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(published), notes)
+
+
+def _compare_with_replaced(
+    plan: Plan, run: RunSettings, sidecars: Sequence[Sidecar], written: int, unit: str
+) -> list[str]:
+    """A note where another dataset is replaced, and has images that will be in other splits."""
+    replaced = read_output(run.output, plan.plan_id).marker
+    if replaced is None or replaced["plan"]["id"] == plan.plan_id:
+        return []
+    note = compare_splits(run.output, replaced, sidecars, written, unit)
+    return [note] if note else []
 
 
 def _facts_of(run: RunSettings) -> dict[str, Any]:

@@ -111,6 +111,40 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     assert told == {**json.loads(json.dumps(outcome.as_dict())), "run_id": "run"}
 
 
+def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwritten(
+    pictures, run, run_steps, monkeypatch
+):
+    unreadable, really_open = pictures(8)[3].uri, os.open
+
+    def fail(path, *how, **more):
+        if path == unreadable:
+            raise PermissionError(13, "Permission denied", path)
+        return really_open(path, *how, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", fail)
+        first = run_steps(SETTINGS, run)
+    assert (first["status"], first["numbers"]["ledger"]["rejected"]) == ("published", {"unreadable": 1})
+    kept = run_steps(SETTINGS, run)
+    assert (kept["status"], kept["numbers"]["ledger"]["written"]) == ("kept", 7)
+    again = run_steps(SETTINGS, replace(run, overwrite=True))
+    assert (again["status"], again["plan_id"]) == ("published", first["plan_id"])
+    assert again["numbers"]["ledger"] == {**first["numbers"]["ledger"], "written": 8, "rejected": {}}
+    assert run_steps(SETTINGS, replace(run, overwrite=True))["status"] == "kept"
+
+
+def test_images_that_are_in_another_split_than_in_the_replaced_dataset_are_told(pictures, run, run_steps):
+    pictures(40)
+    halves = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.5, "test": 0.5}))
+    assert run_steps(halves, run)["notes"] == []
+    swapped = replace(SETTINGS, splits=SplitSettings(fractions={"test": 0.5, "train": 0.5}))
+    before = json.loads((Path(run.output) / "recordmill.json").read_bytes())["splits"]
+    told = run_steps(swapped, replace(run, overwrite=True))["notes"]
+    counts = sorted(((before[name]["records"], name) for name in before), reverse=True)
+    ways = ", ".join(f"{count} from {name} to {'test' if name == 'train' else 'train'}" for count, name in counts)
+    assert told == [f"40 images of the dataset that is replaced are in another split now: {ways}"]
+
+
 def test_all_that_a_marker_names_is_on_the_disk_before_it_is(pictures, run, run_steps, monkeypatch):
     output, events = Path(run.output), []
     really_force, really_move = os.fsync, FileSystems.rename

@@ -23,7 +23,7 @@ from transforms.planning.reference_digest import add_digests, digest_of, version
 
 STAGING_PREFIX = ".staging-"
 
-_MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
+MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
 """Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
 
 
@@ -78,7 +78,7 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     report = replace(ShardReport(**done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
-    may_heal = not _MAY_HEAL.isdisjoint(report.rejected)
+    may_heal = not MAY_HEAL.isdisjoint(report.rejected)
     return report if there and not may_heal and done["fingerprint"] == list(mark) else None
 
 

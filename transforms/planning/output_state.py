@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from transforms.converting.shard_files import STAGING_PREFIX, staging_folder
+from transforms.converting.shard_files import MAY_HEAL, STAGING_PREFIX, staging_folder
 from transforms.files import storage
 from transforms.files.many_files import sizes_of
 from transforms.planning.plan import Action
@@ -122,16 +122,27 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     if state.marker is None:
         return _decide_without_marker(state)
     if state.marker["plan"]["id"] == plan_id:
-        fault = find_fault(output, state.marker)
-        if not fault:
-            return "keep", f"{output} already holds this dataset: nothing to do"
-        advice = f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
-        return ("convert", "") if overwrite else ("refuse", advice)
+        return _decide_on_the_same(output, state.marker, overwrite)
     if overwrite:
         return "convert", ""
     changed = ", ".join(_told(differences(state.marker["plan"]["recipe"], recipe)))
     advice = "choose another output, or replace it with --overwrite"
     return "refuse", f"{output} holds another dataset ({changed}): {advice}"
+
+
+def _decide_on_the_same(output: str, marker: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
+    """What to do about the finished dataset of the same plan."""
+    fault = find_fault(output, marker)
+    unread = {reason: count for reason, count in marker["ledger"]["rejected"].items() if reason in MAY_HEAL}
+    if overwrite and (fault or unread):
+        return "convert", ""
+    if fault:
+        return "refuse", f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
+    if unread:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in unread.items())
+        missing = f"without what could not be read then ({reasons}): --overwrite tries it again"
+        return "keep", f"{output} already holds this dataset, {missing}"
+    return "keep", f"{output} already holds this dataset: nothing to do"
 
 
 def _decide_without_marker(state: OutputState) -> tuple[Action, str]:

@@ -20,6 +20,7 @@ SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl"
 MARKER = {
     "plan": {"id": "aaa", "recipe": {"seed": 0, "images": {"quality": 95}}},
     "splits": {"train": {"shards": SHARDS}},
+    "ledger": {"rejected": {"decode_error": 3}},
     "files": ["labels.txt", "sidecars/rejected-00000.jsonl"],
 }
 FILES = ["train-0.tfrecord", "train-1.tfrecord", "sidecars/train-0.jsonl", "sidecars/train-1.jsonl", *MARKER["files"]]
@@ -52,6 +53,18 @@ def test_the_same_dataset_is_kept(dataset):
     state = read_output(str(dataset), "aaa")
     assert decide(state) == expected
     assert decide(state, overwrite=True) == expected
+
+
+def test_what_could_not_be_read_may_be_tried_again(dataset):
+    rejected = {"changed": 1, "decode_error": 3, "unreadable": 1200}
+    (dataset / "recordmill.json").write_text(json.dumps({**MARKER, "ledger": {"rejected": rejected}}))
+    state = read_output(str(dataset), "aaa")
+    assert decide(state) == (
+        "keep",
+        f"{dataset} already holds this dataset, without what could not be read then (1 changed, 1,200 unreadable): "
+        "--overwrite tries it again",
+    )
+    assert decide(state, overwrite=True) == ("convert", "")
 
 
 def test_another_dataset_is_refused_with_the_differences_or_overwritten():

@@ -19,7 +19,12 @@ def described(plan_id, files):
     shards = [
         {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content)} for name, content in files.items()
     ]
-    return {"plan": {"id": plan_id, "recipe": {}}, "splits": {"train": {"shards": shards}}, "files": SIDE_FILES}
+    return {
+        "plan": {"id": plan_id, "recipe": {}},
+        "splits": {"train": {"shards": shards}},
+        "ledger": {"rejected": {}},
+        "files": SIDE_FILES,
+    }
 
 
 def contents(word, plan_id, files):

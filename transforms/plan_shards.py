@@ -20,9 +20,10 @@ from transforms.dataset_settings import DatasetSettings
 from transforms.feature_functions.compute import FeatureFunctionError
 from transforms.files.output_errors import explain_output_error
 from transforms.files.record_reader import FRAMING_BYTES
+from transforms.planning.claim import claim_output
 from transforms.planning.hash_histogram import range_of
 from transforms.planning.key_hashes import hash_key
-from transforms.planning.output_state import claim_output, decide_action, read_output
+from transforms.planning.output_state import decide_action, read_output
 from transforms.planning.plan import Plan, class_numbers, make_plan
 from transforms.planning.splitting import ImageSplitter, Selection
 from transforms.planning.summary import SAMPLE_SIZE, Summary

@@ -1,6 +1,12 @@
 import json
+import socket
+import subprocess
+import sys
+
+import pytest
 
 from pipeline.discard import discard_staging
+from pipeline.preflight import PlaceError
 
 
 def test_discard_staging_deletes_staging_alone(tmp_path):
@@ -24,3 +30,17 @@ def test_discard_staging_finishes_a_publishing_that_was_cut(tmp_path):
     ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.txt", "recordmill.json", "sidecars"]
     assert json.loads((tmp_path / "recordmill.json").read_text()) == {"plan": {"id": "p"}}
+
+
+def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
+    staging = tmp_path / ".staging-p"
+    staging.mkdir()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as neighbour:
+        claim = {"host": socket.gethostname(), "process": neighbour.pid, "since": "2026-03-04T02:15:00+00:00"}
+        (staging / "claim.json").write_text(json.dumps(claim))
+        with pytest.raises(
+            PlaceError, match=rf"is being written by another run \(\.staging-p, process {neighbour.pid} "
+        ):
+            discard_staging(str(tmp_path))
+        neighbour.stdin.close()
+    assert discard_staging(str(tmp_path)) == ["deleted the unfinished work .staging-p"]

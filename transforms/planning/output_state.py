@@ -5,9 +5,10 @@ from typing import Any
 
 import orjson
 
-from transforms.converting.shard_files import MAY_HEAL, STAGING_PREFIX, staging_folder
+from transforms.converting.shard_files import MAY_HEAL, staging_folder
 from transforms.files import storage
 from transforms.files.many_files import sizes_of
+from transforms.planning.claim import find_busy, other_stagings
 from transforms.planning.plan import Action
 
 MARKER = "recordmill.json"
@@ -99,11 +100,6 @@ def find_fault(output: str, marker: dict[str, Any]) -> str:
     return ""
 
 
-def staging_names(names: list[str]) -> list[str]:
-    """Those of an output folder's names that are staging folders."""
-    return [name for name in names if name.startswith(STAGING_PREFIX)]
-
-
 def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
     """What a run may do, and the sentence that says why where it is not `convert`.
 
@@ -113,6 +109,8 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     """
     output = state.output
     if others := other_stagings(state.names, plan_id):
+        if busy := find_busy(output, others):
+            return "refuse", busy
         return "refuse", (
             f"{output} holds {others[0]}, the unfinished work of another configuration or input: "
             "finish that run, delete it with --discard, or choose another output"
@@ -153,31 +151,6 @@ def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
         what = f"{strangers[0]}, which belongs to no finished dataset"
         return "refuse", f"{state.output} holds {what}: choose an empty folder"
     return "convert", ""
-
-
-def other_stagings(names: list[str], plan_id: str) -> list[str]:
-    """Those of an output folder's names that are the staging folders of other plans."""
-    return [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
-
-
-def claim_output(output: str, plan_id: str, run_id: str) -> str:
-    """Takes an output folder for a plan; the sentence that refuses it, where another plan is found to have done so.
-
-    Each run first leaves its claim and then looks: of two plans that start at once at least one sees the other.
-    """
-    staging = staging_folder(output, plan_id)
-    claim = storage.join(staging, "claim.json")
-    known = storage.exists(staging) or storage.exists(claim)
-    storage.make_folder(staging)
-    storage.write_file(claim, orjson.dumps({"plan": plan_id, "run": run_id}))
-    others = other_stagings(storage.folder_names(output), plan_id)
-    if others and not known:
-        storage.remove_folder(staging)
-    return (
-        f"{output} is being written by another run ({others[0]}): wait for it, or choose another output"
-        if others
-        else ""
-    )
 
 
 def differences(old: Any, new: Any, key: str = "") -> list[str]:

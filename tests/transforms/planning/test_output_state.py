@@ -1,19 +1,15 @@
 import json
-import threading
 
 import pytest
 
 from transforms.files import storage
 from transforms.planning.output_state import (
     OutputState,
-    claim_output,
     decide_action,
     differences,
     find_fault,
     holds_plan,
-    other_stagings,
     read_output,
-    staging_names,
 )
 
 SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
@@ -205,77 +201,3 @@ def test_an_output_is_read_from_its_folder(tmp_path):
     (staging / "recordmill.json").write_text("{")  # that it is there is enough
     assert read_output(output, "aaa") == OutputState(output, names, MARKER, True)
     assert read_output(output, "bbb").pending is False
-
-
-def test_staging_folders_are_known_by_their_names():
-    names = [".staging-b", "x.staging-a", ".stagin", ".staging-a"]
-    assert staging_names(names) == [".staging-b", ".staging-a"]
-    assert other_stagings(names, "a") == [".staging-b"]
-    assert other_stagings(names, "b") == [".staging-a"]
-    assert other_stagings(names, "") == [".staging-b", ".staging-a"]
-
-
-def refusal(output, other):
-    return f"{output} is being written by another run (.staging-{other}): wait for it, or choose another output"
-
-
-def test_a_claim_is_a_file_in_the_plans_staging(tmp_path, tree):
-    output = tmp_path / "out"
-    assert claim_output(str(output), "aaa", "run 1") == ""
-    assert claim_output(str(output), "aaa", "run 2") == ""  # two runs of one plan work together
-    files = tree(output)
-    assert list(files) == [".staging-aaa/claim.json"]
-    assert json.loads(files[".staging-aaa/claim.json"]) == {"plan": "aaa", "run": "run 2"}
-
-
-def test_the_second_of_two_plans_is_refused_and_leaves_nothing(tmp_path, tree):
-    output = tmp_path / "out"
-    claim_output(str(output), "aaa", "run 1")
-    before = tree(output)
-    assert claim_output(str(output), "bbb", "run 2") == refusal(output, "aaa")
-    assert tree(output) == before
-    assert sorted(path.name for path in output.iterdir()) == [".staging-aaa"]
-
-
-def test_staging_that_was_there_before_stays_with_its_shards(tmp_path):
-    output = tmp_path / "out"
-    for name in ("aaa", "bbb"):
-        (output / f".staging-{name}").mkdir(parents=True)
-    (output / ".staging-bbb/train-00000.done.json").write_text("{}")
-    assert claim_output(str(output), "bbb", "run") == refusal(output, "aaa")
-    assert (output / ".staging-bbb/train-00000.done.json").exists()
-
-
-def test_of_two_plans_that_claim_within_each_other_one_is_refused(tmp_path, monkeypatch):
-    # The second claims after the first has left its claim and before that one looks.
-    output = str(tmp_path / "out")
-    real, inner = storage.folder_names, []
-
-    def look(folder):
-        if not inner:
-            inner.append("begun")
-            inner[:] = [claim_output(output, "bbb", "run 2")]
-        return real(folder)
-
-    monkeypatch.setattr(storage, "folder_names", look)
-    assert (claim_output(output, "aaa", "run 1"), inner) == ("", [refusal(output, "aaa")])
-
-
-def test_of_two_plans_that_claim_at_once_at_most_one_gets_the_output(tmp_path):
-    for attempt in range(30):
-        output = tmp_path / f"{attempt}"
-        gate, answers = threading.Barrier(2), {}
-
-        def claim(plan, output=output, gate=gate, answers=answers):
-            gate.wait()
-            answers[plan] = claim_output(str(output), plan, "run")
-
-        threads = [threading.Thread(target=claim, args=(plan,)) for plan in ("aaa", "bbb")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        winners = [plan for plan, refused in answers.items() if not refused]
-        assert len(answers) == 2
-        assert len(winners) <= 1
-        assert [path.name for path in output.iterdir()] == [f".staging-{plan}" for plan in winners]

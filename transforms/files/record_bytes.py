@@ -149,6 +149,11 @@ class GzipBytes:
             self._unpacked, self._start = b"".join(pieces), offset
         return memoryview(self._unpacked)[at:]
 
+    @property
+    def packed_bytes(self) -> int:
+        """How much of the stored file has been unpacked."""
+        return self._packed_at - len(self._tail)
+
     def most_left(self, offset: int) -> int:
         """How many bytes there can be from `offset` on, however well they are packed."""
         held = self._start + len(self._unpacked) - offset

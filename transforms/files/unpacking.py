@@ -17,7 +17,7 @@ MAX_RATIO = 100
 """How many times its size a packed file may become, beyond `FREE_BYTES`."""
 
 FREE_BYTES = 64 * 2**20
-"""What any gzip file may become, however well it is packed."""
+"""What any gzip file may become, however well it is packed, unless whoever reads it allows less."""
 
 STORED, DEFLATED = 0, 8
 """Zip's methods that are read (APPNOTE.TXT, 4.4.5)."""
@@ -39,25 +39,44 @@ class TooLargeError(DamagedPackingError):
     """A packed file becomes larger than is allowed."""
 
 
-def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO) -> Iterator[memoryview]:
+def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> Iterator[memoryview]:
     """Yields what a gzip file, of one member or several, unpacks to, as far as it is not damaged.
+
+    Of a file that begins as a bomb does nothing is given before all of it was counted: to count takes a moment, and to
+    make something of every second byte hours.
 
     Args:
         stored: the file.
-        max_ratio: it may become `FREE_BYTES` and so many times its size.
+        max_ratio: it may become `free_bytes` and so many times its size.
+        free_bytes: None: `FREE_BYTES`.
 
     Raises:
         TooLargeError: it becomes larger.
         DamagedPackingError: the stream is damaged or was cut; after all that comes before.
     """
-    content, total = GzipBytes(stored), 0
+    content, total, is_counted = GzipBytes(stored), 0, False
+    most = (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * stored.size
     while piece := content.read(total, PIECE_BYTES):
         total += len(piece)
-        if total > FREE_BYTES + max_ratio * stored.size:
-            raise TooLargeError(f"the gzip file becomes more than {max_ratio} times its size")
+        if not is_counted and total > max_ratio * content.packed_bytes:
+            is_counted = True
+            with content.looking_ahead():
+                _count(content, total, most, max_ratio)
+        _check_size(total, most, max_ratio)
         yield piece
     if content.fault:
         raise DamagedPackingError(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)
+
+
+def _count(content: GzipBytes, total: int, most: int, max_ratio: int) -> None:
+    while piece := content.read(total, PIECE_BYTES):
+        total += len(piece)
+        _check_size(total, most, max_ratio)
+
+
+def _check_size(total: int, most: int, max_ratio: int) -> None:
+    if total > most:
+        raise TooLargeError(f"the gzip file becomes more than {max_ratio} times its size")
 
 
 def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[bytes]:

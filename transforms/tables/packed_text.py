@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from transforms.files.record_bytes import StoredFile
-from transforms.files.unpacking import DamagedPackingError, gunzip
+from transforms.files.unpacking import MAX_RATIO, DamagedPackingError, TooLargeError, gunzip
 from transforms.tables.row import UnreadableTableError
 
 _GZIP = b"\x1f\x8b"
+
+_FREE_BYTES = 2**20  # less than other files have: two bytes are a row already, and a row takes microseconds
 
 
 class PackedText:
@@ -21,13 +23,13 @@ class PackedText:
         self._stored = stored
         self._position = 0
         self.is_gzip = stored.read_at(0, len(_GZIP)) == _GZIP
-        self._pieces = gunzip(stored) if self.is_gzip else None
+        self._pieces = gunzip(stored, MAX_RATIO, _FREE_BYTES) if self.is_gzip else None
 
     def read(self, count: int) -> bytes:
         """The next bytes: about `count`, fewer at the end, none behind it.
 
         Raises:
-            UnreadableTableError: the gzip file is damaged, or becomes more than a hundred times its size.
+            UnreadableTableError: the gzip file is damaged, or becomes more than 1 MiB and a hundred times its size.
         """
         if self._pieces is None:
             data = self._stored.read_at(self._position, count)
@@ -35,6 +37,8 @@ class PackedText:
             return data
         try:
             return bytes(next(self._pieces, b""))
+        except TooLargeError as error:
+            raise UnreadableTableError(f"{error}: unpack it, if that is right") from None
         except DamagedPackingError as damage:
             raise UnreadableTableError(str(damage)) from None
 

@@ -65,10 +65,23 @@ def test_a_bomb_is_stopped(unpack, monkeypatch):
     monkeypatch.setattr(unpacking, "FREE_BYTES", 1000)
     bomb = gzip.compress(bytes(10_000_000))
     found, damage = unpack(bomb)
-    assert len(found) <= 1000 + 100 * len(bomb)
+    assert found == b"", "nothing is made of what is a bomb from its first byte on"
     assert isinstance(damage, TooLargeError)
     assert str(damage) == "the gzip file becomes more than 100 times its size"
     assert unpack(bomb, max_ratio=1100) == (bytes(10_000_000), None)
+    assert unpack(bomb, free_bytes=10_000_000) == (bytes(10_000_000), None)
+
+
+def test_a_bomb_that_begins_as_an_ordinary_file_is_stopped(unpack):
+    packed = gzip.compress(os.urandom(20_000) + bytes(50_000_000))
+    found, damage = unpack(packed, free_bytes=0)
+    assert 0 < len(found) <= 100 * len(packed)
+    assert isinstance(damage, TooLargeError)
+
+
+def test_what_is_packed_well_at_its_beginning_alone_is_no_bomb(unpack):
+    content = bytes(3_000_000) + os.urandom(200_000)
+    assert unpack(gzip.compress(content), free_bytes=0) == (content, None)
 
 
 def place(data, method, **changes):

@@ -1,4 +1,5 @@
 import gzip
+import os
 
 import pytest
 
@@ -20,9 +21,10 @@ def test_plain_and_gzipped_give_the_same(content, tmp_path):
 
 
 def test_what_comes_before_a_damage_is_given(tmp_path):
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(bytes(range(256)) * 9000)[:-8])
+    content = os.urandom(2**21)
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(content)[:-8])
     with open_text(str(tmp_path / "cut.gz")) as text:
-        assert text.read(10)[:256] == bytes(range(256))
+        assert content.startswith(text.read(10))
         with pytest.raises(UnreadableTableError, match=r"^the gzip file is damaged: "):
             b"".join(iter(lambda: text.read(10), b""))
 

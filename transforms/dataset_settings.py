@@ -72,7 +72,8 @@ class DatasetSettings:
         convention: which features an Example has: a name, or a mapping of your own.
         features: features that functions compute, by name: `package.module:function` of your own, which is given the
             image and gives a list of floats; or one that comes with Recordmill. See docs/features.md.
-        compression: of the files; JPEG does not compress further, and indexes need plain files.
+        compression: of the files: `none` or `gzip`; `auto`, what the convention asks for, which is `none` unless its
+            own files are gzipped. JPEG does not compress further, and indexes need plain files.
         index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
         seed: other seeds give other splits, another order and another `limit`.
         limit: at most this many images, chosen by hash.
@@ -98,7 +99,7 @@ class DatasetSettings:
     shards: ShardSettings = field(default_factory=ShardSettings)
     convention: str | OwnConvention = "default"
     features: Mapping[str, FeatureFunction] = field(default_factory=dict)
-    compression: Literal["none", "gzip"] = "none"
+    compression: Literal["auto", "none", "gzip"] = "auto"
     index_files: bool = False
     seed: int = 0
     limit: int | None = None
@@ -110,6 +111,8 @@ class DatasetSettings:
         """Raises ValueError where a setting is impossible."""
         self._check_convention()
         object.__setattr__(self, "images", choose_store(self.images, self.layout))
+        if self.compression == "auto":
+            object.__setattr__(self, "compression", self.layout.compression)
         if not self.holds_images:
             self._check_needs_no_image()
         check_functions(self.features, self.layout, self.source, self.holds_images)

@@ -26,6 +26,7 @@ class Convention:
         label_offset: added to every label id unless the user says otherwise; 1 where readers keep 0 for background.
         label_lines: how a line of `labels.txt` reads: `id:name`, or the `name` alone, in the order of the ids.
         label_map_file: the name of a label map in the Object Detection API's form; empty: none is written.
+        compression: of the files unless the user says otherwise.
         stores: what images are stored as unless the user says otherwise: `jpeg`, or `raw` pixels.
         format_names: what `image/format` says for a sniffed format; formats absent here are lower-cased.
     """
@@ -37,6 +38,7 @@ class Convention:
     label_offset: int = 0
     label_lines: Literal["id:name", "name"] = "id:name"
     label_map_file: str = ""
+    compression: Literal["none", "gzip"] = "none"
     stores: Literal["jpeg", "raw"] = "jpeg"
     format_names: Mapping[str, str] = field(default_factory=dict)
 

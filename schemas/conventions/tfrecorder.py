@@ -1,6 +1,6 @@
 """tfrecorder: what TensorFlow Recorder (google/tensorflow-recorder) writes for images.
 
-Pixels in base64: 17 to 37 times the size of a JPEG. Its files are gzipped, which `compression: gzip` does.
+Pixels in base64: 17 to 37 times the size of a JPEG. Its files are gzipped.
 """
 
 from schemas.conventions.convention import Convention
@@ -17,5 +17,6 @@ CONVENTION = Convention(
         Feature("split", "bytes", "split_upper", "TRAIN, VALIDATION, TEST: the split in upper case"),
         Feature("label", "int64", "label", "class id, counted from the label map's offset"),
     ),
+    compression="gzip",
     stores="raw",
 )

@@ -1,3 +1,4 @@
+import gzip
 import io
 import json
 import random
@@ -59,7 +60,8 @@ def read_examples():
 
 
 def _read_examples(content):
-    """Each Example of a TFRecord file as a dict of lists."""
+    """Each Example of a TFRecord file, gzipped or not, as a dict of lists."""
+    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     offset = 0
     while offset < len(content):
         (length,) = struct.unpack_from("<Q", content, offset)

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,4 +45,5 @@ def test_the_page_does_what_it_says(photos, run_page):
 def test_every_convention_has_its_place_there():
     with open(PAGE, encoding="utf-8") as page:
         text = page.read()
-    assert all(f"<!-- features of {name} -->" in text for name in convention_names())
+    headed = re.findall(r"^## ([a-z_]+)$(?:(?!\n## ).)*?^<!-- features of \1 -->$", text, re.MULTILINE | re.DOTALL)
+    assert sorted(headed) == list(convention_names())

@@ -289,29 +289,6 @@ def test_labels_that_the_list_lacks_are_rejected_without_a_catch_all(convert, cl
     assert done.marker["ledger"]["written"] == 4
 
 
-@pytest.mark.parametrize(
-    ("convention", "keys", "files"),
-    [
-        (
-            "tutorial",
-            ["depth", "height", "image_raw", "label", "width"],
-            {"train-00000-of-00001.tfrecord", "test-00000-of-00001.tfrecord"},
-        ),
-        (
-            "image_tfrecord_builder",
-            ["train/image", "train/label"],
-            {"dataset_training_01of01.tfrecord", "dataset_test_01of01.tfrecord"},
-        ),
-    ],
-)
-def test_conventions(convert, photos, convention, keys, files):
-    done = convert(photos, settings={"convention": convention})
-    assert {path.name for path in done.shards()} == files
-    assert {tuple(sorted(example)) for example in done.examples()} == {tuple(keys)}
-    encoded = {path.read_bytes() for path in photos.rglob("*.jpg")}
-    assert {example.get("image_raw", example.get("train/image")) for example in done.examples()} == encoded
-
-
 def test_gzip_files_hold_the_same_records(convert, photos, records_of, tmp_path):
     import gzip
 

@@ -237,3 +237,11 @@ DIGEST = {"digest": FeatureFunction(function="file_sha256")}
 )
 def test_what_an_example_is_made_of_has_a_word(settings, unit):
     assert settings.unit == unit
+
+
+def test_files_are_compressed_as_the_convention_has_it_unless_the_user_says():
+    assert (DatasetSettings().compression, DatasetSettings(convention="tfrecorder").compression) == ("none", "gzip")
+    assert DatasetSettings(convention="tfrecorder", compression="none").compression == "none"
+    assert DatasetSettings(convention="tfrecorder", name="x").file_name("train", 0, 1) == (
+        "train-00000-of-00001.tfrecord.gz"
+    )

@@ -1,8 +1,22 @@
 """Against CONVENTIONS.md 7."""
 
+import pytest
+
 from schemas.conventions import load_convention
 
 CONVENTION = load_convention("image_tfrecord_builder")
+
+
+def test_the_builders_reader_gets_every_value(read_as_peer, jpeg):
+    tf = pytest.importorskip("tensorflow")
+    description = {
+        "train/image": tf.io.FixedLenFeature([], tf.string),
+        "train/label": tf.io.FixedLenFeature([], tf.string),
+    }
+    assert read_as_peer("image_tfrecord_builder", description, 3) == {
+        "train/image": jpeg,
+        "train/label": "tülip".encode(),
+    }
 
 
 def test_keys_and_kinds_are_the_builders():

@@ -1,8 +1,24 @@
 """Against CONVENTIONS.md 1."""
 
+import pytest
+
 from schemas.conventions import load_convention
 
 CONVENTION = load_convention("tutorial")
+
+
+def test_the_tutorials_reader_gets_every_value(read_as_peer, jpeg):
+    """`image_feature_description`."""
+    tf = pytest.importorskip("tensorflow")
+    description = {
+        "height": tf.io.FixedLenFeature([], tf.int64),
+        "width": tf.io.FixedLenFeature([], tf.int64),
+        "depth": tf.io.FixedLenFeature([], tf.int64),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+        "image_raw": tf.io.FixedLenFeature([], tf.string),
+    }
+    expected = {"height": 30, "width": 40, "depth": 3, "label": 3, "image_raw": jpeg}
+    assert read_as_peer("tutorial", description, 3) == expected
 
 
 def test_keys_and_kinds_are_the_tutorials():

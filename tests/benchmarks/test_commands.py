@@ -72,7 +72,9 @@ def test_memory(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> No
     assert code == 1  # 302.6 and 326 MB are allowed
 
 
-def test_feature_vectors(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_seed_2_the_original_is_run_beside_ours_and_timed(
+    fake: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
     result, code = outcome(feature_vectors, capsys, "--pairs", "1", "--check")
     assert code == 0
     assert result["ours_to"]["feature_vectors"]["apart"]["median"] == 2

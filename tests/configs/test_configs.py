@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pipeline.launch import launch
 from pipeline.run import build
+from transforms.sources import source_names
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -43,6 +45,11 @@ CASES = {
 def test_every_configuration_has_a_test():
     tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
     assert not [path.name for path in CONFIGS.glob("*.yaml") if f'"{path.name}"' not in tests]
+
+
+def test_every_source_has_a_configuration():
+    kinds = {yaml.safe_load(path.read_text(encoding="utf-8"))["source"]["kind"] for path in CONFIGS.glob("*.yaml")}
+    assert kinds == set(source_names())
 
 
 @pytest.mark.parametrize("config", CASES)

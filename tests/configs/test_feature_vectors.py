@@ -25,6 +25,9 @@ def digest_bytes(data, uri):
     assert uri.endswith((".txt", ".bin")), uri
     return [byte / 2 for byte in hashlib.sha256(data).digest()[:4]]
 
+def first_bytes(data, uri):
+    return [float(byte) for byte in data[:3]]
+
 def count(image):
     return image.shape[0] * image.shape[1] * image.shape[2]
 
@@ -176,6 +179,75 @@ def test_seed_2_the_authors_reader_gets_vectors_interleaved_shuffled_repeated_in
     expected = [(each["sha256"][0], each["label"][0], each["feature"]) for each in found["train"]]
     assert sorted(read) == sorted(expected * 2)
     assert len(marker["splits"]["train"]["shards"]) == 3
+
+
+def test_seed_2_built_in_functions_for_those_without_one(tmp_path, images, convert):
+    features = "{feature: color_histogram, look: difference_hash}"
+    _, found = convert("feature_vectors.yaml", tmp_path / "images", "--set", f"features={features}")
+    by_digest = {digest(data): pixels(data) for data in images.values()}
+    examples = sorted_examples(found)
+    assert len(examples) == len(images)
+    for example in examples:
+        image = by_digest[example["sha256"][0]]
+        bins = [np.count_nonzero(image[..., channel] // 32 == each) for channel in range(3) for each in range(8)]
+        assert example["feature"] == as_float32(count / (image.size // 3) for count in bins)
+        assert len(bytes.fromhex(example["look"][0].decode())) == 8
+
+
+@pytest.mark.parametrize("decode", ["images", "none"])
+def test_seed_2_labels_from_a_list(tmp_path, images, own, convert, decode):
+    """As the original has it: paths in one list, labels in another."""
+    rows = [f"{path},{number % 3}" for number, path in enumerate(images)]
+    (tmp_path / "images" / "list.csv").write_text("\n".join(["file,class", *rows]))
+    source = "source={kind: manifest, columns: {uri: file, label: class}}"
+    settings = ["--set", source, "--set", f"decode={decode}", "--set", "labels.ids=integers"]
+    if decode == "none":
+        settings += ["--set", "features.feature={function: 'own_vectors:first_bytes', of: file}"]
+    marker, found = convert("feature_vectors.yaml", tmp_path / "images" / "list.csv", *settings)
+    vector = mean_std if decode == "images" else None
+    assert sorted_examples(found) == sorted(
+        (
+            {
+                "sha256": [digest(data)],
+                "feature": as_float32(vector(pixels(data)) if vector else data[:3]),
+                "label": [number % 3],
+            }
+            for number, data in enumerate(images.values())
+        ),
+        key=lambda each: each["sha256"],
+    )
+    assert marker["labels"] == {"0": 0, "1": 1, "2": 2}
+
+
+def test_seed_2_splits_are_by_record_seeded_and_stable(tmp_path, images, convert):
+    def split_digests(*more):
+        _, found = convert("feature_vectors.yaml", tmp_path / "images", "--overwrite", *more)
+        return {split: {each["sha256"][0] for each in part} for split, part in found.items()}
+
+    first = split_digests()
+    assert split_digests("--set", "shards.count=2") == first, "not whole shards are dealt out"
+    assert split_digests("--set", "seed=1") != first
+    write(tmp_path / "images", {f"cat/new{number}.jpg": images["cat/0.jpg"] + bytes(number + 1) for number in range(9)})
+    grown = split_digests()
+    assert all(first[split] <= grown[split] for split in first), "what comes later moves nothing"
+    assert sum(map(len, grown.values())) == len(images) + 9
+
+
+def test_seed_2_its_second_half_stores_the_file_and_the_label(tmp_path, images, convert):
+    """`image` is the file, which its reader decodes."""
+    tf = pytest.importorskip("tensorflow")
+    marker, _ = convert(
+        "feature_vectors.yaml", tmp_path / "images", "--set", "features={}", "--set", "convention=keras"
+    )
+    description = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
+    names = [shard["name"] for split in marker["splits"].values() for shard in split["shards"]]
+    records = tf.data.TFRecordDataset([str(tmp_path / "dataset-of-feature_vectors.yaml" / name) for name in names])
+    found = set()
+    for record in records:
+        example = tf.io.parse_single_example(record, description)
+        assert tf.io.decode_jpeg(example["image"]).shape == (10, 20, 3)
+        found.add((example["image"].numpy(), int(example["label"])))
+    assert found == {(data, int(path.startswith("dog"))) for path, data in images.items()}
 
 
 def run(tmp_path, capsys, *more):

@@ -80,3 +80,22 @@ def test_seed_4_the_reader_knows_samples_classes_and_names(images, convert, tmp_
     dataset = open_dataset(str(tmp_path / "dataset-of-filename_labels.yaml"))
     assert [(shard.split, shard.records) for shard in dataset.shards] == [("train", 13)]
     assert dataset.labels == {"0": 0, "1": 1, "2": 2}
+
+
+def test_seed_4_the_authors_reader_with_its_defaults(images, convert, tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    marker, found = convert("filename_labels.yaml", images, *ONE_FILE)
+    description = {
+        "image/encoded": tf.io.FixedLenFeature((), tf.string, default_value=""),
+        "image/format": tf.io.FixedLenFeature((), tf.string, default_value="jpeg"),
+        "image/class/label": tf.io.FixedLenFeature([], tf.int64, default_value=0),
+        "image/height": tf.io.FixedLenFeature((), tf.int64, default_value=0),
+        "image/width": tf.io.FixedLenFeature((), tf.int64, default_value=0),
+    }
+    read = []
+    for record in tf.data.TFRecordDataset(str(tmp_path / "dataset-of-filename_labels.yaml" / "train.record")):
+        example = tf.io.parse_single_example(record, description)
+        assert tf.io.decode_image(example["image/encoded"]).shape == (10, 20, 3)
+        read.append({key: [value.numpy()] for key, value in example.items()})
+    assert read == [{key: each[key] for key in description} for each in found["train"]]
+    assert all(marker["features"][key]["meaning"] for key in description)

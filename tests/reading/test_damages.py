@@ -102,7 +102,7 @@ def lines(path, level="frames"):
 @both
 @pytest.mark.parametrize("name", RECORD_DAMAGES)
 @pytest.mark.parametrize("level", ["frames", "files"])
-def test_a_damaged_record_is_named_with_its_place_and_source(victim, name, level):
+def test_seed_3_a_damaged_record_is_named_with_its_place_and_source(victim, name, level):
     damage, said = RECORD_DAMAGES[name]
     victim.write(damage(victim))
     found = lines(victim.path.parent, level)

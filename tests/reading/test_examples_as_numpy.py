@@ -155,7 +155,7 @@ def test_order_is_that_of_the_file(tmp_path):
     assert len(numbers) == 1000
 
 
-def test_no_tensorflow_is_imported(tmp_path):
+def test_seed_3_no_tensorflow_is_imported(tmp_path):
     path = write(tmp_path / "x.tfrecord", [encode_example(OBSERVATION, ROW)] * 2)
     script = "import sys, recordmill; n = len(list(recordmill.examples_as_numpy(sys.argv[1])))"
     script += "; sys.exit(0 if n == 2 and 'tensorflow' not in sys.modules else 1)"

@@ -85,14 +85,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "value", "expected"), TAKEN, ids=map(str, range(len(TAKEN))))
-def test_a_value_of_the_kind_is_taken_as_pythons_own_type(kind, value, expected):
+def test_seed_3_a_value_of_the_kind_is_taken_as_pythons_own_type(kind, value, expected):
     coerced = COERCE[kind](value)
     assert coerced == expected
     assert type(coerced) is type(expected)
 
 
 @pytest.mark.parametrize(("kind", "value", "message"), REFUSED, ids=map(str, range(len(REFUSED))))
-def test_a_value_of_another_kind_raises_and_is_named(kind, value, message):
+def test_seed_3_a_value_of_another_kind_raises_and_is_named(kind, value, message):
     with pytest.raises(FeatureValueError) as caught:
         COERCE[kind](value)
     assert message in str(caught.value)

@@ -91,7 +91,7 @@ def test_a_small_model_learns_from_it(tf, tmp_path, convert):
 # The systems before it, each by its author's way of reading
 
 
-def test_cifars_raw_pixels_come_back_exactly(publish):
+def test_seed_1_cifars_raw_pixels_come_back_exactly(publish):
     features = (Feature("image", "bytes", "encoded", ""), Feature("label", "int64", "label", ""))
     records = [{"encoded": image.tobytes(), "label": n} for n, image in enumerate(PIXELS)]
     folder = publish(features, records, rows=[{"height": 4, "width": 5}], images={"store": "raw"})
@@ -116,7 +116,7 @@ def test_raw_pixels_of_several_sizes_take_them_from_their_records(publish):
     assert np.array_equal(found[1], PIXELS[1].reshape(5, 4, 3))
 
 
-def test_feature_vectors_by_interleave_shuffle_repeat_map_and_batch(publish):
+def test_seed_2_feature_vectors_by_interleave_shuffle_repeat_map_and_batch(publish):
     records = [{"sha256": b"%d" % n, "feature": [n / 1, n + 0.5, -n / 1], "label": n % 2} for n in range(12)]
     folder = publish(VECTOR, records, shards=4)
     vectors = load(
@@ -132,7 +132,7 @@ def test_feature_vectors_by_interleave_shuffle_repeat_map_and_batch(publish):
         assert np.array_equal(feature[:, 1], feature[:, 0] + 0.5)
 
 
-def test_feature_vectors_half_with_images_is_decoded(tf, publish):
+def test_seed_2_feature_vectors_half_with_images_is_decoded(tf, publish):
     features = (Feature("image", "bytes", "encoded", ""), Feature("label", "int64", "label", ""))
     encoded = tf.io.encode_jpeg(PIXELS[0]).numpy()
     ((image, label),) = load(str(publish(features, [{"encoded": encoded, "label": 7}], shards=1)))
@@ -141,7 +141,7 @@ def test_feature_vectors_half_with_images_is_decoded(tf, publish):
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
-def test_the_tutorials_observations_are_parsed_in_batches(publish, compression):
+def test_seed_3_the_tutorials_observations_are_parsed_in_batches(publish, compression):
     folder = publish(OBSERVATION, ROWS, compression=compression)
     batches = list(load(str(folder), batch_size=1000))
     assert len(batches) == 10
@@ -151,7 +151,7 @@ def test_the_tutorials_observations_are_parsed_in_batches(publish, compression):
         assert np.array_equal(found, expected)
 
 
-def test_the_tutorials_parse_single_example_with_defaults(publish):
+def test_seed_3_the_tutorials_parse_single_example_with_defaults(publish):
     elements = list(load(str(publish(OBSERVATION, [{"feature1": 3}, {"feature2": b"cat"}], shards=1))))
     assert [{key: value.numpy() for key, value in element.items()} for element in elements] == [
         {"feature0": 0, "feature1": 3, "feature2": b"", "feature3": 0.0},
@@ -159,7 +159,7 @@ def test_the_tutorials_parse_single_example_with_defaults(publish):
     ]
 
 
-def test_the_tutorials_images(animals, convert):
+def test_seed_3_the_tutorials_images(animals, convert):
     folder = convert(animals, convention="tutorial", compression="gzip", splits__fractions={"train": 1.0})
     elements = list(load(str(folder), features="all"))
     assert len(elements) == 24
@@ -168,7 +168,7 @@ def test_the_tutorials_images(animals, convert):
     assert sorted(int(element["label"]) for element in elements) == [0] * 13 + [1] * 7 + [2] * 4
 
 
-def test_generate_tfrecords_one_file_with_labels_from_names(tmp_path, convert):
+def test_seed_4_one_file_with_labels_from_names(tmp_path, convert):
     source = tmp_path / "digits"
     source.mkdir()
     for number in range(10):
@@ -189,7 +189,7 @@ def test_generate_tfrecords_one_file_with_labels_from_names(tmp_path, convert):
     assert dataset.info.labels_to_names == {0: "0", 1: "1", 2: "2", 3: "3"}
 
 
-def test_class_folders_with_class_names_for_labels(animals, convert):
+def test_seed_5_class_folders_with_class_names_for_labels(animals, convert):
     folder = convert(
         animals, convention="image_tfrecord_builder", name="zoo", splits__fractions={"train": 0.5, "test": 0.5}
     )

@@ -17,7 +17,7 @@ RETRY_SECONDS = (0.1, 0.5)
 """How long to wait before each further try, where a store rather than a file is in trouble."""
 
 _VANISHED = {errno.ENOENT, errno.ENOTDIR}
-_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
+_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESPIPE, errno.ENXIO}
 
 
 def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> bytes:

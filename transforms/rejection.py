@@ -11,7 +11,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "bad_name": "the file's name is not UTF-8",
         "vanished": "a link leads nowhere, or the file went away while its folder was listed",
         "unreadable": "the file's size and time cannot be read",
-        "not_a_file": "it is a device, a socket or a pipe",
+        "not_a_file": "it is a folder, a device, a socket or a pipe",
         "no_split": "it lies in none of the folders of `splits.from_folders`, or its source gives it a split that is "
         "not in `splits.from_source`",
         "no_class": "it lies in no class folder",

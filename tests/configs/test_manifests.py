@@ -5,6 +5,7 @@ import csv
 import gzip
 import hashlib
 import json
+import os
 from collections import Counter
 
 import pyarrow as pa
@@ -132,6 +133,7 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
     (tmp_path / "secret.jpg").write_bytes(b"secret")
     (images / "link.jpg").symlink_to(tmp_path / "secret.jpg")
     (images / "4.jpg").write_bytes(picture("4"))
+    os.mkfifo(images / "pipe.jpg")
     bad = [
         ("../secret.jpg", "cat", "train", 1),
         (str(tmp_path / "secret.jpg"), "cat", "train", 1),
@@ -139,6 +141,8 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
         ("https://example.com/1.jpg", "cat", "train", 1),
         ("file:///etc/passwd", "cat", "train", 1),
         ("gone.jpg", "cat", "train", 1),
+        ("pipe.jpg", "cat", "train", 1),
+        ("cats", "cat", "train", 1),
         ("cats/1.jpg", "", "train", 1),
         ("", "cat", "train", 1),
         ("cats/1.jpg", "cat", "train", "seven"),
@@ -146,8 +150,14 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
         ("4.jpg", "cat", "elsewhere", 1),
     ]
     manifest = write_csv(images, [*ROWS, *bad])
-    marker, _ = convert("manifest.yaml", manifest, "--set", "max_rejected.count=11")
-    assert marker["ledger"]["rejected"] == {"outside_root": 5, "vanished": 1, "bad_row": 4, "no_split": 1}
+    marker, _ = convert("manifest.yaml", manifest, "--set", "max_rejected.count=13")
+    assert marker["ledger"]["rejected"] == {
+        "outside_root": 5,
+        "vanished": 1,
+        "not_a_file": 2,
+        "bad_row": 4,
+        "no_split": 1,
+    }
     assert marker["ledger"]["listed"] == len(ROWS) + len(bad)
     lines = (tmp_path / "dataset-of-manifest.yaml" / "rejected.jsonl").read_text(encoding="utf-8").splitlines()
     details = {row["key"]: row["detail"] for row in map(json.loads, lines)}
@@ -155,9 +165,12 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
     assert details["manifest.csv/000012"] == (
         "manifest.csv, row 12: column 'path': 'gone.jpg': no such file or directory"
     )
-    assert details["manifest.csv/000013"] == "manifest.csv, row 13: column 'class' is empty"
-    assert details["manifest.csv/000015"] == ("manifest.csv, row 15: column 'age': 'seven' (str) is no 64-bit integer")
-    assert details["manifest.csv/000016"] == "manifest.csv, row 16: it has 3 cells, and there are 4 columns"
+    assert details["manifest.csv/000013"] == (
+        "manifest.csv, row 13: column 'path': 'pipe.jpg': it is a folder, a device or a pipe, and no file"
+    )
+    assert details["manifest.csv/000015"] == "manifest.csv, row 15: column 'class' is empty"
+    assert details["manifest.csv/000017"] == ("manifest.csv, row 17: column 'age': 'seven' (str) is no 64-bit integer")
+    assert details["manifest.csv/000018"] == "manifest.csv, row 18: it has 3 cells, and there are 4 columns"
 
 
 def test_the_root_is_no_part_of_what_a_dataset_is(images, picture, convert, tmp_path, capsys):

@@ -93,7 +93,10 @@ def failing(monkeypatch, *errors):
 @pytest.mark.parametrize(
     ("code", "reason"),
     [(errno.ENOENT, "vanished"), (errno.ENOTDIR, "vanished")]
-    + [(code, "unreadable") for code in (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG)],
+    + [
+        (code, "unreadable")
+        for code in (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESPIPE)
+    ],
 )
 def test_what_concerns_one_file_is_rejected_at_once(ref, monkeypatch, code, reason):
     tries = failing(monkeypatch, OSError(code, os.strerror(code)))

@@ -7,7 +7,14 @@ from schemas.image_ref import ImageRef
 from transforms.files import storage
 from transforms.files.packed_files import read_packed_range, read_packed_start
 from transforms.files.unpacking import DamagedPackingError
-from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, size_and_version, spelled_path
+from transforms.listing.inside_root import (
+    NotAFileError,
+    OutsideRootError,
+    resolve_inside,
+    root_of,
+    size_and_version,
+    spelled_path,
+)
 
 
 class BadArrayError(Exception):
@@ -112,7 +119,7 @@ def find_beside(path: str, file: ImageRef, name: str) -> Place:
 
     Raises:
         FileNotFoundError: it is not there; its message is the name.
-        BadArrayError: `outside_root`, it is a link that leads out of the input; or `unreadable`.
+        BadArrayError: `outside_root`, it is a link that leads out of the input; `not_a_file`; or `unreadable`.
     """
     plain = posixpath.join(posixpath.dirname(spelled_path(file.uri, path)), name.removesuffix(".gz"))
     for candidate in (plain, f"{plain}.gz"):
@@ -123,6 +130,8 @@ def find_beside(path: str, file: ImageRef, name: str) -> Place:
             place.read_start(1)
         except OutsideRootError as error:
             raise BadArrayError("outside_root", str(error)) from None
+        except NotAFileError as error:
+            raise BadArrayError("not_a_file", f"{posixpath.basename(candidate)}: {error.strerror}") from None
         except FileNotFoundError:
             continue
         except BadArrayError as error:

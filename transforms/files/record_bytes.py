@@ -38,7 +38,7 @@ class StoredFile:
         self._stream: BinaryIO | None = None
         self._file = -1
         if storage.is_local(path):
-            self._file = os.open(path, os.O_RDONLY)
+            self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
             self.size = os.fstat(self._file).st_size
         else:
             self._stream = storage.open_to_read(path)

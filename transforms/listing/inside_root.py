@@ -1,7 +1,9 @@
 """Paths that data name: they stay below the root that the user gave, or are refused."""
 
+import errno
 import os
 import posixpath
+import stat
 import unicodedata
 
 from transforms.files import storage
@@ -9,6 +11,15 @@ from transforms.files import storage
 
 class OutsideRootError(ValueError):
     """A path leads out of its root; the message says how."""
+
+
+class NotAFileError(OSError):
+    """What a path leads to is a folder, a device or a pipe."""
+
+
+def reason_of(error: OSError) -> str:
+    """The reason to reject what `size_and_version` could not look at."""
+    return "not_a_file" if isinstance(error, NotAFileError) else "vanished"
 
 
 def resolve_inside(root: str, path: str) -> str:
@@ -43,11 +54,14 @@ def size_and_version(uri: str) -> tuple[int, str]:
     """A file's size and modification time as references have them; (-1, "") where asking would cost a request.
 
     Raises:
+        NotAFileError: it is no file.
         OSError: there is no such file, or it cannot be looked at.
     """
     if not storage.is_local(uri):
         return -1, ""
     status = os.stat(uri)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotAFileError(errno.EINVAL, "it is a folder, a device or a pipe, and no file", uri)
     return status.st_size, str(status.st_mtime_ns)
 
 

@@ -3,11 +3,18 @@
 import posixpath
 
 from schemas.image_ref import ImageRef
-from transforms.listing.inside_root import OutsideRootError, key_of, resolve_inside, root_of, size_and_version
+from transforms.listing.inside_root import (
+    OutsideRootError,
+    key_of,
+    reason_of,
+    resolve_inside,
+    root_of,
+    size_and_version,
+)
 
 
 def refer_named_image(file: ImageRef, path: str, below: str) -> ImageRef:
-    """The reference of an image that a file names; rejected where it is not there (`vanished`) or `outside_root`.
+    """The reference of an image that a file names; rejected where it is not there or no file, or outside.
 
     Args:
         file: a reference to the file, from which the image has its split.
@@ -23,5 +30,5 @@ def refer_named_image(file: ImageRef, path: str, below: str) -> ImageRef:
         return ref.but(status="rejected", reason="outside_root", detail=f"{why} {error}")
     except OSError as error:
         what = (error.strerror or type(error).__name__).lower()
-        return ref.but(status="rejected", reason="vanished", detail=f"{why} {what}")
+        return ref.but(status="rejected", reason=reason_of(error), detail=f"{why} {what}")
     return ref.but(uri=uri, size=size, version=version)

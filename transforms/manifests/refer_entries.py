@@ -13,7 +13,7 @@ import orjson
 from schemas.image_ref import UNKNOWN_SIZE, ImageRef
 from transforms.converting.boxes import boxes_of
 from transforms.files import storage
-from transforms.listing.inside_root import OutsideRootError, key_of, resolve_inside, size_and_version
+from transforms.listing.inside_root import OutsideRootError, key_of, reason_of, resolve_inside, size_and_version
 from transforms.manifests.columns import Reader
 from transforms.manifests.entry import BadCellError, Entry
 from transforms.sources.source import announce_classes
@@ -132,7 +132,7 @@ class EntryReferrer:
             raise Refusal("outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
-            raise Refusal("vanished", f"{column}{entry.uri!r:.200}: {why}") from None
+            raise Refusal(reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 
     def _given_key(self, entry: Entry) -> str:

@@ -42,7 +42,7 @@ class Voc(Source):
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
             return
-        except (ParseError, DefusedXmlException, ValueError) as error:
+        except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             yield file.but(status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
             return
         above = posixpath.dirname(posixpath.dirname(spelled_path(file.uri, path)))

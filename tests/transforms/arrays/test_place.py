@@ -88,3 +88,9 @@ def test_nothing_outside_the_input_is_read(tmp_path):
     for name in ("labels", "../secret", str(tmp_path / "secret"), "file:///etc/passwd"):
         with pytest.raises(BadArrayError, match=r"^outside_root: "):
             find_beside("x", file, name)
+
+
+def test_a_folder_beside_is_no_file(tmp_path):
+    (tmp_path / "labels").mkdir()
+    with pytest.raises(BadArrayError, match="not_a_file: labels: it is a folder"):
+        find_beside("images", ImageRef("images", str(tmp_path / "images")), "labels")

@@ -4,8 +4,10 @@ import unicodedata
 import pytest
 
 from transforms.listing.inside_root import (
+    NotAFileError,
     OutsideRootError,
     key_of,
+    reason_of,
     resolve_inside,
     root_of,
     size_and_version,
@@ -64,8 +66,17 @@ def test_sizes_are_known_where_asking_costs_no_request(root):
     status = os.stat(f"{root}/a/1.jpg")
     assert size_and_version(f"{root}/a/1.jpg") == (4, str(status.st_mtime_ns))
     assert size_and_version("gs://b/in/a/1.jpg") == (-1, "")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as missing:
         size_and_version(f"{root}/none")
+    assert reason_of(missing.value) == "vanished"
+
+
+def test_only_a_file_is_a_file(root):
+    os.mkfifo(f"{root}/a/pipe.jpg")
+    for path in (f"{root}/a/pipe.jpg", f"{root}/a", "/dev/zero"):
+        with pytest.raises(NotAFileError, match="it is a folder, a device or a pipe, and no file") as raised:
+            size_and_version(path)
+        assert reason_of(raised.value) == "not_a_file"
 
 
 @pytest.mark.parametrize(

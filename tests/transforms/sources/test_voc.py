@@ -58,6 +58,7 @@ def test_a_bomb_of_entities_is_not_lit(tmp_path):
     [
         ("<annotation>", "no element found"),
         ("", "no element found"),
+        ('<?xml version="1.0" encoding="utf-99"?><annotation/>', "unknown encoding"),
         ("<annotation/>", "<annotation> has no <filename>"),
         (annotation("<object><name>a</name></object>"), "an <object> has no <bndbox>"),
         (annotation(OBJECT.replace("dog", "")), "<object> has no <name>"),
@@ -80,7 +81,12 @@ def test_a_file_that_is_no_annotation_is_rejected_with_its_reason(tmp_path, text
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("2.jpg", "vanished"), ("../../../etc/passwd", "outside_root"), ("http://example.com/1.jpg", "outside_root")],
+    [
+        ("2.jpg", "vanished"),
+        (".", "not_a_file"),
+        ("../../../etc/passwd", "outside_root"),
+        ("http://example.com/1.jpg", "outside_root"),
+    ],
 )
 def test_an_image_that_is_not_there_or_elsewhere_is_rejected(tmp_path, name, reason):
     (ref,) = refer(tmp_path, annotation(OBJECT, name))

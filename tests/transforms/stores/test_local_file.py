@@ -129,3 +129,11 @@ def test_a_disk_that_failed_is_told(path, monkeypatch, code):
     with pytest.raises(OSError, match=re.escape(os.strerror(code))):
         force_to_disk(path)
     assert open_files() == before
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for offset in (0, 4):
+        with pytest.raises(OSError, match="it is a pipe, and no file") as raised:
+            read_local(str(tmp_path / "pipe"), offset, 10)
+        assert raised.value.errno == errno.ESPIPE

@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 
 from schemas.conventions import Convention
 from transforms.files import storage
-from transforms.listing.class_names import ClassNamesError
+from transforms.listing.class_names import ClassNamesError, why_unread
 from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
 
 MAX_BYTES = 16 * 2**20
@@ -81,8 +81,7 @@ class LabelFiles:
                 except (FileNotFoundError, NotADirectoryError):
                     continue
                 except (OSError, OutsideRootError, ValueError) as error:
-                    why = " ".join(str(error).split())
-                    raise ClassNamesError(f"{name} names no classes: {why}") from None
+                    raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
         if self.name != "auto":
             raise ClassNamesError(f"there is no {self.name} to name the classes (source.class_names_file)")
         return "", {}
@@ -138,7 +137,7 @@ def _parse_label_map(text: str) -> list[tuple[int, str]]:
     try:
         items = text_format.Parse(text, _label_map_class()(), allow_unknown_field=True).item
     except text_format.ParseError as error:
-        raise ValueError(f"it is no label map: {error}") from None
+        raise ValueError(f"it is no label map: {error!s:.200}") from None
     return [(item.id, item.display_name or item.name) for item in items]
 
 

@@ -43,15 +43,26 @@ def read_class_names(uri: str, path: str, name: str) -> dict[str, int]:
     """
     beside = posixpath.join(posixpath.dirname(spelled_path(uri, path)), name)
     try:
-        text = storage.read_range(resolve_inside(root_of(uri, path), beside), 0, MAX_TEXT_BYTES).decode()
-        classes = number_classes([line.strip() for line in text.splitlines() if line.strip()])
+        data = storage.read_range(resolve_inside(root_of(uri, path), beside), 0, MAX_TEXT_BYTES + 1)
+        if len(data) > MAX_TEXT_BYTES:
+            raise ValueError(f"it has more than {MAX_TEXT_BYTES:,} bytes")
+        classes = number_classes([line.strip() for line in data.decode().splitlines() if line.strip()])
     except FileNotFoundError:
         raise ClassNamesError(f"there is no {name} beside it to name the classes") from None
     except (OSError, OutsideRootError, ValueError) as error:
-        raise ClassNamesError(f"{name} names no classes: {error}") from None
+        raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
     if not classes:
         raise ClassNamesError(f"{name} names no classes: it is empty")
     return classes
+
+
+def why_unread(error: OSError | ValueError) -> str:
+    """Why a file of names cannot be used, without the path that the error may name: the sentence names the file."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not UTF-8, from byte {error.start} on"
+    if isinstance(error, OSError):
+        return (error.strerror or type(error).__name__).lower()
+    return " ".join(str(error).split())
 
 
 def state_classes(names: Sequence[str] | int) -> Mapping[str, int]:

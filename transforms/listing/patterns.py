@@ -5,6 +5,9 @@ from typing import Any
 
 import re2
 
+MAX_LETTERS = 1000
+"""The longest pattern: time to search grows with it too, and with two thousand letters a name can take seconds."""
+
 
 @cache
 def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
@@ -18,6 +21,8 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
     Raises:
         ValueError: it is no regular expression, or lacks a group; one sentence that names the key.
     """
+    if len(pattern) > MAX_LETTERS:
+        raise ValueError(f"{key} has {len(pattern):,} letters, and a pattern at most {MAX_LETTERS:,}: shorten it")
     options = re2.Options()
     options.log_errors = False
     options.dot_nl = True  # a line break in a file's name is a character like any other

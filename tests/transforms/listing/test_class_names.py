@@ -1,8 +1,15 @@
+import os
 import unicodedata
 
 import pytest
 
-from transforms.listing.class_names import ClassNamesError, number_classes, read_class_names, state_classes
+from transforms.listing.class_names import (
+    MAX_TEXT_BYTES,
+    ClassNamesError,
+    number_classes,
+    read_class_names,
+    state_classes,
+)
 
 
 @pytest.fixture
@@ -27,7 +34,7 @@ def test_a_line_is_a_class(batch):
         (None, "there is no names.txt beside it to name the classes"),
         (b"\n \n", "names.txt names no classes: it is empty"),
         (b"cat\ndog\ncat\n", "names.txt names no classes: two classes are called 'cat'"),
-        (b"\xff\xfe", "names.txt names no classes: 'utf-8' codec can't decode"),
+        (b"\xff\xfe", "names.txt names no classes: it is not UTF-8, from byte 0 on"),
     ],
 )
 def test_a_file_that_names_none_is_one_sentence(batch, content, message):
@@ -42,6 +49,22 @@ def test_the_folder_is_named_as_the_store_spells_it(tmp_path):
     folder.mkdir()
     (folder / "names.txt").write_text("cat\n", encoding="utf-8")
     assert read_class_names(str(folder / "data.bin"), "é/data.bin", "names.txt") == {"cat": 0}
+
+
+def test_a_file_that_is_too_long_is_not_cut(batch):
+    (batch.parent / "names.txt").write_bytes(b"a" * (MAX_TEXT_BYTES + 1))
+    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: it has more than 1,048,576 bytes$"):
+        read(batch)
+
+
+def test_a_pipe_or_a_folder_is_told_without_its_path(batch):
+    os.mkfifo(batch.parent / "names.txt")
+    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: it is a pipe, and no file$"):
+        read(batch)
+    os.remove(batch.parent / "names.txt")
+    os.mkdir(batch.parent / "names.txt")
+    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: is a directory$"):
+        read(batch)
 
 
 def test_nothing_outside_the_input_is_read(batch, tmp_path):

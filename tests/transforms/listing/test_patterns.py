@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from transforms.listing.patterns import compile_pattern
+from transforms.listing.patterns import MAX_LETTERS, compile_pattern
 
 
 def test_named_groups_are_found():
@@ -46,3 +46,11 @@ def test_a_missing_group_raises_and_names_it():
     message = "source.pattern '(?P<label>x)' has no group (?P<patient>...): add it"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         compile_pattern("(?P<label>x)", "source.pattern", "label", "patient")
+
+
+def test_a_pattern_has_an_end():
+    assert compile_pattern("a" * MAX_LETTERS, "splits.group").search("a" * MAX_LETTERS)
+    with pytest.raises(
+        ValueError, match=r"^splits.group has 200,012 letters, and a pattern at most 1,000: shorten it$"
+    ):
+        compile_pattern("(?P<group>" + "a?" * 100_000 + ")x", "splits.group", "group")

@@ -37,8 +37,12 @@ class Coco(Source):
     other_files: ClassVar[str] = "taken_only_by_name"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the pattern is none."""
+        """Raises ValueError where the pattern is none, or the folder's."""
         compile_pattern(self.split, "source.split")
+        try:
+            self.images.format(split="")
+        except (KeyError, IndexError, ValueError):
+            raise ValueError(f"source.images is {self.images!r}: nothing but {{split}} stands for something") from None
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image for each of the file's `images`, with its boxes."""
@@ -51,9 +55,8 @@ class Coco(Source):
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
             return
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
-            why = f"no key {error}" if isinstance(error, KeyError) else str(error)
-            yield file.but(status="rejected", reason="bad_annotations", detail=f"no COCO annotations: {why}")
+        except ValueError as error:
+            yield file.but(status="rejected", reason="bad_annotations", detail=f"no COCO annotations: {error}")
             return
         word = match.groupdict().get("split") or ""
         yield announce_classes(file, annotations.classes)
@@ -79,18 +82,18 @@ class Annotations:
         strays: annotations of images or categories that are not listed.
 
     Raises:
-        KeyError: something lacks a key.
-        TypeError: something is of another kind than COCO's.
-        ValueError: two categories or two images have one name or one id, or a value is no number; the message names it.
+        ValueError: something lacks a key or is of another kind than COCO's, or two categories or two images have one
+            name or one id; the message says which.
     """
 
     def __init__(self, data: Any) -> None:
         if not isinstance(data, dict):
             raise ValueError("it is no JSON object with images, categories and annotations")
-        self.images = sorted(data["images"], key=lambda image: str(image["file_name"]))
-        names = {category["id"]: str(category["name"]) for category in data["categories"]}
-        self.classes = {name: int(number) for number, name in names.items()}
-        if len(self.classes) < len(data["categories"]):
+        self.images = sorted(_entries(data, "images", "id", "file_name"), key=lambda image: image["file_name"])
+        categories = _entries(data, "categories", "id", "name")
+        names = {category["id"]: category["name"] for category in categories}
+        self.classes = {name: _category_number(number) for number, name in names.items()}
+        if len(self.classes) < len(categories):
             raise ValueError("two categories have one name or one id")
         known = {image["id"] for image in self.images}
         if len(known) < len(self.images):
@@ -98,7 +101,8 @@ class Annotations:
         self._by_image: dict[Any, list[dict[str, Any]]] = defaultdict(list)
         self._sizes: dict[Any, tuple[int, int]] = {}
         self.strays = 0
-        for each in sorted(data.get("annotations", ()), key=lambda each: each["id"]):
+        annotations = _entries(data, "annotations", "id", "image_id", "category_id") if "annotations" in data else []
+        for each in sorted(annotations, key=lambda each: (isinstance(each["id"], str), each["id"])):
             if each["image_id"] in known and each["category_id"] in names:
                 x, y, width, height = _numbers(each, "bbox", 4)
                 (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
@@ -117,13 +121,46 @@ class Annotations:
         return boxes_of([each["box"] for each in own], labels, values=values, drawn_on_size=self._sizes[image["id"]])
 
 
+_KINDS: dict[str, tuple[type, ...]] = {"file_name": (str,), "name": (str, int, float)}
+"""What a key's value may be; an id a number or a text."""
+
+
+def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any]]:
+    """The objects under a key of the file, each of which has all that is needed; names are texts."""
+    if key not in data:
+        raise ValueError(f"no key {key!r}")
+    if not isinstance(data[key], list):
+        raise ValueError(f"{key} is no list: {data[key]!r:.60}")
+    for place, each in enumerate(data[key]):
+        if not isinstance(each, dict):
+            raise ValueError(f"{key}[{place}] is no object: {each!r:.60}")
+        for name in needed:
+            if name not in each:
+                raise ValueError(f"{key}[{place}] has no key {name!r}")
+            if not isinstance(each[name], _KINDS.get(name, (int, str))):
+                raise ValueError(f"{name} of {key}[{place}] cannot be {each[name]!r:.60}")
+        if "name" in needed:
+            each["name"] = str(each["name"])
+    entries: list[dict[str, Any]] = data[key]
+    return entries
+
+
+def _category_number(number: int | str) -> int:
+    try:
+        return int(number)
+    except ValueError:
+        raise ValueError(f"the id of a category is no whole number: {number!r:.60}") from None
+
+
 def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
     """The numbers under a key of an annotation."""
+    if key not in annotation:
+        raise ValueError(f"annotation {annotation['id']} has no key {key!r}")
     given = annotation[key] if count > 1 else [annotation[key]]
     if not isinstance(given, list) or len(given) != count or any(type(each) not in (int, float) for each in given):
         wanted = f"no list of {count} numbers" if count > 1 else "no number"
         raise ValueError(f"{key} of annotation {annotation['id']} is {wanted}: {annotation[key]!r:.60}")
-    return [float(each) for each in given]
+    return [float(each) for each in given]  # orjson's integers have 64 bits
 
 
 def _size_of(image: dict[str, Any]) -> tuple[int, int]:

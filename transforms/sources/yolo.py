@@ -55,7 +55,8 @@ class Yolo(Source):
             yield rejected_ref(file, rejected)
             return
         except ValueError as error:
-            detail = f"{_labels_path(path, at)}: {error}"
+            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+            detail = f"{_labels_path(path, at)}: {why}"
             yield file.but(status="rejected", reason="bad_annotations", detail=detail)
             return
         yield file.but(split=word, features=orjson.dumps(fields).decode())
@@ -68,7 +69,8 @@ class Yolo(Source):
         try:
             names = read_names(path, read_beside(file.uri).decode())
         except (RejectedImage, ValueError) as error:
-            yield file.but(status="fatal", reason="bad_annotations", detail=f"it names no classes: {error}")
+            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+            yield file.but(status="fatal", reason="bad_annotations", detail=f"it names no classes: {why}")
             return
         if not self.names:
             yield announce_classes(file, names)
@@ -92,11 +94,16 @@ def read_names(path: str, text: str) -> dict[str, int]:
     else:
         try:
             data = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, RecursionError) as error:
             raise ValueError(" ".join(str(error).split())) from None
         names = data.get("names") if isinstance(data, dict) else None
+    if not isinstance(names, list | dict | None):
+        raise ValueError(f"`names` is no list: {names!r:.60}")
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
-    classes = {str(name): int(number) for number, name in numbered.items()}
+    for number, name in numbered.items():  # aliases can make of a few lines a list of any size, that must not be shown
+        if not isinstance(number, int) or not isinstance(name, str | int | float) or name == "":
+            raise ValueError(f"class {number!r:.60} of `names` is no text under a number")
+    classes = {str(name): number for number, name in numbered.items()}
     if not classes or len(classes) < len(numbered):
         raise ValueError("two classes have one name" if classes else "`names` is missing or empty")
     return classes

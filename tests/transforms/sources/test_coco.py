@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 
 import orjson
@@ -7,7 +8,7 @@ import pytest
 from schemas.image_ref import ImageRef
 from transforms.converting.boxes import boxes_of
 from transforms.sources import announce_classes
-from transforms.sources.coco import Coco
+from transforms.sources.coco import Annotations, Coco
 
 PATH = "annotations/instances_train2017.json"
 
@@ -74,6 +75,7 @@ def test_other_files_are_none_of_ours(collection):
 @pytest.mark.parametrize(
     ("name", "reason", "detail"),
     [
+        ("pipe.jpg", "not_a_file", "it is a folder, a device or a pipe, and no file"),
         ("gone.jpg", "vanished", "named by instances_train2017.json: no such file or directory"),
         ("../../etc/passwd", "outside_root", "leads out of"),
         ("/etc/passwd", "vanished", "no such file"),
@@ -84,6 +86,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
     secret = tmp_path_factory.mktemp("elsewhere") / "secret.jpg"
     secret.write_bytes(b"secret")
     (collection / "train" / "link.jpg").symlink_to(secret)
+    os.mkfifo(collection / "train" / "pipe.jpg")
     _, one, other = refer(
         collection, {**ANNOTATIONS, "images": [{"id": 7, "file_name": name}, ANNOTATIONS["images"][1]]}
     )
@@ -98,13 +101,27 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
     [
         ("{", "unexpected end of data"),
         ("[]", "it is no JSON object"),
-        ({**ANNOTATIONS, "images": [{"id": 7}]}, "no key 'file_name'"),
+        ({**ANNOTATIONS, "images": [{"id": 7}]}, "images[0] has no key 'file_name'"),
+        ({"images": [], "annotations": []}, "no key 'categories'"),
+        ({**ANNOTATIONS, "images": {}}, "images is no list: {}"),
+        ({**ANNOTATIONS, "annotations": None}, "annotations is no list: None"),
+        ({**ANNOTATIONS, "images": [*ANNOTATIONS["images"], "c.jpg"]}, "images[2] is no object: 'c.jpg'"),
+        ({**ANNOTATIONS, "images": [{"id": 7, "file_name": 3}]}, "file_name of images[0] cannot be 3"),
+        ({**ANNOTATIONS, "images": [{"id": [7], "file_name": "b.jpg"}]}, "id of images[0] cannot be [7]"),
+        ({**ANNOTATIONS, "categories": [{"id": "x", "name": "a"}]}, "the id of a category is no whole number: 'x'"),
+        (
+            {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": None, "category_id": 17}]},
+            "image_id of annotations[0]",
+        ),
         (
             {**ANNOTATIONS, "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "a"}]},
             "two categories have one name",
         ),
         ({**ANNOTATIONS, "images": [*ANNOTATIONS["images"], ANNOTATIONS["images"][0]]}, "two images have one id"),
-        ({**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17}]}, "no key 'bbox'"),
+        (
+            {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17}]},
+            "annotation 1 has no key 'bbox'",
+        ),
         (
             {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3]}]},
             "bbox of annotation 1 is no list of 4 numbers: [1, 2, 3]",
@@ -151,3 +168,12 @@ def test_images_may_lie_anywhere_below_the_input(collection):
 def test_a_pattern_that_is_none_is_an_error_of_the_settings():
     with pytest.raises(ValueError, match=r"source\.split"):
         replace(Coco(), split="(")
+    for folder in ("{word}", "{", "{}"):
+        with pytest.raises(ValueError, match=r"^source\.images is .* nothing but \{split\} stands for something"):
+            replace(Coco(), images=folder)
+
+
+def test_ids_may_be_numbers_and_texts():
+    text = {"id": "x", "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4]}
+    found = Annotations({**ANNOTATIONS, "annotations": [text, {**text, "id": 5, "bbox": [0, 0, 1, 1]}]})
+    assert found.boxes({"id": 7})["boxes"] == [[0, 0, 1, 1], [1, 2, 4, 6]]

@@ -73,14 +73,42 @@ def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, name
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), [("data.yaml", "[]"), ("data.yaml", "a: ["), ("classes.txt", "\n"), ("classes.txt", "a\na")]
+    ("path", "text"),
+    [
+        ("data.yaml", "[]"),
+        ("data.yaml", "a: ["),
+        ("data.yaml", "names: 5"),
+        ("data.yaml", "names: cat"),
+        ("data.yaml", "names: [[a], [b]]"),
+        ("data.yaml", "names: [null, a]"),
+        ("data.yaml", "names: {x: a}"),
+        ("data.yaml", "[" * 20_000),
+        ("classes.txt", "\n"),
+        ("classes.txt", "a\na"),
+    ],
 )
 def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
-    with pytest.raises(ValueError, match=r"name|while parsing"):
+    with pytest.raises(ValueError, match=r"name|while parsing|recursion"):
         read_names(path, text)
     (tmp_path / path).write_text(text, encoding="utf-8")
     (ref,) = Yolo().refer(path, ImageRef(path, str(tmp_path / path)))
     assert (ref.status, ref.detail.startswith("it names no classes: ")) == ("fatal", True)
+
+
+def test_a_bomb_of_aliases_is_not_lit():
+    """Nine lines that are a list of 43 million names."""
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    lines += [
+        f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]" for other, one in zip("abcdefgh", "bcdefghi", strict=True)
+    ]
+    with pytest.raises(ValueError, match=r"^class 0 of `names` is no text under a number$"):
+        read_names("data.yaml", "\n".join([*lines, "names: *i"]))
+
+
+def test_a_file_that_is_not_utf_8_is_told(tmp_path):
+    (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
+    (ref,) = Yolo().refer("classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt")))
+    assert ref.detail == "it names no classes: it is not UTF-8"
 
 
 def test_names_of_the_settings_outweigh_those_of_files(tmp_path):

@@ -65,15 +65,16 @@ def check_names(members: Iterable[Member]) -> Iterator[Member]:
     wrote it meant to leave the folder that it would be unpacked in.
     """
     seen: set[int] = set()
-    for member in members:
+    for number, member in enumerate(members, start=1):
         shown = member.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         if shown != member.name:
             yield Member(shown, reason="bad_name", detail="the member's name is not UTF-8")
             continue
         parts = [part for part in unicodedata.normalize("NFC", shown).split("/") if part not in ("", ".")]
         name, fault = "/".join(parts), _fault_of(shown, parts)
-        if not fault and hash(name) in seen:
-            fault = "the archive holds this name twice"
+        if hash(name) in seen:
+            fault = fault or "the archive holds this name twice"
+            name = f"{name} (member {number})"  # rejected under a key of its own
         seen.add(hash(name))
         if member.reason or not fault:
             yield Member(name, member.offset, member.length, member.packing, member.reason, member.detail)

@@ -128,7 +128,7 @@ class Archives(Source):
             if sample.image in refs:
                 yield self._with_parts(file, sample, refs)
             elif refs:
-                key, there = f"{file.key}/{sample.name}", ", ".join(sorted(refs))
+                key, there = refs[min(refs)].key, ", ".join(sorted(refs))
                 detail = f"there is no image beside {there}, of those that source.image_parts names"
                 yield file.but(key=key, spelling="", status="rejected", reason="bad_sample", detail=detail)
 

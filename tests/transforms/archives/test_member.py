@@ -37,9 +37,12 @@ def test_a_name_that_is_no_utf8_is_shown_with_its_bytes():
 
 
 def test_the_second_member_of_a_name_is_refused():
-    first, second, third = check_names([Member("a/b", 1), Member("./a//b", 2), Member("a/c", 3)])
+    link = Member("a/b", reason="bad_member", detail="it is a link")
+    first, second, third, again = check_names([Member("a/b", 1), Member("./a//b", 2), Member("a/c", 3), link])
     assert (first.reason, second.reason, third.reason) == ("", "bad_member", "")
     assert second.detail == "the archive holds this name twice"
+    assert (second.name, again.name) == ("a/b (member 2)", "a/b (member 4)"), "keys differ, or the run would fail"
+    assert again.detail == "it is a link"
 
 
 def test_what_was_refused_before_keeps_its_reason():

@@ -115,13 +115,23 @@ def test_images_need_nothing_beside_them_where_nothing_is_asked_for(refer):
         ({"1.jpg": b"x"}, "1.jpg", "cls is missing or empty"),
         ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls is no UTF-8"),
         ({"1.jpg": b"x", "1.cls": bytes(2**20 + 1)}, "1.jpg", "1.cls has 1048577 bytes: more than"),
-        ({"1.cls": b"1", "1.gif": b"x"}, "1", "there is no image beside cls, gif"),
+        ({"1.cls": b"1", "1.gif": b"x"}, "1.cls", "there is no image beside cls, gif"),
     ],
 )
 def test_a_sample_that_lacks_something_is_one_rejected_image(refer, files, key, detail):
     _, (ref,) = refer(files, labels="beside", image_parts=("jpg",))
     assert (ref.key, ref.status, ref.reason) == (f"in/{PATH}/{key}", "rejected", "bad_sample")
     assert ref.detail.startswith(detail)
+
+
+def test_samples_without_an_image_that_have_one_name_are_two_rejected_ones(refer):
+    """The members of a sample that do not stand together are samples of their own: one key would fail the run."""
+    _, refs = refer({"1.cls": b"1", "2.jpg": b"x", "2.cls": b"1", "1.txt": b"1"}, labels="beside")
+    assert [(ref.key.rpartition("/")[2], ref.reason) for ref in refs] == [
+        ("1.cls", "bad_sample"),
+        ("2.jpg", ""),
+        ("1.txt", "bad_sample"),
+    ]
 
 
 def test_an_image_that_changed_is_found_when_it_is_read(refer):

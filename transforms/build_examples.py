@@ -98,7 +98,7 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
         return None, None
     name = label_map.name_for(label)
     if name is None:
-        raise RejectedImage("encode", "unknown_label", f"the label {label!r} is none of the classes")
+        raise RejectedImage("encode", "unknown_label", f"the label {label!r:.200} is none of the classes")
     return name, label_map.ids[name]
 
 

@@ -1,6 +1,7 @@
 """The header of .npy files: what numpy says of an array in front of its bytes. Nothing is ever unpickled."""
 
 import io
+import re
 from dataclasses import dataclass
 from tokenize import TokenError
 from typing import Any
@@ -51,9 +52,14 @@ def parse_npy_header(data: bytes) -> NpyHeader:
         RecursionError,
         MemoryError,
     ) as error:  # numpy parses Python
-        raise BadArrayError("bad_array", f"no .npy header: {' '.join(str(error).split())[:200]}") from None
+        raise BadArrayError("bad_array", f"no .npy header: {_why(error)}") from None
     if dtype.hasobject:
         raise BadArrayError("bad_array", "it holds pickled Python objects, which are never loaded")
     if fortran_order and len(shape) > 1:
         raise BadArrayError("bad_array", "it is stored column by column: save numpy.ascontiguousarray of it")
     return NpyHeader(shape, dtype, stream.tell())
+
+
+def _why(error: Exception) -> str:
+    """What numpy says, without places in memory: what is rejected is told alike on every machine."""
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(str(error).split()))[:200]

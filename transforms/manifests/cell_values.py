@@ -63,8 +63,9 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
     """A list of texts, none of them empty."""
     texts = [text_of(each, column, names) for each in list_of(value, column, separator)]
-    if not all(texts):
-        raise BadCellError(f"column {column!r}: text {texts.index('') + 1} of the list is empty")
+    empty = [place for place, text in enumerate(texts, start=1) if not text.strip()]
+    if empty:
+        raise BadCellError(f"column {column!r}: text {empty[0]} of the list is empty")
     return texts
 
 

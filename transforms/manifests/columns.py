@@ -97,6 +97,7 @@ class RowReader:
         separator: between several labels in one text.
         fractions: whether boxes are in parts of the image.
         class_names: names of the classes that numbers in a column stand for, from 0.
+        base64_column: the column of images, where cells are texts.
     """
 
     columns: Columns
@@ -104,6 +105,7 @@ class RowReader:
     separator: str
     fractions: bool
     class_names: Mapping[str, Sequence[str]]
+    base64_column: str = ""
 
     @cached_property
     def _texts(self) -> list[tuple[str, str, Sequence[str]]]:
@@ -124,9 +126,15 @@ class RowReader:
         entry = Entry(fractions=self.fractions)
         for name, column, names in self._texts:
             text = text_of(cells.get(column), column, names)
-            if not text and name in self._required:
-                raise refuse(column, text, "")
+            if not text.strip():
+                text = ""
+                if name in self._required:
+                    raise refuse(column, text, "")
             setattr(entry, name, text)
+        if self.base64_column:
+            image = cells.get(self.base64_column)
+            if not isinstance(image, str) or not image.strip():
+                raise refuse(self.base64_column, "" if isinstance(image, str) else image, "no base64")
         columns = self.columns
         if columns.labels:
             entry.labels = self._texts_in(columns.labels, cells)

@@ -6,6 +6,8 @@ row, with `gzip` behind it where the table is gzipped; `parquet` for a cell, who
 
 import base64
 import binascii
+import posixpath
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -36,7 +38,12 @@ def read_row_bytes(ref: ImageRef, column: str, delimiter: str, quote: str, max_b
     else:
         packing = "gzip" if ref.packing.endswith(" gzip") else ""
         row = read_image(ref.but(packing=packing), MAX_ROW_BYTES)
-        data = _decode(_find_text(row, ref.packing.split(), column, delimiter, quote), column)
+        text = _find_text(row, ref.packing.split(), column, delimiter, quote)
+        try:
+            data = base64.b64decode("".join(text.split()), validate=True)
+        except (ValueError, binascii.Error) as error:
+            place = f"{posixpath.basename(ref.uri)}, the row at byte {ref.offset:,}"
+            raise RejectedImage("read", "bad_row", f"{place}, column {column!r}: it is no base64 ({error})") from None
     if len(data) > max_bytes:
         raise RejectedImage("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
     return data
@@ -52,23 +59,20 @@ def _read_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
     except IndexError as error:
         raise RejectedImage("read", "changed", str(error)) from None
     if data is None:
-        raise RejectedImage("read", "bad_row", f"row {ref.offset + 1}, column {column!r}: there are no bytes")
+        place = f"{posixpath.basename(ref.uri)}, row {ref.offset + 1}"
+        raise RejectedImage("read", "bad_row", f"{place}, column {column!r}: there are no bytes")
     return data
 
 
-def _find_text(row: bytes, packing: list[str], column: str, delimiter: str, quote: str) -> Any:
+def _find_text(row: bytes, packing: list[str], column: str, delimiter: str, quote: str) -> str:
     """The cell's text; what was well-formed when it was listed is so still, or has changed since."""
     kind, codec, *position = packing
-    try:
+    text: Any = None
+    with suppress(ValueError, LookupError, TypeError):
         if kind == "jsonl":
-            return orjson.loads(row.decode(codec))[column]
-        return read_csv_record(row.decode(codec), delimiter, quote)[int(position[0])]
-    except (ValueError, LookupError, TypeError):
-        raise RejectedImage("read", "changed", "the manifest was written anew since it was listed") from None
-
-
-def _decode(text: Any, column: str) -> bytes:
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)
-    except (AttributeError, ValueError, binascii.Error) as error:
-        raise RejectedImage("read", "bad_row", f"column {column!r} is no base64: {error}") from None
+            text = orjson.loads(row.decode(codec))[column]
+        else:
+            text = read_csv_record(row.decode(codec), delimiter, quote)[int(position[0])]
+    if not isinstance(text, str):
+        raise RejectedImage("read", "changed", "the manifest was written anew since it was listed")
+    return text

@@ -143,6 +143,7 @@ class Manifest(Source):
             self.separator,
             fractions=self.boxes_unit == "fraction",
             class_names=self._class_names(table),
+            base64_column="" if table.kind == "parquet" else self.columns.bytes,
         ).read
 
     def _class_names(self, table: Table) -> dict[str, list[str]]:

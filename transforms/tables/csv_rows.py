@@ -23,8 +23,7 @@ def read_csv_rows(lines: TextLines, delimiter: str, quote: str) -> Iterator[Row]
     """
     reader = _reader(lines, delimiter, quote)
     while True:
-        offset, first = lines.end, lines.number + 1
-        lines.row_start = offset
+        offset, first = lines.begin_row()
         cells, fault = None, ""
         try:
             cells = next(reader)

@@ -11,7 +11,7 @@ from transforms.tables.text_lines import TextLines
 def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
     """Yields a row for each line that is not empty; cells are a JSON object's values by name."""
     while True:
-        offset = lines.row_start = lines.end
+        offset, _ = lines.begin_row()
         line, fault = "", ""
         cells = None
         try:

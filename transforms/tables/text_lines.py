@@ -41,7 +41,7 @@ class TextLines:
         codec: the encoding without doubt in it: `utf-16-le` for a `utf-16` whose byte order mark says so.
         number: of the line given last, from 1.
         end: the byte behind it.
-        row_start: the byte at which the row under way begins, set by whoever makes rows of lines.
+        row_start: the byte at which the row under way begins, set by `begin_row`.
     """
 
     def __init__(self, stream: Readable, encoding: str) -> None:
@@ -54,6 +54,7 @@ class TextLines:
         self._buffer = b""
         self._position = 0  # in the buffer
         self.number = self.end = self.row_start = 0
+        self._row_number = 1
         self.codec = self._find_codec(encoding)
         self._newline = "\n".encode(self.codec)
 
@@ -75,6 +76,11 @@ class TextLines:
     def __iter__(self) -> "TextLines":
         return self
 
+    def begin_row(self) -> tuple[int, int]:
+        """Says that a row begins here; gives its first byte and the number of its first line."""
+        self.row_start, self._row_number = self.end, self.number + 1
+        return self.row_start, self._row_number
+
     def __next__(self) -> str:
         line = self._next_line()
         if not line:
@@ -95,7 +101,6 @@ class TextLines:
                 at = len(self._buffer)
                 break
             if len(self._buffer) > MAX_ROW_BYTES:
-                self.number += 1
                 self._refuse()
         else:
             at += len(self._newline)
@@ -119,4 +124,4 @@ class TextLines:
 
     def _refuse(self) -> None:
         size = f"{MAX_ROW_BYTES // 2**20} MiB"
-        raise UnreadableTableError(f"the row that line {self.number} is in has over {size}: is a quote not closed?")
+        raise UnreadableTableError(f"row {self._row_number} has over {size}: is a quote not closed?")

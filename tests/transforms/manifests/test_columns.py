@@ -56,6 +56,33 @@ def test_what_may_be_missing_and_what_not():
             read(cells)
 
 
+def test_nothing_but_blanks_is_nothing():
+    read = reader(uri="path", label="class", labels="tags", group="patient").read
+    assert read({"path": "a", "class": "b", "tags": "", "patient": "  "}) == Entry(uri="a", label="b", labels=[])
+    for cells, message in (
+        ({"path": "a", "class": " \t"}, "^column 'class' is empty$"),
+        ({"path": "a", "class": "b", "tags": ["x", " "]}, "^column 'tags': text 2 of the list is empty$"),
+    ):
+        with pytest.raises(BadCellError, match=message):
+            read(cells)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({}, "column 'image' is empty"),
+        ({"image": None}, "column 'image' is empty"),
+        ({"image": " "}, "column 'image' is empty"),
+        ({"image": 7}, "column 'image': 7 (int) is no base64"),
+    ],
+)
+def test_a_row_of_text_without_its_image_is_known_by_its_number(cells, message):
+    with pytest.raises(BadCellError) as raised:
+        RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read(cells)
+    assert str(raised.value) == message
+    assert RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read({"image": "AA=="}) == Entry()
+
+
 def test_names_of_numbered_classes():
     read = reader(
         uri="path", label="class", labels="tags", class_names={"class": ["cat", "dog"], "tags": ["x", "y"]}

@@ -55,7 +55,7 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
         DamagedPackingError: the stream is damaged or was cut; after all that comes before.
     """
     content, total, is_counted = GzipBytes(stored), 0, False
-    most = (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * stored.size
+    most = most_unpacked(stored, max_ratio, free_bytes)
     while piece := content.read(total, PIECE_BYTES):
         total += len(piece)
         if not is_counted and total > max_ratio * content.packed_bytes:
@@ -66,6 +66,19 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
         yield piece
     if content.fault:
         raise DamagedPackingError(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)
+
+
+def most_unpacked(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> int:
+    """How many bytes a gzip file may become; see `gunzip`."""
+    return (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * stored.size
+
+
+def check_ratio(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> None:
+    """Raises TooLargeError where a gzip file that begins as a bomb becomes larger than `gunzip` allows."""
+    content = GzipBytes(stored)
+    total = len(content.read(0, PIECE_BYTES))
+    if total > max_ratio * content.packed_bytes:
+        _count(content, total, most_unpacked(stored, max_ratio, free_bytes), max_ratio)
 
 
 def _count(content: GzipBytes, total: int, most: int, max_ratio: int) -> None:

@@ -28,6 +28,7 @@ from transforms.existing_examples.example_fields import (
 )
 from transforms.existing_examples.example_image import read_image_of
 from transforms.existing_examples.label_files import LabelFiles
+from transforms.files.bounded_records import read_bounded
 from transforms.files.record_bytes import StoredFile
 from transforms.files.record_reader import Damage, RecordFile
 from transforms.files.unpacking import MAX_RATIO
@@ -64,7 +65,7 @@ class Tfrecords(Source):
         split_feature: the feature whose text is that word instead.
         keep: further features to pass on, with their types, such as `{image/caption: bytes, scores: "float[]"}`.
         shape: height, width and channels of raw pixels where Examples do not have them.
-        max_ratio: how many times its size a gzip file may become, from 64 MiB on.
+        max_ratio: how many times its size a gzip file may become, from 1 MiB on.
     """
 
     convention: str | OwnConvention = "auto"
@@ -141,7 +142,7 @@ class Tfrecords(Source):
         labels = LabelFiles(file.uri, path, self.class_names_file, self.class_names)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
-            for index, (offset, record) in enumerate(records):
+            for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
                 ref = file.but(key=f"{file.key}/{index:06}", spelling="")
                 if isinstance(record, Damage):
                     yield ref.but(status="rejected", reason="bad_record", detail=_explain(index, offset, record))
@@ -174,7 +175,6 @@ class Tfrecords(Source):
         entries = parse_entries(record)
         convention, fields = self._fields_of(entries)
         read_kept(entries, self.keep)
-
         key = text_in(entries, self.key_feature) if self.key_feature else ref.key
         split = ref.split or self._split_word(path, entries)
 
@@ -242,8 +242,9 @@ def _own(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _explain(index: int, offset: int, damage: Damage) -> str:
     """What a damage means: how much is lost is not known, since lengths are what cannot be read."""
-    where = f"record {index} at byte {offset}: {damage.detail}"
-    return f"{where}; reading went on with the next frame whose length fits its checksum, if there was one"
+    where = f"record {index}{f' at byte {offset}' if offset >= 0 else ''}: {damage.detail}"
+    goes_on = "reading went on with the next frame whose length fits its checksum, if there was one"
+    return f"{where}; {'no more of the file can be read' if damage.kind == 'gzip' else goes_on}"
 
 
 SOURCE = Tfrecords

@@ -227,6 +227,23 @@ def test_a_file_without_records_is_never_nothing(refer, content, reason):
     assert {(ref.status, ref.reason) for ref in refs} == {("rejected", reason)}
 
 
+def test_a_gzip_file_of_nothing_but_empty_records_is_one_rejected_reference(refer):
+    _, (ref,) = refer(gzip.compress(frame(b"") * 300_000))
+    assert (ref.status, ref.reason) == ("rejected", "bad_record")
+    assert ref.detail == (
+        "record 0 at byte 0: the gzip file becomes more than 100 times its size; no more of the file can be read"
+    )
+
+
+def test_a_gzip_file_that_was_cut_says_no_place_where_there_is_none(refer):
+    content = b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(3))
+    _, refs = refer(gzip.compress(content)[:-6])
+    assert [ref.detail for ref in refs if ref.status == "rejected"][-1].endswith(
+        "the gzip stream ends early: the file was cut; no more of the file can be read"
+    )
+    assert not [ref.detail for ref in refs if "-1" in ref.detail]
+
+
 def test_a_record_of_another_convention_is_one_rejected_reference(refer):
     source = Tfrecords(convention="inception")
     _, (bad, other, good, _) = refer([encode("keras", label=1), b"\xff", encode("inception", label=1)], source)

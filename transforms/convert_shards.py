@@ -52,6 +52,8 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
     for one, other in pairwise(refs):
         if one.key == other.key and (one.uri, one.offset) == (other.uri, other.offset):
             return f"the {unit} {one.key!r} is listed twice ({one.uri}): remove one, or give each a key of its own"
+        if one.key == other.key and one.uri == other.uri:
+            return f"two {unit}s in {one.uri} have the key {one.key!r}: give each a key of its own"
         if one.key == other.key:
             return f"two {unit}s have the key {one.key!r}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""

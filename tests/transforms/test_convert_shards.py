@@ -74,7 +74,8 @@ def test_two_references_with_one_key_are_found_and_named():
 
 
 def test_ranges_of_one_file_with_one_key_are_duplicates():
-    assert find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
+    inside = find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
+    assert inside == "two rows in /x/a have the key 'a': give each a key of its own"
     twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")], "file")
     assert twice == "the file 'a' is listed twice (/x/a): remove one, or give each a key of its own"
     apart = [ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]

@@ -177,10 +177,11 @@ def _fill_splits(
         return selection, ""
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
-        return (
-            selection,
-            f"no {settings.unit} was found for split {empty[0]}: remove it from {key}, or add its {settings.unit}s",
-        )
+        what = f"no {settings.unit} was found for split {empty[0]}"
+        if summary.rejected:
+            such = f"{summary.rejected.total():,} rejected, such as {summary.rejected_such[0]}"
+            return selection, f"{what}, and {such}: mend that, or remove the split from {key}"
+        return selection, f"{what}: remove it from {key}, or add its {settings.unit}s"
     if settings.splits.stratify:
         return (
             selection,

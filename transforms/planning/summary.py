@@ -42,6 +42,7 @@ class Summary:
         listed: everything found: images, rejected and ignored things.
         ignored: things that are none of ours, by reason.
         rejected: things rejected where they were listed, by reason.
+        rejected_such: the first of them by key, in words.
         left_out: images that `limit` or the fractions leave out, by reason.
         splits: the images to convert, by split.
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
@@ -60,6 +61,7 @@ class Summary:
     listed: int = 0
     ignored: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
+    rejected_such: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     splits: dict[str, SplitSummary] = field(default_factory=dict)
     nearest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -108,6 +110,7 @@ class Summary:
             return
         if ref.status == "rejected":
             self.rejected[ref.reason] += 1
+            _keep_lowest(self.rejected_such, f"{ref.key} ({ref.detail:.500})", most=1)
         else:
             self.labels.add(ref.label)
         if ref.status == "rejected" or self._place(ref, splitter):
@@ -166,6 +169,7 @@ class Summary:
         self.problems_found += other.problems_found
         self.ignored.update(other.ignored)
         self.rejected.update(other.rejected)
+        _keep_lowest(self.rejected_such, *other.rejected_such, most=1)
         self.left_out.update(other.left_out)
         for name, split in other.splits.items():
             within = self.splits.setdefault(name, SplitSummary())

@@ -130,6 +130,16 @@ ALL_IN_TRAIN = Selection(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH
             "no image was found for split validation: remove it from splits.from_folders, or add its images",
         ),
         (
+            [
+                *(replace(ref, split="train") for ref in IMAGES),
+                ImageRef("val.bin", "/x/val.bin", status="rejected", reason="wrong_length", detail="5 bytes over"),
+            ],
+            FROM_FOLDERS,
+            None,
+            "no image was found for split validation, and 1 rejected, such as val.bin (5 bytes over): "
+            "mend that, or remove the split from splits.from_folders",
+        ),
+        (
             IMAGES,
             STRATIFIED,
             ALL_IN_TRAIN,

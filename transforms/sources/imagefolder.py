@@ -55,7 +55,11 @@ class ImageFolder(Source):
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a row."""
-        return self._manifest().refer(path, file)
+        for ref in self._manifest().refer(path, file):
+            if ref.status == "fatal":  # in the words of this source's settings
+                named = ref.detail.replace("(source.columns.uri)", "(source.file_name)")
+                ref = ref.but(detail=named.replace("(source.columns.", "(source."))
+            yield ref
 
     def features(self) -> tuple[Feature, ...]:
         """Those of `features_from`."""

@@ -1,6 +1,7 @@
 """Tables without images: each row of CSV, JSON lines or Parquet becomes an Example of typed columns."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -59,9 +60,9 @@ class Table(Source):
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
-        features = [column.feature or name for name, column in self.columns.items()]
-        for feature in features:
-            if features.count(feature) > 1:
+        features = Counter(column.feature or name for name, column in self.columns.items())
+        for feature, count in features.items():
+            if count > 1:
                 raise ValueError(f"source.columns: two columns become the feature {feature!r}: set feature of one")
         check_encoding(self.encoding, "source.encoding")
         for key in ("delimiter", "quote"):

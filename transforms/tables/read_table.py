@@ -1,5 +1,6 @@
 """A table's rows, whatever it is written in."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -122,7 +123,8 @@ def read_table(
             if not table_format.ragged:
                 names = table_format.names or _read_header(rows)
                 wanted = _check_columns(names, wanted)
-                positions = {name: names.index(name) for name in wanted}
+                places = {name: place for place, name in enumerate(names)}
+                positions = {name: places[name] for name in wanted}
                 rows = _name_cells(rows, positions, len(names))
             yield Table(kind, rows, lines.codec, positions, is_gzip=text.is_gzip)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
@@ -141,10 +143,11 @@ def _read_header(rows: Iterator[Row]) -> list[str]:
 
 def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Mapping[str, str]:
     wanted = dict.fromkeys(names, "its header") if wanted is None else wanted
+    counts = Counter(names)
     for column, key in wanted.items():
-        if names.count(column) > 1:
-            raise UnreadableTableError(f"it has {names.count(column)} columns {column!r} ({key}): rename all but one")
-        if column not in names:
+        if counts[column] > 1:
+            raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
+        if column not in counts:
             shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
             raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: correct the name")
     return wanted

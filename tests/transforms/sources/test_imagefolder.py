@@ -28,3 +28,17 @@ def test_rows_name_images_beside_them(tmp_path):
 def test_settings_that_cannot_be(settings, sentence):
     with pytest.raises(ValueError, match=f"^{sentence}"):
         ImageFolder(**settings)
+
+
+@pytest.mark.parametrize(
+    ("header", "sentence"),
+    [
+        ("file,label", "it has no column 'file_name' (source.file_name)"),
+        ("file_name", "it has no column 'label' (source.label)"),
+    ],
+)
+def test_a_missing_column_is_told_by_this_sources_own_key(tmp_path, header, sentence):
+    (tmp_path / "metadata.csv").write_text(f"{header}\n")
+    (ref,) = ImageFolder(label="label").refer("metadata.csv", ImageRef("m", str(tmp_path / "metadata.csv")))
+    assert ref.status == "fatal"
+    assert ref.detail.startswith(sentence)

@@ -208,3 +208,13 @@ def test_files_that_cannot_tell_say_so(tmp_path, content, message):
 def test_settings_that_cannot_be_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         table(**settings)
+
+
+def test_a_hundred_thousand_columns_take_no_longer_each_than_a_few(tmp_path):
+    """Each was once looked for among all the others: minutes."""
+    names = [f"c{number}" for number in range(100_000)]
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n", encoding="utf-8")
+    source = Table().settle(iter([ImageRef("wide.csv", str(path))]))
+    (ref,) = source.refer("wide.csv", ImageRef("wide.csv", str(path)))
+    assert source.read(ref, 1).fields == dict.fromkeys(names, 1)

@@ -29,7 +29,7 @@ def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Ite
     except TooLargeError:
         yield 0, too_large
         return
-    most = most_unpacked(stored, max_ratio, FREE_BYTES)
+    most = most_unpacked(stored.size, max_ratio, FREE_BYTES)
     for offset, record in records:
         if offset > most:
             yield offset, too_large

@@ -55,7 +55,7 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
         DamagedPackingError: the stream is damaged or was cut; after all that comes before.
     """
     content, total, is_counted = GzipBytes(stored), 0, False
-    most = most_unpacked(stored, max_ratio, free_bytes)
+    most = most_unpacked(stored.size, max_ratio, free_bytes)
     while piece := content.read(total, PIECE_BYTES):
         total += len(piece)
         if not is_counted and total > max_ratio * content.packed_bytes:
@@ -68,9 +68,9 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
         raise DamagedPackingError(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)
 
 
-def most_unpacked(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> int:
-    """How many bytes a gzip file may become; see `gunzip`."""
-    return (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * stored.size
+def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> int:
+    """What so many bytes may become; see `gunzip`."""
+    return (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * size
 
 
 def check_ratio(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> None:
@@ -78,7 +78,7 @@ def check_ratio(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int 
     content = GzipBytes(stored)
     total = len(content.read(0, PIECE_BYTES))
     if total > max_ratio * content.packed_bytes:
-        _count(content, total, most_unpacked(stored, max_ratio, free_bytes), max_ratio)
+        _count(content, total, most_unpacked(stored.size, max_ratio, free_bytes), max_ratio)
 
 
 def _count(content: GzipBytes, total: int, most: int, max_ratio: int) -> None:
@@ -110,7 +110,7 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
             packed = directory.getinfo(name).compress_size
             while piece := member.read(PIECE_BYTES):
                 total += len(piece)
-                if total > FREE_BYTES + max_ratio * packed:
+                if total > most_unpacked(packed, max_ratio):
                     raise TooLargeError(f"{name} becomes more than {max_ratio} times its size")
                 yield piece
     except (EOFError, zlib.error) as error:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from transforms.files import storage
+from transforms.files.unpacking import MAX_RATIO, most_unpacked
 from transforms.tables.parquet_rows import open_parquet
 from transforms.tables.row import UnreadableTableError
 
@@ -91,6 +92,7 @@ class ParquetCells:
         return group
 
     def _append(self, parquet: pq.ParquetFile, column: str, index: int, group: _RowGroup) -> None:
+        most = self._end + most_unpacked(parquet.metadata.row_group(index).total_byte_size)
         for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=[index], columns=[column], use_threads=False):
             cells = batch.column(0)
             if pa.types.is_struct(cells.type):
@@ -104,6 +106,8 @@ class ParquetCells:
                 while content is not None and written < content.size:
                     written += os.pwrite(self._file, memoryview(content)[written:], self._end + written)
                 self._end += written
+            if self._end > most:  # as many rows may share one large value
+                raise UnreadableTableError(f"column {column!r} becomes more than {MAX_RATIO} times its size")
 
 
 PARQUET_CELLS = ParquetCells()

@@ -1,6 +1,6 @@
 """Parquet, row by row, and what its schema says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -8,6 +8,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from transforms.files.unpacking import MAX_RATIO, most_unpacked
 from transforms.tables.row import Row, UnreadableTableError
 
 _BATCH_ROWS = 1024
@@ -27,6 +28,24 @@ def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
         if isinstance(error, OSError) and error.errno is not None:  # a file system's own
             raise
         raise UnreadableTableError(f"it is no Parquet, or damaged: {' '.join(str(error).split())}") from None
+
+
+def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
+    """Sees to it that no column is a bomb.
+
+    Raises:
+        UnreadableTableError: what is stored of one in a row group becomes more than `unpacking.FREE_BYTES` and
+            `unpacking.MAX_RATIO` times its size.
+    """
+    for number in range(parquet.num_row_groups):
+        group = parquet.metadata.row_group(number)
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            name = chunk.path_in_schema.partition(".")[0]
+            if name in columns and chunk.total_uncompressed_size > most_unpacked(chunk.total_compressed_size):
+                raise UnreadableTableError(
+                    f"column {name!r} becomes more than {MAX_RATIO} times its size in row group {number + 1}"
+                )
 
 
 def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[Row]:

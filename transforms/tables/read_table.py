@@ -12,7 +12,7 @@ from transforms.files import storage
 from transforms.tables.csv_rows import read_csv_rows
 from transforms.tables.jsonl_rows import read_jsonl_rows
 from transforms.tables.packed_text import open_text
-from transforms.tables.parquet_rows import open_parquet, read_parquet_rows
+from transforms.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
 from transforms.tables.row import Row, UnreadableTableError
 from transforms.tables.text_lines import TextLines
 
@@ -110,6 +110,7 @@ def read_table(
             with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
                 schema = parquet.schema_arrow
                 wanted = _check_columns(schema.names, wanted)
+                check_sizes(parquet, wanted.keys())
                 read = [name for name in wanted if name not in unread]
                 yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
             return

@@ -67,3 +67,13 @@ def test_a_damaged_row_group_leaves_the_others(tmp_path):
         with pytest.raises(UnreadableTableError, match="damaged"):
             cells.read(str(path), "1", "x", 1, 9000)
     assert cells.read(str(path), "1", "x", 2, 9000) == b"\2" * 3000
+
+
+def test_a_large_value_that_many_rows_share_is_not_written_out_for_each(tmp_path, monkeypatch):
+    monkeypatch.setattr("transforms.files.unpacking.FREE_BYTES", 0)
+    value = random.Random(0).randbytes(10_000)
+    pq.write_table(pa.table({"x": [value] * 50}), tmp_path / "few.parquet")
+    pq.write_table(pa.table({"x": [value] * 5000}), tmp_path / "many.parquet")
+    assert ParquetCells().read(str(tmp_path / "few.parquet"), "1", "x", 49, 10**6) == value
+    with pytest.raises(UnreadableTableError, match=r"^column 'x' becomes more than 100 times its size$"):
+        ParquetCells().read(str(tmp_path / "many.parquet"), "1", "x", 0, 10**6)

@@ -5,7 +5,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from transforms.tables.parquet_rows import bytes_type_fault, class_names, open_parquet, read_parquet_rows
+from transforms.tables.parquet_rows import (
+    bytes_type_fault,
+    check_sizes,
+    class_names,
+    open_parquet,
+    read_parquet_rows,
+)
 from transforms.tables.row import UnreadableTableError
 
 
@@ -80,3 +86,21 @@ def test_names_of_classes():
 )
 def test_columns_that_can_hold_files(kind, fault):
     assert bytes_type_fault(pa.schema([("a", kind)]), "a") == fault
+
+
+def test_a_bomb_is_refused_by_what_its_footer_states():
+    """Eight values of 100 MB are a file of 100 KB, and took 3 GB of memory."""
+    bomb = written(pa.table({"a": [1], "b": [bytes(80_000_000)]}), compression="zstd", use_dictionary=False)
+    assert len(bomb) < 100_000
+    with open_parquet(io.BytesIO(bomb)) as parquet:
+        check_sizes(parquet, ["a"])
+        with pytest.raises(UnreadableTableError) as raised:
+            check_sizes(parquet, ["a", "b"])
+    assert str(raised.value) == "column 'b' becomes more than 100 times its size in row group 1"
+
+
+def test_columns_in_structs_count_too():
+    images = pa.table({"image": [{"bytes": bytes(80_000_000), "path": "a"}]})
+    content = io.BytesIO(written(images, compression="zstd", use_dictionary=False))
+    with open_parquet(content) as parquet, pytest.raises(UnreadableTableError, match=r"^column 'image' becomes"):
+        check_sizes(parquet, {"image"})

@@ -13,6 +13,7 @@ import orjson
 
 from schemas.features import Kind
 from transforms.archives.member import Member
+from transforms.listing.class_names import LONGEST_NAME
 from transforms.manifests.cell_values import feature_value
 from transforms.manifests.entry import BadCellError
 from transforms.manifests.feature_from import FeatureFrom
@@ -116,6 +117,8 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
     """
     if label is None or label == "":
         raise BadSampleError(f"{part} is missing or empty")
+    if isinstance(label, str) and len(label) > LONGEST_NAME:
+        raise BadSampleError(f"{part} has {len(label):,} letters, and a name at most {LONGEST_NAME:,}")
     if not names and isinstance(label, int | str) and not isinstance(label, bool):
         return str(label)
     number = _convert(label, "int64", part)

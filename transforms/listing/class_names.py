@@ -8,6 +8,9 @@ from transforms.listing.inside_root import OutsideRootError, resolve_inside, roo
 
 MAX_TEXT_BYTES = 2**20
 
+LONGEST_NAME = 4096
+"""Letters of a class, a key, a group or a path: what is longer is no name, but a text in the wrong column."""
+
 
 class ClassNamesError(ValueError):
     """A file names no classes; one sentence."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
+from transforms.listing.class_names import LONGEST_NAME
 from transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
 from transforms.manifests.cells_of_boxes import boxes_from, objects_from
 from transforms.manifests.entry import BadCellError, Entry
@@ -125,11 +126,9 @@ class RowReader:
         """
         entry = Entry(fractions=self.fractions)
         for name, column, names in self._texts:
-            text = text_of(cells.get(column), column, names)
-            if not text.strip():
-                text = ""
-                if name in self._required:
-                    raise refuse(column, text, "")
+            text = _name_in(cells.get(column), column, names)
+            if not text and name in self._required:
+                raise refuse(column, text, "")
             setattr(entry, name, text)
         if self.base64_column:
             image = cells.get(self.base64_column)
@@ -154,6 +153,14 @@ class RowReader:
 
     def _texts_in(self, column: str, cells: Mapping[str, Any]) -> list[str]:
         return texts_of(cells.get(column), column, self.separator, self.class_names.get(column, ()))
+
+
+def _name_in(cell: Any, column: str, names: Sequence[str]) -> str:
+    text = text_of(cell, column, names)
+    if len(text) > LONGEST_NAME:
+        count = f"{len(text):,} letters, and a name at most {LONGEST_NAME:,}"
+        raise BadCellError(f"column {column!r}: {text!r:.60} has {count}")
+    return text if text.strip() else ""
 
 
 Reader = Callable[[Any], Entry]

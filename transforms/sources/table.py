@@ -14,6 +14,7 @@ from schemas.image_ref import ImageRef
 from transforms.columns.cells import CellError, from_json, read_cell, to_json
 from transforms.columns.column_settings import ColumnSettings
 from transforms.columns.infer_types import ColumnTypes, TypeInferenceError
+from transforms.listing.class_names import LONGEST_NAME
 from transforms.sources.source import Source
 from transforms.tables.read_table import TABLE_FILES, TableFormat, read_table
 from transforms.tables.read_table import Table as OpenTable
@@ -168,6 +169,9 @@ class _RowError(Exception):
 
 def _as_name(cell: Any, column: str) -> str:
     """A label, split, group or key as text."""
+    if isinstance(cell, str) and len(cell) > LONGEST_NAME:
+        count = f"{len(cell):,} letters, and a name at most {LONGEST_NAME:,}"
+        raise _RowError(f", column {column!r}: {cell!r:.60} has {count}")
     if isinstance(cell, str) and cell.strip():
         return unicodedata.normalize("NFC", cell.strip())
     if isinstance(cell, int):

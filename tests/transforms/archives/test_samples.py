@@ -128,6 +128,7 @@ def test_a_label_is_a_name_or_a_number(label, names, expected):
         ("-1", ("a", "b"), "cls is -1"),
         ("cat", ("a", "b"), "cls: 'cat' is no int64"),
         (1.5, (), r"cls: 1\.5 is no int64"),
+        ("x" * 5000, (), "cls has 5,000 letters, and a name at most 4,096"),
     ],
 )
 def test_a_label_that_is_neither_is_refused(label, names, message):

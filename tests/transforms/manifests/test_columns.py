@@ -83,6 +83,15 @@ def test_a_row_of_text_without_its_image_is_known_by_its_number(cells, message):
     assert RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read({"image": "AA=="}) == Entry()
 
 
+@pytest.mark.parametrize("column", ["path", "class", "patient"])
+def test_a_text_is_no_name(column):
+    cells = {"path": "a", "class": "b", "patient": "c"}
+    read = reader(uri="path", label="class", group="patient").read
+    assert read({**cells, column: "x" * 4096})
+    with pytest.raises(BadCellError, match=rf"^column '{column}': 'x+\.* has 4,097 letters, and a name at most 4,096$"):
+        read({**cells, column: "x" * 4097})
+
+
 def test_names_of_numbered_classes():
     read = reader(
         uri="path", label="class", labels="tags", class_names={"class": ["cat", "dog"], "tags": ["x", "y"]}

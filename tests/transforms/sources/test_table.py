@@ -88,6 +88,12 @@ def test_label_split_group_and_key_come_from_columns(refer):
     assert source.features() == (Feature("n", "int64", "n", "the column `n`, int"),)
 
 
+def test_a_text_is_no_name(refer):
+    _, (ref,) = refer("t.csv", "n,kind\n1," + "x" * 5000 + "\n", columns={"n": "int"}, label="kind")
+    assert (ref.status, ref.reason) == ("rejected", "bad_row")
+    assert ref.detail == f"t.csv, row 2, column 'kind': '{'x' * 59} has 5,000 letters, and a name at most 4,096"
+
+
 def test_a_value_that_is_missing_is_left_out_where_readers_have_a_default(refer):
     columns = {"n": {"type": "int", "default": 0}, "v": {"type": "float[]"}, "x": {"type": "float"}}
     columns = {name: ColumnSettings(**each) for name, each in columns.items()}

@@ -1,6 +1,7 @@
 """Lines of a text file in any encoding, with their places in bytes."""
 
 import codecs
+import re
 from typing import Protocol
 
 from transforms.tables.row import MAX_ROW_BYTES, UnreadableTableError
@@ -57,6 +58,8 @@ class TextLines:
         self._row_number = 1
         self.codec = self._find_codec(encoding)
         self._newline = "\n".encode(self.codec)
+        line_end, carriage_return = map(re.escape, (self._newline, "\r".encode(self.codec)))
+        self._empty_lines = re.compile(b"(?:(?:%b)++|(?:%b%b)++)++" % (line_end, carriage_return, line_end))
 
     def _find_codec(self, encoding: str) -> str:
         name = codecs.lookup(encoding).name.removesuffix("-sig")
@@ -77,7 +80,13 @@ class TextLines:
         return self
 
     def begin_row(self) -> tuple[int, int]:
-        """Says that a row begins here; gives its first byte and the number of its first line."""
+        """Goes over empty lines to where a row begins; gives its first byte and the number of its first line."""
+        while empty := self._empty_lines.match(self._buffer, self._position):
+            self.number += self._buffer.count(self._newline, *empty.span())
+            self.end += empty.end() - self._position
+            self._position = empty.end()
+            if self._position == len(self._buffer):
+                self._fill()
         self.row_start, self._row_number = self.end, self.number + 1
         return self.row_start, self._row_number
 

@@ -38,6 +38,33 @@ def test_line_ends_stay_as_they_are():
     assert list(TextLines(io.BytesIO(b""), "utf-8")) == []
 
 
+@given(st.lists(st.sampled_from(["a", "", "", "\r", "\r\r", " ", "\u0a00"]), max_size=30), st.sampled_from(ENCODINGS))
+def test_a_row_begins_behind_empty_lines_which_count(texts, encoding):
+    content = "\n".join(["first", *texts]).encode(encoding)
+    lines = TextLines(Dripping(content), encoding)
+    found = []
+    while True:
+        start, number = lines.begin_row()
+        line = next(lines, "")
+        if not line:
+            break
+        assert number == lines.number
+        assert content[start : lines.end].decode(lines.codec) == line
+        found.append((number, line))
+    every = list(TextLines(Dripping(content), encoding))
+    assert [each for each in found if each[1] not in ("\n", "\r\n")] == [
+        (number, line) for number, line in enumerate(every, start=1) if line not in ("\n", "\r\n")
+    ]
+    assert lines.end == len(content)
+
+
+def test_empty_lines_take_no_time_each():
+    """Two hundred million of them took minutes, one by one."""
+    lines = TextLines(io.BytesIO(b"\n" * 30_000_000 + b"a\n"), "utf-8")
+    assert lines.begin_row() == (30_000_000, 30_000_001)
+    assert next(lines) == "a\n"
+
+
 def test_a_line_feed_is_found_only_where_a_letter_begins():
     text = "\u0a00\u000a\u0a0a\u0a00"  # bytes 0a everywhere
     assert list(TextLines(io.BytesIO(text.encode("utf-16-be")), "utf-16-be")) == ["\u0a00\n", "\u0a0a\u0a00"]

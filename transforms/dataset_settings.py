@@ -162,10 +162,7 @@ class DatasetSettings:
             return
         known = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | {feature.field for feature in self.source.features()}
         known |= self.features.keys()
-        for key, feature in self.convention.features.items():
-            if feature.field and feature.field not in known:
-                fields = ", ".join(sorted(known))
-                raise ValueError(f"convention.features.{key}.field: there is no field {feature.field!r}, only {fields}")
+        self.convention.check_fields(known)
 
     def _check_needs_no_image(self) -> None:
         for feature in self.layout.features:

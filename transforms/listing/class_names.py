@@ -8,6 +8,9 @@ from transforms.listing.inside_root import OutsideRootError, resolve_inside, roo
 
 MAX_TEXT_BYTES = 2**20
 
+MOST_CLASSES = 1_000_000
+"""So many may be counted instead of named."""
+
 LONGEST_NAME = 4096
 """Letters of a class, a key, a group or a path: what is longer is no name, but a text in the wrong column."""
 
@@ -23,8 +26,10 @@ def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
         classes: names in the order of their numbers, or how many there are, which are called 0, 1, ...
 
     Raises:
-        ValueError: two have one name.
+        ValueError: two have one name, or there are too many.
     """
+    if isinstance(classes, int) and classes > MOST_CLASSES:
+        raise ValueError(f"{classes:,} are more than the {MOST_CLASSES:,} that can be told apart here")
     names = [str(number) for number in range(classes)] if isinstance(classes, int) else classes
     numbers = {name: number for number, name in enumerate(names)}
     if len(numbers) < len(names):

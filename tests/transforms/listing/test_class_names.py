@@ -83,7 +83,11 @@ def test_names_and_a_number_of_classes():
 
 @pytest.mark.parametrize(
     ("names", "message"),
-    [(["a", "b", "a"], "source.class_names: two classes are called 'a'"), (-1, "source.class_names is -1: give names")],
+    [
+        (["a", "b", "a"], "source.class_names: two classes are called 'a'"),
+        (-1, "source.class_names is -1: give names"),
+        (10**12, "source.class_names: 1,000,000,000,000 are more than the 1,000,000 that can be told apart here"),
+    ],
 )
 def test_names_that_cannot_be_raise_and_name_the_key(names, message):
     with pytest.raises(ValueError, match=message):

@@ -224,12 +224,19 @@ def _sentences(error: ValidationError) -> list[str]:
 def name_dataset(
     settings: DatasetSettings, plain: dict[str, Any], output: str
 ) -> tuple[DatasetSettings, dict[str, Any]]:
-    """Gives a dataset without a name its output folder's, where its files' names need one."""
+    """Gives a dataset without a name its output folder's, where its files' names need one.
+
+    Raises:
+        ConfigError: files cannot be called so.
+    """
     pattern = settings.shards.name or settings.layout.shard_name
-    if settings.name or "{name}" not in pattern:
+    if settings.name or "{name" not in pattern:
         return settings, plain
     base = "".join(
         c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in output.rstrip("/").rpartition("/")[2]
     )
     name = base.lstrip("._-") or "dataset"
-    return replace(settings, name=name), {**plain, "name": name}
+    try:
+        return replace(settings, name=name), {**plain, "name": name}
+    except ValueError as error:
+        raise ConfigError(f"{error}; or set name, in place of the output folder's") from None

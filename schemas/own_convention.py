@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from schemas.coercion import COERCE, FeatureValueError
-from schemas.conventions.convention import SHARD_NAME, Convention
+from schemas.conventions.convention import Convention
 from schemas.features import Feature, Kind
 from schemas.field_kinds import FIELD_KINDS
+from schemas.shard_name import SHARD_NAME, check_pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +80,10 @@ class OwnConvention:
     format_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ValueError where it has no features."""
+        """Raises ValueError where it has no features, or cannot name files."""
         if not self.features:
             raise ValueError("convention.features names none: give at least one")
+        check_pattern(self.shard_name, "convention.shard_name")
 
     def check_fields(self, known: Collection[str]) -> None:
         """Raises ValueError where a field is none of those known, or of another kind than its feature."""

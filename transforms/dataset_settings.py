@@ -10,6 +10,7 @@ from schemas.conventions import Convention, load_convention
 from schemas.features import ExampleEncoder, Feature
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
+from schemas.shard_name import check_file_name, fill_pattern
 from transforms.build_examples import (
     BOX_FIELDS,
     IMAGE_FIELDS,
@@ -172,12 +173,14 @@ class DatasetSettings:
 
     def _check_file_names(self) -> None:
         count = self.shards.count or 12  # enough for indices of two digits to meet those of one
-        names = [self.file_name(split, index, count) for split in self.splits.names for index in range(min(count, 12))]
+        indices = range(min(count, 12))
+        names = [self.file_name(split, index, count, 1) for split in self.splits.names for index in indices]
+        key = "convention.shard_name" if isinstance(self.convention, OwnConvention) else "shards.name"
+        pattern, key = (self.shards.name, "shards.name") if self.shards.name else (self.layout.shard_name, key)
         if len(set(names)) < len(names):
-            pattern = self.shards.name or self.layout.shard_name
-            raise ValueError(
-                f"shards.name {pattern!r} gives several files one name: put {{split}} and {{index}} into it"
-            )
+            raise ValueError(f"{key} {pattern!r} gives several files one name: put {{split}} and {{index}} into it")
+        for name in names:
+            check_file_name(name, pattern, key)
 
     @property
     def holds_images(self) -> bool:
@@ -240,9 +243,10 @@ class DatasetSettings:
         """Whether a function takes images."""
         return any(each.takes == "image" for each in self.features.values())
 
-    def file_name(self, split: str, index: int, count: int) -> str:
-        """The name of a published shard."""
+    def file_name(self, split: str, index: int, count: int, records: int) -> str:
+        """The name of a published shard, one of `count` in its split, with so many records."""
         pattern = self.shards.name or self.layout.shard_name
         word = split if self.shards.name else self.layout.split_words.get(split, split)
-        name = pattern.format(name=self.name, split=word, index=index, number=index + 1, count=count)
+        own = self.name or "dataset"  # the output folder's name comes later, before there are files
+        name = fill_pattern(pattern, name=own, split=word, index=index, count=count, records=records)
         return f"{name}.gz" if self.compression == "gzip" and not name.endswith(".gz") else name

@@ -8,9 +8,7 @@ from importlib import import_module
 from typing import Literal
 
 from schemas.features import Feature
-
-SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
-"""How files are named where a convention does not say."""
+from schemas.shard_name import SHARD_NAME
 
 
 @dataclass(frozen=True)
@@ -20,8 +18,7 @@ class Convention:
     Attributes:
         title: where the convention comes from, in a few words.
         features: the features, in the order in which they are documented.
-        shard_name: pattern of a file's name: `{name}` of the dataset, `{split}`, `{index}` from 0, `{number}` from
-            1, `{count}`.
+        shard_name: pattern of a file's name; see `schemas.shard_name.PLACEHOLDERS`.
         split_words: what a split is called in file names where that is not its own name.
         label_offset: added to every label id unless the user says otherwise; 1 where readers keep 0 for background.
         label_lines: how a line of `labels.txt` reads: `id:name`, or the `name` alone, in the order of the ids.

@@ -174,6 +174,13 @@ def test_a_dataset_takes_its_folders_name_where_file_names_need_one(output, name
     assert named.name == name or (output == "é" and named.name == "dataset")
 
 
+def test_a_folders_name_that_is_too_long_for_files_is_one_sentence():
+    settings, plain = load_settings(None, ["shards.name='{name:s}-{split}-{index}'"])
+    assert name_dataset(settings, plain, "out/photos")[0].name == "photos"
+    with pytest.raises(ConfigError, match=r"^shards.name .* gives names that are too long .*; or set name, in place of"):
+        name_dataset(settings, plain, "o" * 240)
+
+
 def test_a_name_of_its_own_is_kept_and_none_is_given_where_none_is_needed():
     settings, plain = load_settings(None, ["convention=image_tfrecord_builder", "name=mine"])
     assert name_dataset(settings, plain, "out")[0].name == "mine"

@@ -1,8 +1,9 @@
 import pytest
 
-from schemas.conventions.convention import SHARD_NAME, Convention
+from schemas.conventions.convention import Convention
 from schemas.features import Feature, encode_example, parse_example
 from schemas.own_convention import OwnConvention, OwnFeature
+from schemas.shard_name import SHARD_NAME
 
 
 def test_a_mapping_is_a_convention():
@@ -58,3 +59,17 @@ def test_what_cannot_be_is_one_sentence(wrong, sentence):
 def test_a_convention_without_features_is_none():
     with pytest.raises(ValueError, match=r"^convention.features names none"):
         OwnConvention(features={})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders: remove the /"),
+        ("{split}-{shard}.tfrec", r"is no pattern \('shard'\): it may use {name}, {split}, "),
+        ("", "must name a visible file without folders"),
+    ],
+)
+def test_a_pattern_that_can_name_no_files_is_refused(pattern, why):
+    feature = OwnFeature(field="encoded", type="bytes")
+    with pytest.raises(ValueError, match=rf"^convention\.shard_name '.*' {why}"):
+        OwnConvention(features={"img": feature}, shard_name=pattern)

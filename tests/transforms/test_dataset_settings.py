@@ -16,6 +16,7 @@ from transforms.sources.filename_labels import FilenameLabels
 from transforms.sources.table import Table
 from transforms.sources.voc import Voc
 
+OWN_IMAGE = {"img": OwnFeature(field="encoded", type="bytes")}
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})
 A_AND_A1 = SplitSettings(fractions={"a": 0.5, "a1": 0.5})
 FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
@@ -47,6 +48,14 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: DatasetSettings(splits=FOLDERS_A_AND_A1, shards=ShardSettings(name="{split}{index}.record")),
             "gives several files one name",
         ),
+        (
+            lambda: DatasetSettings(convention=OwnConvention(features=OWN_IMAGE, shard_name="{split}.tfrec")),
+            "convention.shard_name '{split}.tfrec' gives several files one name: put {split} and {index} into it",
+        ),
+        (
+            lambda: DatasetSettings(splits=SplitSettings(fractions={"s" * 240: 1.0})),
+            "shards.name '{split}-{index:05d}-of-{count:05d}.tfrecord' gives names that are too long ('ssssssssssssssssss",
+        ),
         (lambda: RejectionLimits(share=1.1), "max_rejected.share is 1.1: give a share from 0 to 1"),
         (lambda: RejectionLimits(count=-1), "max_rejected.count and max_rejected.lost_classes cannot be negative"),
         (lambda: RejectionLimits(lost_classes=-1), "cannot be negative"),
@@ -66,19 +75,19 @@ def test_impossible_settings_raise_and_name_their_key(build, message):
 
 def test_a_fixed_name_is_allowed_for_one_file_a_split():
     assert (
-        DatasetSettings(shards=ShardSettings(count=1, name="{split}.record")).file_name("test", 0, 1) == "test.record"
+        DatasetSettings(shards=ShardSettings(count=1, name="{split}.record")).file_name("test", 0, 1, 1) == "test.record"
     )
 
 
 def test_a_name_is_as_fixed_as_the_splits_and_the_count_allow():
     one = DatasetSettings(splits=ONE_SPLIT, shards=ShardSettings(count=1, name="data.record"))
-    assert one.file_name("train", 0, 1) == "data.record"
+    assert one.file_name("train", 0, 1, 1) == "data.record"
     several = DatasetSettings(splits=ONE_SPLIT, shards=ShardSettings(name="data-{number}.record"))
-    assert several.file_name("train", 8, 9) == "data-9.record"
+    assert several.file_name("train", 8, 9, 1) == "data-9.record"
     apart = DatasetSettings(splits=A_AND_A1, shards=ShardSettings(name="{split}-{index}.record"))
-    assert (apart.file_name("a", 10, 11), apart.file_name("a1", 0, 11)) == ("a-10.record", "a1-0.record")
+    assert (apart.file_name("a", 10, 11, 1), apart.file_name("a1", 0, 11, 1)) == ("a-10.record", "a1-0.record")
     few = DatasetSettings(splits=A_AND_A1, shards=ShardSettings(name="{split}{index}.record", count=9))
-    assert (few.file_name("a", 8, 9), few.file_name("a1", 0, 9)) == ("a8.record", "a10.record")
+    assert (few.file_name("a", 8, 9, 1), few.file_name("a1", 0, 9, 1)) == ("a8.record", "a10.record")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +115,7 @@ def test_the_first_id_is_the_users_or_the_conventions(convention, offset, first)
     ],
 )
 def test_file_names_follow_the_convention_or_the_users_pattern(settings, expected):
-    assert DatasetSettings(**settings).file_name("train", 1, 12) == expected
+    assert DatasetSettings(**settings).file_name("train", 1, 12, 1) == expected
 
 
 def test_features_are_the_conventions_then_the_sources():

@@ -47,6 +47,8 @@ def _part(literal: str, field: str | None, form: str | None, conversion: str | N
         return text + ("{SHARD_INDEX}" if field == "index" else "{NUM_SHARDS}")
     if field == "number":
         raise NoTemplateError("its shards are counted from 1, and TFDS counts from 0")
+    if field == "records":
+        raise NoTemplateError("its files' names say how many records are in them")
     raise NoTemplateError(f"TFDS writes five digits, and its shards are named by `{{{field}:{form}}}`")
 
 

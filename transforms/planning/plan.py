@@ -138,7 +138,7 @@ def _recipe(
         "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
         "feature_schema": feature_schema(settings.example_features),
         "format_names": dict(layout.format_names),
-        "file_names": [settings.file_name(name, 0, 1) for name in settings.splits.names],
+        "file_names": [settings.file_name(name, 0, 1, 1) for name in settings.splits.names],
         "label_offset": settings.label_offset,
         "label_ids": hashlib.sha256(orjson.dumps(label_map.ids, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         "cuts": hashlib.sha256(orjson.dumps(starts, option=orjson.OPT_SORT_KEYS)).hexdigest(),

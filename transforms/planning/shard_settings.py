@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from schemas.shard_name import check_pattern
+
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -14,8 +16,8 @@ class ShardSettings:
         size: the size aimed at, e.g. `128MiB`; ignored where `count` is given.
         count: how many files each split is written in; lowered, and said, where there are fewer images.
         name: pattern of the files' names, instead of the convention's: `{name}`, `{split}`, `{index}` (from 0),
-            `{number}` (from 1), `{count}`, each with Python's format codes. With `count: 1` it may leave the index
-            out: `{split}.record`.
+            `{number}` (from 1), `{count}`, `{records}`, each with Python's format codes. No folders. With `count: 1` it
+            may leave the index out: `{split}.record`.
     """
 
     size: int | str = "128MiB"
@@ -29,7 +31,7 @@ class ShardSettings:
         if self.count is not None and self.count < 1:
             raise ValueError(f"shards.count is {self.count}: give at least 1")
         if self.name is not None:
-            _check_pattern(self.name)
+            check_pattern(self.name, "shards.name")
 
     @property
     def target_bytes(self) -> int:
@@ -38,13 +40,3 @@ class ShardSettings:
         if not match or match[2].upper() not in _UNITS:
             raise ValueError(f"shards.size is {self.size!r}: write a number and a unit, such as 128MiB")
         return int(float(match[1]) * _UNITS[match[2].upper()])
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        pattern.format(name="n", split="s", index=0, number=1, count=1)
-    except (KeyError, IndexError, ValueError) as error:
-        known = "{name}, {split}, {index}, {number} and {count}"
-        raise ValueError(f"shards.name {pattern!r} is no pattern ({error}): it may use {known}") from None
-    if "/" in pattern or pattern.startswith("."):
-        raise ValueError(f"shards.name {pattern!r} must name a visible file without folders")

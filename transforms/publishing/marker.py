@@ -43,7 +43,7 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
     seen: Counter[str] = Counter()
     shards = []
     for report in filled:
-        name = settings.file_name(report.split, seen[report.split], counts[report.split])
+        name = settings.file_name(report.split, seen[report.split], counts[report.split], report.records)
         seen[report.split] += 1
         shards.append(PublishedShard(name, f"sidecars/{name}.jsonl", report))
     return shards

@@ -2,6 +2,7 @@ import pytest
 
 from schemas import conventions
 from schemas.conventions import Convention, convention_names, load_convention
+from schemas.shard_name import check_pattern, fill_pattern
 from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
 
 KNOWN_FIELDS = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS
@@ -61,8 +62,9 @@ def test_every_convention_states_distinct_keys_and_defaults_of_their_kind(name):
 @every_convention
 def test_every_conventions_file_names_tell_splits_and_shards_apart(name):
     pattern = load_convention(name).shard_name
+    check_pattern(pattern, name)
     names = {
-        pattern.format(name="n", split=split, index=index, number=index + 1, count=12)
+        fill_pattern(pattern, name="n", split=split, index=index, count=12, records=7)
         for split in ("train", "test")
         for index in range(12)
     }

@@ -35,7 +35,7 @@ def test_a_template_names_the_files_that_the_pattern_names():
         digits = max(5, len(str(count)))
         for index in (0, count - 1):
             values = {"SPLIT": "test", "SHARD_X_OF_Y": f"{index:0{digits}d}-of-{count:0{digits}d}"}
-            named = settings(pattern).file_name("test", index, count)
+            named = settings(pattern).file_name("test", index, count, 1)
             if count < 100_000 or index == count - 1:
                 assert file_template(settings(pattern)).format(**values) == named
 
@@ -47,6 +47,7 @@ def test_a_template_names_the_files_that_the_pattern_names():
         ("{split}_{index}", {}, "TFDS writes five digits, and its shards are named by `{index:}`"),
         ("{split}_{index:04d}", {}, "TFDS writes five digits, and its shards are named by `{index:04d}`"),
         ("{split}_{index:05d}_{count}", {}, "TFDS writes five digits, and its shards are named by `{count:}`"),
+        ("{split}{index:05d}-{records}", {}, "its files' names say how many records are in them"),
         (None, {"compression": "gzip"}, "its files are compressed (gzip)"),
         (None, {"convention": "image_tfrecord_builder"}, "its files say `training` for the split `train`"),
         (

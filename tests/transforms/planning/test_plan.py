@@ -327,7 +327,7 @@ def test_the_recipe_holds_what_a_convention_and_its_files_are():
     recipe = plan.recipe
     assert recipe["feature_schema"] == feature_schema(settings.example_features)
     assert recipe["format_names"] == dict(settings.layout.format_names)
-    assert recipe["file_names"] == [settings.file_name("train", 0, 1), settings.file_name("test", 0, 1)]
+    assert recipe["file_names"] == [settings.file_name("train", 0, 1, 1), settings.file_name("test", 0, 1, 1)]
     assert recipe["label_offset"] == 4
     ids = json.dumps(plan.label_map.ids, separators=(",", ":"), sort_keys=True)
     assert recipe["label_ids"] == hashlib.sha256(ids.encode()).hexdigest()

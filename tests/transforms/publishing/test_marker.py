@@ -72,6 +72,15 @@ def test_shards_with_records_are_named_densely():
     ]
 
 
+def test_a_name_may_hold_the_number_of_records():
+    settings = DatasetSettings(shards=ShardSettings(name="{split}{index:02d}-192x192-{records}.tfrec"))
+    assert [shard.name for shard in name_shards(REPORTS, settings)] == [
+        "test00-192x192-1.tfrec",
+        "train00-192x192-2.tfrec",
+        "train01-192x192-3.tfrec",
+    ]
+
+
 def marker():
     return build_marker(
         make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, gather_reports(REPORTS), DUPLICATE_NUMBERS

@@ -1,31 +1,53 @@
 """`--discard`: what earlier runs have left unfinished in an output folder goes."""
 
+from contextlib import suppress
+
 from pipeline.preflight import PlaceError
 from transforms.converting.shard_files import STAGING_PREFIX
 from transforms.files import storage
+from transforms.files.output_errors import explain_output_error
 from transforms.planning.claim import find_busy, staging_names
 from transforms.planning.output_state import MARKER
 from transforms.publishing.switch_dataset import switch_dataset
+from transforms.publishing.take_back import take_back
 
 
 def discard_staging(output: str) -> list[str]:
     """Deletes the unfinished work of earlier runs in an output folder; gives a line for people on each.
 
     A dataset that is complete there, whose publishing was cut, is published: half of it may be in the output already.
+    Where that cannot be, both halves are deleted.
 
     Raises:
-        PlaceError: a run of this machine is at work there.
+        PlaceError: a run of this machine is at work there, or it cannot be deleted.
     """
-    told = []
     stagings = staging_names(storage.folder_names(output))
     if busy := find_busy(output, stagings):
         raise PlaceError(busy)
-    for name in stagings:
-        staging = storage.join(output, name)
-        if storage.exists(storage.join(staging, MARKER)):
-            switch_dataset(output, name.removeprefix(STAGING_PREFIX))
-            told.append(f"{name} held a complete dataset, whose publishing had been cut: it is now in place")
+    try:
+        return [_discard(output, name) for name in stagings]
+    except OSError as error:
+        raise PlaceError(explain_output_error(error, output)) from None
+
+
+def _discard(output: str, name: str) -> str:
+    staging, plan_id = storage.join(output, name), name.removeprefix(STAGING_PREFIX)
+    pending, told = storage.join(staging, MARKER), f"deleted the unfinished work {name}"
+    if storage.exists(pending):
+        try:
+            switch_dataset(output, plan_id)
+        except (OSError, ValueError) as error:
+            told = f"deleted {name}, whose dataset was complete and cannot be published: {_why(error)}"
         else:
-            storage.remove_folder(staging)
-            told.append(f"deleted the unfinished work {name}")
+            return f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
+    if storage.exists(pending):
+        with suppress(ValueError):  # that says nothing of what it has put into the output
+            take_back(output, plan_id)
+    storage.remove_folder(staging)
     return told
+
+
+def _why(error: OSError | ValueError) -> str:
+    if not isinstance(error, OSError) or not error.strerror:
+        return " ".join(str(error).split())
+    return f"{error.strerror.lower()} ({error.filename2 or error.filename})"

@@ -1,4 +1,7 @@
+import errno
 import json
+import os
+import re
 import socket
 import subprocess
 import sys
@@ -7,6 +10,7 @@ import pytest
 
 from pipeline.discard import discard_staging
 from pipeline.preflight import PlaceError
+from transforms.files import storage
 
 
 def test_discard_staging_deletes_staging_alone(tmp_path):
@@ -44,3 +48,76 @@ def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
             discard_staging(str(tmp_path))
         neighbour.stdin.close()
     assert discard_staging(str(tmp_path)) == ["deleted the unfinished work .staging-p"]
+
+
+def half_published(output, target):
+    """A publication that was cut behind its first file, with one more to come; an old file has its name."""
+    (output / ".staging-p").mkdir(parents=True)
+    (output / ".staging-p" / "0.part").write_bytes(b"new")
+    (output / "labels.txt").write_text("0:cat\n")
+    (output / "old.tfrecord").write_bytes(b"old")
+    moves = [["labels.txt", "labels.txt"], ["0.part", target]]
+    marker = {"plan": {"id": "p"}, "switch": {"moves": moves, "removes": ["old.tfrecord"]}}
+    (output / ".staging-p" / "recordmill.json").write_text(json.dumps(marker))
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("jpeg/00.tfrec", r"^no such file or directory \(.*/jpeg\)$"),
+        ("mine", r"^is a directory \(.*/mine\)$"),
+        ("n" * 300, r"^file name too long \(.*n\)$"),
+    ],
+)
+def test_discard_staging_gets_past_a_publication_that_cannot_be_finished(tmp_path, target, why):
+    half_published(tmp_path, target)
+    (tmp_path / "mine").mkdir()
+    (told,) = discard_staging(str(tmp_path))
+    before, _, after = told.partition(": ")
+    assert before == "deleted .staging-p, whose dataset was complete and cannot be published"
+    assert re.search(why, after)
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"plan": {"id": "p"}}'])
+def test_discard_staging_deletes_a_marker_that_cannot_be_read(tmp_path, content):
+    half_published(tmp_path, "a.tfrecord")
+    (tmp_path / ".staging-p" / "recordmill.json").write_text(content)
+    (told,) = discard_staging(str(tmp_path))
+    assert told.startswith("deleted .staging-p, whose dataset was complete and cannot be published: ")
+    assert sorted(os.listdir(tmp_path)) == ["labels.txt", "old.tfrecord"]
+
+
+def test_discard_staging_leaves_a_dataset_alone_whose_replacement_cannot_be_published(tmp_path):
+    half_published(tmp_path, "jpeg/00.tfrec")
+    (tmp_path / "recordmill.json").write_text('{"plan": {"id": "old"}}')
+    (tmp_path / "sidecars").mkdir()
+    discard_staging(str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == ["labels.txt", "old.tfrecord", "recordmill.json", "sidecars"]
+
+
+def test_discard_staging_gets_past_any_error_of_a_store(tmp_path, monkeypatch):
+    half_published(tmp_path, "a.tfrecord")
+    original = storage.move_file
+
+    def move(source, target):
+        if target.endswith("a.tfrecord"):
+            raise OSError("Rename operation failed\nwith exceptions")  # as Beam's, without a number
+        original(source, target)
+
+    monkeypatch.setattr(storage, "move_file", move)
+    assert discard_staging(str(tmp_path)) == [
+        "deleted .staging-p, whose dataset was complete and cannot be published: Rename operation failed with exceptions"
+    ]
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_cannot_be_deleted_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / ".staging-p").mkdir()
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(storage, "remove_folder", refuse)
+    with pytest.raises(PlaceError, match=r"^the output .* cannot be written: permission denied$"):
+        discard_staging(str(tmp_path))

@@ -129,9 +129,8 @@ def cut_after():
             return call
 
         with pytest.MonkeyPatch.context() as patch:
-            for name in ("rename", "create"):
-                patch.setattr(FileSystems, name, staticmethod(guarded(getattr(FileSystems, name))))
-            for name in ("unlink", "rmdir"):
+            patch.setattr(FileSystems, "create", staticmethod(guarded(FileSystems.create)))
+            for name in ("replace", "unlink", "rmdir"):
                 patch.setattr(os, name, guarded(getattr(os, name)))
             with suppress(CutError):
                 yield done

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that
@@ -147,18 +146,18 @@ def test_images_that_are_in_another_split_than_in_the_replaced_dataset_are_told(
 
 def test_all_that_a_marker_names_is_on_the_disk_before_it_is(pictures, run, run_steps, monkeypatch):
     output, events = Path(run.output), []
-    really_force, really_move = os.fsync, FileSystems.rename
+    really_force, really_move = os.fsync, os.replace
 
     def force(file):
         events.append(("forced", os.fstat(file).st_ino))
         really_force(file)
 
-    def move(sources, targets):
-        really_move(sources, targets)
-        events.extend(("moved", Path(target)) for target in targets)
+    def move(source, target):
+        really_move(source, target)
+        events.append(("moved", Path(target)))
 
     monkeypatch.setattr(os, "fsync", force)
-    monkeypatch.setattr(FileSystems, "rename", move)
+    monkeypatch.setattr(os, "replace", move)
     pictures(8)
     assert run_steps(SETTINGS, run)["status"] == "published"
     switched = events.index(("moved", output / "recordmill.json"))
@@ -304,7 +303,7 @@ def test_clashing_names_fail_the_run(refs, run):
     assert (outcome.status, outcome.exit_code, outcome.sentence) == (
         "failed",
         1,
-        "two files of the dataset would be called labels.txt: change shards.name or the splits' names; "
+        "two files or folders of the dataset would be called labels.txt: change shards.name or the splits' names; "
         f"the finished shards {in_staging(plan, run)}",
     )
 

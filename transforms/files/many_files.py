@@ -1,5 +1,8 @@
 """What is done to many files: one by one on this machine, many at a time where each waits for a network."""
 
+import errno
+import os
+import stat
 from collections.abc import Iterable
 
 from transforms.files import storage
@@ -36,3 +39,26 @@ def sizes_of(paths: Iterable[str]) -> list[int | None]:
     from transforms.stores.store import in_parallel
 
     return in_parallel(storage.size_of, ordered)
+
+
+def check_targets(paths: Iterable[str]) -> None:
+    """Makes sure that files can be renamed to these paths; stores, which have no folders, are not asked.
+
+    Raises:
+        OSError: a folder is called so, the folder that it would lie in is missing or cannot be written, or the name is
+            too long.
+    """
+    folders = set()
+    for path in filter(storage.is_local, paths):
+        try:
+            is_folder = stat.S_ISDIR(os.lstat(path).st_mode)
+        except FileNotFoundError:
+            is_folder = False
+        if is_folder:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        folders.add(os.path.dirname(path) or ".")
+    for folder in sorted(folders):
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)

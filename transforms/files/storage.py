@@ -150,6 +150,8 @@ def move_file(source: str, target: str) -> None:
     try:
         if store:
             store.move(source, target)
+        elif is_local(source):  # Beam's errors do not say why
+            os.replace(source, target)
         else:
             _beam().rename([source], [target])
     except OSError as error:

@@ -50,16 +50,16 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
 
 
 def check_names(marker: Mapping[str, Any]) -> None:
-    """Makes sure that no two files of a dataset have one name.
+    """Makes sure that no two files or folders of a dataset have one name.
 
     Raises:
         ValueError: two have; the sentence says which.
     """
     shards = (shard["name"] for split in marker["splits"].values() for shard in split["shards"])
-    names = Counter(["recordmill.json", *marker["files"], *shards])
+    names = Counter(["recordmill.json", "sidecars", "transform_fn", *marker["files"], *shards])
     if clash := [name for name, times in names.items() if times > 1]:
         raise ValueError(
-            f"two files of the dataset would be called {clash[0]}: change shards.name or the splits' names"
+            f"two files or folders of the dataset would be called {clash[0]}: change shards.name or the splits' names"
         )
 
 

@@ -3,10 +3,14 @@
 The new dataset is complete in staging before anything in the output is touched. Then: the old marker away, the old
 files away, the new ones in, the new marker last. Whoever reads through the marker sees all of the old, no marker, or
 all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it. What a
-marker names is on the disk before the marker is, so that a power cut is no other than a kill.
+marker names is on the disk before the marker is, so that a power cut is no other than a kill. Where a file cannot be
+renamed, the new ones go back to staging: half of a dataset stays nowhere.
 """
 
-from collections.abc import Mapping
+import errno
+import os
+from collections.abc import Mapping, Set
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +20,7 @@ from schemas.shard_report import ShardReport
 from transforms.converting.shard_files import read_rows, shard_name, shard_path, staging_folder
 from transforms.describing import StagedDataset, describe_dataset
 from transforms.files import storage
-from transforms.files.many_files import force_to_disk, move_files
+from transforms.files.many_files import check_targets, force_to_disk, move_files
 from transforms.planning.output_state import MARKER, holds_plan, read_marker
 from transforms.planning.plan import Plan
 from transforms.publishing.marker import (
@@ -27,6 +31,7 @@ from transforms.publishing.marker import (
     check_names,
     name_sidecars_of_nothing,
 )
+from transforms.publishing.take_back import read_pending, take_back
 from transforms.publishing.transform_fn import remove_stale
 from transforms.run_settings import RunSettings
 
@@ -128,28 +133,53 @@ def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
     """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
 
     Can be cut and done again at any point, and done by two runs at once: a file that is no longer in staging is already
-    in its place, and an old file whose name a new one takes is left to be replaced.
+    in its place, and an old file whose name a new one takes is left to be replaced. Where a file cannot get its name
+    nothing is touched, as far as that can be known before; else all is taken back, see `take_back`.
+
+    Raises:
+        OSError: a file cannot be renamed.
+        ValueError: what is to be published cannot be read.
     """
-    staging = staging_folder(output, plan_id)
-    pending = read_marker(staging)
-    moves: list[list[str]] = pending["switch"]["moves"]
-    targets = {target for _, target in moves}
+    pending = read_pending(output, plan_id)
+    targets = {target for _, target in pending["switch"]["moves"]}
+    sidecars = {target for target in targets if target.startswith("sidecars/")}
+    check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
+    storage.make_folder(storage.join(output, "sidecars"))
+    check_targets(storage.join(output, target) for target in sorted(sidecars))
     if not holds_plan(output, plan_id):
         storage.remove_files([storage.join(output, MARKER)])
-    storage.remove_files(storage.join(output, name) for name in pending["switch"]["removes"] if name not in targets)
+    try:
+        _replace_files(output, plan_id, pending, targets)
+    except OSError:
+        with suppress(OSError):  # in an outage nothing goes back: as after a cut, the next run finishes it
+            take_back(output, plan_id)
+        raise
+    storage.remove_folder(staging_folder(output, plan_id))
+    return _published(pending)
+
+
+def _replace_files(output: str, plan_id: str, pending: Mapping[str, Any], targets: Set[str]) -> None:
+    """Old files away, new ones in, the marker last."""
+    staging = staging_folder(output, plan_id)
+    removes, moves = pending["switch"]["removes"], pending["switch"]["moves"]
+    storage.remove_files(storage.join(output, name) for name in removes if name not in targets)
     remove_stale(output, pending)
-    storage.make_folder(storage.join(output, "sidecars"))
     waiting = set(storage.folder_names(staging))
     move_files(
         (storage.join(staging, source), storage.join(output, target)) for source, target in moves if source in waiting
     )
+    sidecars = (f"sidecars/{name}" for name in storage.folder_names(storage.join(output, "sidecars")))
+    if missing := sorted(targets - {*storage.folder_names(output), *sidecars}):  # another run is taking its files back
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), storage.join(output, missing[0]))
     force_to_disk([storage.join(output, "sidecars"), output])
-    marker = {key: value for key, value in pending.items() if key != "switch"}
     # Written in staging, so that a cut leaves no temporary file that nobody deletes.
     published = storage.join(staging, f"published.{MARKER}")
     storage.make_folder(staging)
-    storage.write_file(published, as_json(marker))
+    storage.write_file(published, as_json(_published(pending)))
     storage.move_file(published, storage.join(output, MARKER))
     force_to_disk([output])
-    storage.remove_folder(staging)
-    return marker
+
+
+def _published(pending: Mapping[str, Any]) -> dict[str, Any]:
+    """The marker as readers see it."""
+    return {key: value for key, value in pending.items() if key != "switch"}

@@ -5,7 +5,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError
 
 from transforms.files import storage
-from transforms.files.many_files import force_to_disk, move_files, sizes_of
+from transforms.files.many_files import check_targets, force_to_disk, move_files, sizes_of
 
 
 def test_many_files_move_as_one_does(tmp_path):
@@ -47,3 +47,30 @@ def test_what_is_on_this_machine_is_forced_to_its_disk(tmp_path, monkeypatch):
     assert forced == [os.stat(tmp_path / "a").st_ino, os.stat(tmp_path).st_ino]
     with pytest.raises(FileNotFoundError):
         force_to_disk([str(tmp_path / "absent")])
+
+
+def test_files_can_be_renamed_to_free_names_and_over_files(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "link").symlink_to(tmp_path)
+    check_targets([str(tmp_path / name) for name in ("file", "link", "free")])
+    check_targets(["gs://bucket/a/b", "gs://bucket/" + "n" * 300])  # stores have neither folders nor short names
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("folder", IsADirectoryError),
+        ("absent/file", FileNotFoundError),
+        ("file/file", NotADirectoryError),
+        ("n" * 256, OSError),
+        ("closed/file", PermissionError),
+    ],
+)
+def test_what_files_cannot_be_renamed_to_raises(tmp_path, name, kind, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setattr(os, "access", lambda path, mode: not path.endswith("closed"))  # root may do everything
+    with pytest.raises(kind) as raised:
+        check_targets([str(tmp_path / name)])
+    assert str(tmp_path) in raised.value.filename

@@ -20,3 +20,17 @@ def test_an_outage_is_raised_again(code):
     with pytest.raises(OSError, match="down") as caught:
         explain_output_error(error, "out")
     assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (errno.EISDIR, "is a directory (out/labels.txt)"),
+        (errno.ENAMETOOLONG, "file name too long (out/labels.txt)"),
+        (errno.ENOTDIR, "not a directory (out/labels.txt)"),
+    ],
+)
+def test_a_name_that_cannot_be_taken_is_told(code, why):
+    told = f"the output out cannot be written: {why}"
+    assert explain_output_error(OSError(code, os.strerror(code), "out/labels.txt"), "out") == told
+    assert explain_output_error(OSError(code, os.strerror(code), "a.part", None, "out/labels.txt"), "out") == told

@@ -82,8 +82,11 @@ def test_a_move_of_what_was_never_there_raises(tmp_path):
 
 def test_a_move_that_fails_raises_and_keeps_the_source(tmp_path):
     (tmp_path / "a").write_bytes(b"x")
-    with pytest.raises((BeamIOError, OSError)):
-        storage.move_file(str(tmp_path / "a"), str(tmp_path / "absent" / "b"))
+    (tmp_path / "folder").mkdir()
+    for target, kind in (("absent/b", FileNotFoundError), ("folder", IsADirectoryError)):
+        with pytest.raises(kind) as raised:
+            storage.move_file(str(tmp_path / "a"), str(tmp_path / target))
+        assert raised.value.filename2 == str(tmp_path / target)
     assert (tmp_path / "a").read_bytes() == b"x"
 
 

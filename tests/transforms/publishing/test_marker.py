@@ -137,6 +137,8 @@ def test_sidecars_of_shards_without_records_are_numbered_in_the_shards_order():
         ("config", "{split}.yaml", "config.yaml"),
         ("duplicates", "{split}.jsonl", "duplicates.jsonl"),
         ("recordmill", "{split}.json", "recordmill.json"),
+        ("sidecars", "{split}", "sidecars"),
+        ("transform_fn", "{split}", "transform_fn"),
     ],
 )
 def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, pattern, clash):
@@ -146,7 +148,7 @@ def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, patt
     with pytest.raises(ValueError, match="two files") as caught:
         check_names(build_marker(make_plan(), shards, LEDGER, settings, FinishedShards()))
     assert str(caught.value) == (
-        f"two files of the dataset would be called {clash}: change shards.name or the splits' names"
+        f"two files or folders of the dataset would be called {clash}: change shards.name or the splits' names"
     )
 
 

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 from contextlib import suppress
@@ -6,7 +7,7 @@ from itertools import count
 import pytest
 
 from transforms.files import storage
-from transforms.planning.output_state import decide_action, read_output
+from transforms.planning.output_state import DamagedMarkerError, decide_action, read_output
 from transforms.publishing.switch_dataset import switch_dataset
 from transforms.publishing.transform_fn import contents_digest
 
@@ -176,3 +177,103 @@ def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits)
     switch_dataset(str(output), "new")
     learnt = {name for name in tree(output) if name.startswith("transform_fn")}
     assert learnt == ({"transform_fn/saved_model.pb", "transform_fn/analysis.json"} if fits else set())
+
+
+def failing_from(monkeypatch, first, last):
+    """Of the moves those from one to another fail, as in an outage; gives what was moved or tried."""
+    calls, original = [], storage.move_file
+
+    def move(source, target):
+        calls.append(target)
+        if first <= len(calls) <= last:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), source, None, target)
+        original(source, target)
+
+    monkeypatch.setattr(storage, "move_file", move)
+    return calls
+
+
+def staged(output):
+    return {name for name in os.listdir(output / ".staging-new") if name.endswith(".part")}
+
+
+@pytest.mark.parametrize("with_old", [False, True])
+def test_a_move_that_fails_leaves_nothing_of_a_dataset_behind(tmp_path, tree, monkeypatch, with_old):
+    for fails in count(1):
+        output = tmp_path / f"{fails}"
+        arrange(output, with_old)
+        whole = staged(output)
+        with monkeypatch.context() as patch:
+            calls = failing_from(patch, fails, fails)
+            with suppress(OSError):
+                switch_dataset(str(output), "new")
+                break
+        assert without_staging(tree(output)) == {}
+        assert os.listdir(output) == [".staging-new"]
+        assert staged(output) == whole
+        state = read_output(str(output), "new")
+        assert decide_action(state, "new", {}, False) == ("convert", "")
+    assert len(calls) < fails
+    assert fails == len(whole) + 3  # the marker is written and moved too
+
+
+@pytest.mark.parametrize("with_old", [False, True])
+def test_a_switch_that_nothing_can_be_taken_back_from_is_finished_by_the_next_run(
+    tmp_path, tree, monkeypatch, with_old
+):
+    for fails in (1, 3, 8):
+        output = tmp_path / f"{fails}"
+        arrange(output, with_old)
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="Input/output error"):
+            failing_from(patch, fails, 1000)
+            switch_dataset(str(output), "new")
+        action, _ = decide_action(read_output(str(output), "new"), "new", {}, False)
+        assert action == ("finish" if fails > 1 else "convert")
+        if action == "finish":
+            switch_dataset(str(output), "new")
+            assert without_marker(tree(output)) == contents("new", "new", NEW)
+
+
+def without_marker(files):
+    assert json.loads(files.pop("recordmill.json")) == described("new", NEW)
+    return files
+
+
+@pytest.mark.parametrize("with_old", [False, True])
+@pytest.mark.parametrize("name", ["labels.txt", "train-1-of-2", "sidecars/train-1-of-2.jsonl", "n" * 300, "a/b.tfrec"])
+def test_what_no_file_can_be_renamed_to_is_found_before_anything_is_touched(tmp_path, tree, with_old, name):
+    arrange(tmp_path, with_old)
+    if len(name) == 300 or name == "a/b.tfrec":
+        pending = json.loads((tmp_path / ".staging-new" / "recordmill.json").read_bytes())
+        pending["switch"]["moves"][-1][1] = name
+        (tmp_path / ".staging-new" / "recordmill.json").write_text(json.dumps(pending))
+    else:
+        (tmp_path / name).unlink(missing_ok=True)
+        (tmp_path / name).mkdir(parents=True)
+    before = tree(tmp_path)
+    with pytest.raises(OSError, match="directory|too long"):
+        switch_dataset(str(tmp_path), "new")
+    assert tree(tmp_path) == before
+
+
+def test_a_file_that_is_gone_again_is_noticed_before_the_marker(tmp_path, monkeypatch):
+    # Another run of the same plan may be taking its files back.
+    arrange(tmp_path, False)
+    original = storage.move_file
+
+    def move(source, target):
+        original(source, target)
+        if source.endswith("4.part"):
+            os.unlink(tmp_path / "train-0-of-2")
+
+    monkeypatch.setattr(storage, "move_file", move)
+    with pytest.raises(FileNotFoundError, match="train-0-of-2"):
+        switch_dataset(str(tmp_path), "new")
+    assert not (tmp_path / "recordmill.json").exists()
+
+
+def test_a_staging_marker_without_its_moves_is_damaged(tmp_path):
+    (tmp_path / ".staging-p").mkdir()
+    (tmp_path / ".staging-p" / "recordmill.json").write_text('{"plan": {"id": "p"}}')
+    with pytest.raises(DamagedMarkerError, match=r"recordmill.json does not say how its dataset is published$"):
+        switch_dataset(str(tmp_path), "p")

@@ -262,3 +262,42 @@ def test_a_reader_through_the_marker_sees_old_or_new_or_none(convert, photos, pu
 def test_moving_a_dataset_keeps_it_whole(convert, photos, published, tmp_path):
     shutil.move(published.output, tmp_path / "moved")
     assert convert(photos, settings=TWO, output=tmp_path / "moved").line["status"] == "kept"
+
+
+@pytest.mark.parametrize("overwriting", [False, True])
+def test_a_name_that_a_folder_has_keeps_a_dataset_from_being_published_until_it_is_free(
+    convert, photos, tmp_path, overwriting
+):
+    output = tmp_path / "dataset"
+    taken = output / "config.yaml"
+    if overwriting:
+        assert convert(photos, settings={"seed": 1}).code == 0
+        taken.unlink()
+    taken.mkdir(parents=True)
+    before = {path.name for path in output.iterdir()}
+    for _ in range(2):
+        failed = convert(photos, *(["--overwrite"] if overwriting else []), settings=TWO)
+        assert failed.code == 1
+        assert failed.errors[0].startswith(f"the output {output} cannot be written: is a directory ({taken}); finished")
+        assert {path.name for path in output.iterdir()} == before | {failed.staging[0].name}
+    taken.rmdir()
+    done = convert(photos, settings=TWO)
+    assert (done.code, done.line["status"], done.staging) == (0, "published", [])
+
+
+def test_discard_gets_past_a_publication_that_cannot_be_finished(convert, photos, tmp_path):
+    output = tmp_path / "dataset"
+    (output / "config.yaml").mkdir(parents=True)
+    assert convert(photos, settings=TWO).code == 1
+    (output / "labels.txt").write_text("as an earlier, cut attempt left it")
+    (staging,) = output.glob(".staging-*")
+    (staging / "labels.txt").unlink()
+    other = {**TWO, "seed": 1}
+    assert "delete it with --discard" in convert(photos, settings=other).errors[0]
+    again = convert(photos, "--discard", settings=other)
+    why = f"is a directory ({output / 'config.yaml'})"
+    assert f"deleted {staging.name}, whose dataset was complete and cannot be published: {why}" in again.stderr
+    assert [path.name for path in again.staging] == [f".staging-{again.line['plan_id']}"]
+    assert not (output / "labels.txt").exists()
+    (output / "config.yaml").rmdir()
+    assert convert(photos, settings=other).code == 0

@@ -121,16 +121,21 @@ def fill(texts: dict[Path, str]) -> dict[Path, str]:
     """The pages with every generated section as it should be; each section has its place on one of them."""
     filled = dict(texts)
     for name, table in tables().items():
-        pattern = re.compile(rf"<!-- {re.escape(name)} -->\n(?:\n\|(?:.|\n(?!\n))*\n)?")
+        pattern = re.compile(rf"<!-- {re.escape(name)} -->\n(?:\n*(?:\|.*(?:\n|\Z))+)?\n*")
         section = f"<!-- {name} -->\n\n{table}\n"
         places = 0
         for page, text in filled.items():
-            filled[page], found = pattern.subn(lambda _, section=section: section, text)
+            filled[page], found = pattern.subn(lambda match, section=section: section + _distance(match), text)
             places += found
         if places != 1:
             said = f"{places} pages have" if places else "no page has"
             raise SystemExit(f"{said} <!-- {name} -->: there must be one, under a heading in docs/")
     return filled
+
+
+def _distance(section: re.Match[str]) -> str:
+    """The empty line between a section and what follows it."""
+    return "\n" if section.end() < len(section.string) else ""
 
 
 def main() -> None:

@@ -111,3 +111,33 @@ def test_checking_says_by_its_exit_code_whether_the_tables_are_up_to_date(monkey
     monkeypatch.setattr(readme, "fill", lambda texts: {page: text + "more" for page, text in fill(texts).items()})
     with pytest.raises(SystemExit, match=r"^the tables of README\.md, .* are out of date: run `make docs`$"):
         readme.main()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<!-- x -->\n", "<!-- x -->\n\n| new |\n"),
+        ("<!-- x -->\n\n| old |\n| o |\n", "<!-- x -->\n\n| new |\n"),
+        ("<!-- x -->\n| old |", "<!-- x -->\n\n| new |\n"),
+        ("<!-- x -->\n\n| old |\n## next\n\nmore\n", "<!-- x -->\n\n| new |\n\n## next\n\nmore\n"),
+        ("<!-- x -->\n\n| old |\n\n\ntext\n\n| mine |\n", "<!-- x -->\n\n| new |\n\ntext\n\n| mine |\n"),
+        ("<!-- x -->\ntext\n| mine |\n", "<!-- x -->\n\n| new |\n\ntext\n| mine |\n"),
+    ],
+)
+def test_filling_replaces_the_rows_of_a_table_and_nothing_else(monkeypatch, before, after):
+    monkeypatch.setattr(readme, "tables", lambda: {"x": "| new |"})
+    page = ROOT / "README.md"
+    assert readme.fill({page: f"# Title\n\n{before}"}) == {page: f"# Title\n\n{after}"}
+    assert readme.fill({page: f"# Title\n\n{after}"}) == {page: f"# Title\n\n{after}"}
+
+
+def test_every_table_has_a_heading_of_its_own():
+    names = set(readme.tables())
+    for page in readme.PAGES:
+        headed = False
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith("#"):
+                headed = True
+            elif (marker := re.fullmatch(r"<!-- (.*) -->", line)) and marker[1] in names:
+                assert headed, f"{page.name}: give <!-- {marker[1]} --> a heading of its own"
+                headed = False

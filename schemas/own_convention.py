@@ -1,13 +1,12 @@
 """A convention of the user's own, as YAML states it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from schemas.coercion import COERCE, FeatureValueError
 from schemas.conventions.convention import Convention
 from schemas.features import Feature, Kind
-from schemas.field_kinds import FIELD_KINDS
 from schemas.shard_name import SHARD_NAME, check_pattern
 
 
@@ -84,18 +83,6 @@ class OwnConvention:
         if not self.features:
             raise ValueError("convention.features names none: give at least one")
         check_pattern(self.shard_name, "convention.shard_name")
-
-    def check_fields(self, known: Collection[str]) -> None:
-        """Raises ValueError where a field is none of those known, or of another kind than its feature."""
-        for key, feature in self.features.items():
-            if feature.field and feature.field not in known:
-                fields = ", ".join(sorted(known))
-                raise ValueError(f"convention.features.{key}.field: there is no field {feature.field!r}, only {fields}")
-            asked = feature.type, bool(feature.shape)
-            kind, many = FIELD_KINDS.get(feature.field, asked)
-            if asked != (kind, many):
-                wanted = f"type: {kind}{', shape: [null]' if many else ''}"
-                raise ValueError(f"convention.features.{key}: the field {feature.field!r} needs {wanted}")
 
     def as_convention(self) -> Convention:
         """The convention that it states."""

@@ -48,4 +48,6 @@ def check_file_name(name: str, pattern: str, key: str) -> None:
         raise ValueError(f"{key} {pattern!r} gives names with control characters ({name!r}): remove them")
     if len(name.encode()) > MOST_BYTES:
         long = f"{name[:20]!r}... has {len(name.encode())} bytes"
-        raise ValueError(f"{key} {pattern!r} gives names that are too long ({long}): at most {MOST_BYTES} can be written")
+        raise ValueError(
+            f"{key} {pattern!r} gives names that are too long ({long}): at most {MOST_BYTES} can be written"
+        )

@@ -13,20 +13,9 @@ from schemas.conventions import Convention, load_convention
 from schemas.features import Feature, encode_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
+from schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS
 from transforms.imaging import ImageSettings, PreparedImage
 from transforms.rejection import RejectedImage
-
-REFERENCE_FIELDS = frozenset(("label", "label_text", "filename", "key", "source_id", "split", "split_upper"))
-"""The fields of every reference."""
-
-PIXEL_FIELDS = frozenset(("encoded", "format", "height", "width", "channels", "pixels_base64"))
-"""The fields that only images have."""
-
-BOX_FIELDS = frozenset(("xmin", "xmax", "ymin", "ymax", "bbox", "box_labels", "box_label_texts", "is_crowd", "area"))
-"""The fields of images whose sources give boxes: lists of one value a box, `bbox` of four."""
-
-MANY_LABELS_FIELDS = frozenset(("labels", "label_texts"))
-"""The fields of images with several labels: their ids and names."""
 
 ANNOTATION_FIELDS = (
     BOX_FIELDS
@@ -34,9 +23,6 @@ ANNOTATION_FIELDS = (
     | {"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions"}  # as references carry them
 )
 """The fields that annotations of images take, which a source's own features cannot be called either."""
-
-IMAGE_FIELDS = REFERENCE_FIELDS | PIXEL_FIELDS | {"sha256", "file_sha256"}
-"""The fields of every image, which a source's own features cannot be called."""
 
 
 def choose_store(images: ImageSettings, convention: Convention) -> ImageSettings:
@@ -135,7 +121,7 @@ def image_record(
 
 
 def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None, split: str = "") -> dict[str, Any]:
-    """The fields that need no image: `REFERENCE_FIELDS` and the reference's own features."""
+    """The fields that need no image: `schemas.record_fields.REFERENCE_FIELDS` and the reference's own features."""
     filename = ref.key.rpartition("/")[2].encode()
     fields: dict[str, Any] = {
         "label": class_id,

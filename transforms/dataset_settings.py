@@ -10,15 +10,10 @@ from schemas.conventions import Convention, load_convention
 from schemas.features import ExampleEncoder, Feature
 from schemas.label_map import LabelSettings
 from schemas.own_convention import OwnConvention
+from schemas.record_fields import PIXEL_FIELDS
 from schemas.shard_name import check_file_name, fill_pattern
-from transforms.build_examples import (
-    BOX_FIELDS,
-    IMAGE_FIELDS,
-    MANY_LABELS_FIELDS,
-    PIXEL_FIELDS,
-    check_source_features,
-    choose_store,
-)
+from transforms.build_examples import check_source_features, choose_store
+from transforms.check_fields import check_fields
 from transforms.converting.boxes import BoxSettings
 from transforms.feature_functions.check_functions import check_functions
 from transforms.feature_functions.settings import FeatureFunction
@@ -159,11 +154,8 @@ class DatasetSettings:
                 f"the convention ({self.layout.title}) has no features of its own, and nothing adds any: "
                 "name functions under features, or choose another convention"
             )
-        if not isinstance(self.convention, OwnConvention):
-            return
-        known = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | {feature.field for feature in self.source.features()}
-        known |= self.features.keys()
-        self.convention.check_fields(known)
+        own = self.convention if isinstance(self.convention, OwnConvention) else None
+        check_fields(own, self.layout, self.source, self.features)
 
     def _check_needs_no_image(self) -> None:
         for feature in self.layout.features:

@@ -266,6 +266,17 @@ def test_vertex_ai(images, picture, convert):
     found = {each["image/encoded"][0]: each["image/class/text"] for part in examples.values() for each in part}
     assert found == {picture(path): [label.encode()] for path, label, *_ in ROWS}
     assert marker["labels"] == IDS
+    assert marker["notes"] == []
+
+
+def test_labels_that_have_no_place_in_an_example_are_told(images, convert):
+    (images / "import.csv").write_text("".join(f"{path},{label},red,round\n" for path, label, *_ in ROWS[:2]))
+    marker, examples = convert("automl.yaml", images / "import.csv", "--set=splits={from_source: {'': train}}")
+    assert [each for each in examples["train"] if "image/class/label" in each] == []
+    assert marker["notes"] == [
+        "6 labels of images with several are in no Example: the convention (slim's keys plus class text, file name and "
+        "digest) stores one, a mapping with the field label_texts all of them"
+    ]
 
 
 def test_boxes_of_vertex_ai_and_automl(images, convert, tmp_path):

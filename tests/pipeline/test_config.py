@@ -177,7 +177,9 @@ def test_a_dataset_takes_its_folders_name_where_file_names_need_one(output, name
 def test_a_folders_name_that_is_too_long_for_files_is_one_sentence():
     settings, plain = load_settings(None, ["shards.name='{name:s}-{split}-{index}'"])
     assert name_dataset(settings, plain, "out/photos")[0].name == "photos"
-    with pytest.raises(ConfigError, match=r"^shards.name .* gives names that are too long .*; or set name, in place of"):
+    with pytest.raises(
+        ConfigError, match=r"^shards.name .* gives names that are too long .*; or set name, in place of"
+    ):
         name_dataset(settings, plain, "o" * 240)
 
 

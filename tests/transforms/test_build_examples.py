@@ -9,7 +9,8 @@ from schemas.conventions import load_convention
 from schemas.features import Feature, encode_example, parse_example
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
-from transforms.build_examples import IMAGE_FIELDS, BuildExamples, find_class, image_record
+from schemas.record_fields import IMAGE_FIELDS
+from transforms.build_examples import BuildExamples, find_class, image_record
 from transforms.imaging import ImageSettings, PreparedImage, prepare_image
 from transforms.rejection import RejectedImage
 

@@ -54,7 +54,7 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
         ),
         (
             lambda: DatasetSettings(splits=SplitSettings(fractions={"s" * 240: 1.0})),
-            "shards.name '{split}-{index:05d}-of-{count:05d}.tfrecord' gives names that are too long ('ssssssssssssssssss",
+            "shards.name '{split}-{index:05d}-of-{count:05d}.tfrecord' gives names that are too long ('sssss",
         ),
         (lambda: RejectionLimits(share=1.1), "max_rejected.share is 1.1: give a share from 0 to 1"),
         (lambda: RejectionLimits(count=-1), "max_rejected.count and max_rejected.lost_classes cannot be negative"),
@@ -74,9 +74,8 @@ def test_impossible_settings_raise_and_name_their_key(build, message):
 
 
 def test_a_fixed_name_is_allowed_for_one_file_a_split():
-    assert (
-        DatasetSettings(shards=ShardSettings(count=1, name="{split}.record")).file_name("test", 0, 1, 1) == "test.record"
-    )
+    one_each = DatasetSettings(shards=ShardSettings(count=1, name="{split}.record"))
+    assert one_each.file_name("test", 0, 1, 1) == "test.record"
 
 
 def test_a_name_is_as_fixed_as_the_splits_and_the_count_allow():

@@ -77,7 +77,7 @@ class PlacedBoxes:
     """An image's boxes on the stored image, and what became of each: listed = written + dropped.
 
     Attributes:
-        fields: `transforms.build_examples.BOX_FIELDS`, and the further values.
+        fields: `schemas.record_fields.BOX_FIELDS`, and the further values.
         counts: `listed`, `written`, `clipped` (of those written) and, for each reason, how many were dropped.
     """
 

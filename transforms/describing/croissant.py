@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
+from schemas.record_fields import PIXEL_FIELDS
 from schemas.show_count import show_count
-from transforms.build_examples import PIXEL_FIELDS
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.publishing.marker import LABELS
 

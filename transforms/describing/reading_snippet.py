@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from schemas.features import Feature
-from transforms.build_examples import BOX_FIELDS
+from schemas.record_fields import BOX_FIELDS
 from transforms.publishing.marker import features_of
 
 _DTYPES = {"bytes": "tf.string", "float": "tf.float32", "int64": "tf.int64"}

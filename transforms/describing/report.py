@@ -9,8 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from schemas.record_fields import BOX_FIELDS
 from schemas.show_count import show_count
-from transforms.build_examples import BOX_FIELDS
 from transforms.describing import report_sections as sections
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails

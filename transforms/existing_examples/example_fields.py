@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from schemas.conventions import Convention, convention_names, load_convention
 from schemas.example_proto import Example
 from schemas.features import Feature, Kind
-from transforms.build_examples import IMAGE_FIELDS as RECORD_FIELDS
+from schemas.record_fields import IMAGE_FIELDS as RECORD_FIELDS
 
 IMAGE_FIELDS = ("encoded", "pixels_base64")
 """The fields that hold an image."""

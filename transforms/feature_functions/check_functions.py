@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from schemas.conventions import Convention
-from transforms.build_examples import IMAGE_FIELDS
+from schemas.record_fields import IMAGE_FIELDS
 from transforms.feature_functions.settings import FeatureFunction
 from transforms.sources import Source
 

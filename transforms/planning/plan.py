@@ -11,7 +11,7 @@ import orjson
 
 from schemas.features import feature_schema
 from schemas.label_map import LabelMap, build_label_map
-from transforms.build_examples import BOX_FIELDS
+from schemas.record_fields import BOX_FIELDS
 from transforms.dataset_settings import DatasetSettings
 from transforms.imaging import imaging_versions
 from transforms.planning.splitting import Selection, fill_empty_splits

@@ -5,7 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schemas.finished_shards import FinishedShards
 from schemas.label_map import LabelMap
+from schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from schemas.shard_report import ShardReport
 from transforms.dataset_settings import RejectionLimits
 from transforms.planning.reference_digest import add_digests
@@ -96,6 +98,20 @@ def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap
     labels = (label for label in summary.classes if label)  # an image without one has no class to lose
     listed = {name for label in labels if (name := label_map.name_for(label)) is not None}
     return sorted(listed.difference(written))
+
+
+def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[str]) -> int:
+    """How many labels are in no Example, since their images have several and there is a place for one.
+
+    Args:
+        finished: what became of the images.
+        summary: what was listed; of boxes, which are told of when that is planned, nothing is said here.
+        stored: the fields that Examples are filled from.
+    """
+    if summary.boxes or not (MANY_LABELS_FIELDS | BOX_FIELDS).isdisjoint(stored):
+        return 0
+    labels = sum(instances.total() for instances in finished.instances.values())
+    return max(0, labels - sum(count for name, count in finished.class_totals.items() if name))
 
 
 def check_limits(

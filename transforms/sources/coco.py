@@ -2,7 +2,7 @@
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,6 +43,10 @@ class Coco(Source):
             self.images.format(split="")
         except (KeyError, IndexError, ValueError):
             raise ValueError(f"source.images is {self.images!r}: nothing but {{split}} stands for something") from None
+
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes."""
+        return {"boxes": ""}
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image for each of the file's `images`, with its boxes."""

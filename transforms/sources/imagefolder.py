@@ -53,6 +53,11 @@ class ImageFolder(Source):
         """Those that `class_names` numbers."""
         return self._manifest().classes()
 
+    def annotations(self) -> Mapping[str, str]:
+        """What columns are named for."""
+        keys = {"boxes": "objects", "labels": "labels"}
+        return {what: f"source.{key}" for what, key in keys.items() if getattr(self, key)}
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a row."""
         for ref in self._manifest().refer(path, file):

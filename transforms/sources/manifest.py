@@ -83,6 +83,13 @@ class Manifest(Source):
         """Those that `class_names` numbers."""
         return state_classes(self.class_names)
 
+    def annotations(self) -> Mapping[str, str]:
+        """What columns are named for; of a preset either may be there."""
+        if self.preset:
+            return {"boxes": "", "labels": ""}
+        keys = {"boxes": "boxes" if self.columns.boxes else "objects", "labels": "labels"}
+        return {what: f"source.columns.{key}" for what, key in keys.items() if getattr(self.columns, key)}
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a row."""
         wanted = dict((column, key) for key, column in self.columns.named())

@@ -60,6 +60,13 @@ class Source(Protocol):
         """Features that this source adds to a convention's own; their `field` is a name in `ImageRef.features`."""
         return ()
 
+    def annotations(self) -> Mapping[str, str]:
+        """What images may have beside one class: `boxes`, `labels` (several classes). Nothing, unless a source says so.
+
+        Each has the YAML key that asks for it, or the empty string where the files decide.
+        """
+        return {}
+
     def settle(self, files: Iterator[ImageRef]) -> Self:
         """The source with those settings filled in that only its files can tell; itself where nothing is missing.
 

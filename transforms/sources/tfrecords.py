@@ -136,6 +136,10 @@ class Tfrecords(Source):
         own = () if self.convention == "auto" else own_features(self._declared())
         return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
 
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes, where there are images."""
+        return {"boxes": ""} if self.contents == "images" else {}
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """An image for each record, as the byte range of its data; a rejected reference for each damage."""
         numbers: dict[str, int | None] = {}
@@ -226,18 +230,14 @@ class Tfrecords(Source):
             convention, fields = self._fields_of(entries)
             kept = read_kept(entries, self.keep)
             if self.contents == "rows":
-                # A digest that is not in the input is not made of a record that is no file.
-                return Content(record, None, fields={"sha256": None, "file_sha256": None, **_own(fields), **kept})
+                # The reference has the class; a digest that is not in the input is not made of what is no file.
+                own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
+                return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
             is_raw = convention.stores == "raw" or (isinstance(self.convention, OwnConvention) and bool(self.shape))
             data, image = read_image_of(fields, is_raw, self.shape)
             return Content(data, image, fields=kept)
         except BadExampleError as error:
             raise RejectedImage("read", "bad_example", f"{error}") from None
-
-
-def _own(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are passed on as they are: what names a class, the reference has."""
-    return {name: value for name, value in fields.items() if name not in ("label", "label_text")}
 
 
 def _explain(index: int, offset: int, damage: Damage) -> str:

@@ -1,7 +1,7 @@
 """Pascal VOC: one XML file an image."""
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
@@ -34,6 +34,10 @@ class Voc(Source):
 
     files: ClassVar[tuple[str, ...]] = ("*.xml",)
     other_files: ClassVar[str] = "taken_only_by_name"
+
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes."""
+        return {"boxes": ""}
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """The image that one file is about, with its boxes."""

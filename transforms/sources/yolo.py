@@ -34,6 +34,10 @@ class Yolo(Source):
     files: ClassVar[tuple[str, ...]] = ("images/", "/data.yaml", "/classes.txt")
     other_files: ClassVar[str] = "read_only_with_images"
 
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes."""
+        return {"boxes": ""}
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file, with its boxes; or the classes."""
         if path in ("data.yaml", "classes.txt"):

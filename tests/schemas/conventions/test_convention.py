@@ -2,8 +2,8 @@ import pytest
 
 from schemas import conventions
 from schemas.conventions import Convention, convention_names, load_convention
+from schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
 from schemas.shard_name import check_pattern, fill_pattern
-from transforms.build_examples import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
 
 KNOWN_FIELDS = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS
 KINDS = {"bytes": bytes, "float": float, "int64": int}

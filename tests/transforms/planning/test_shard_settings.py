@@ -32,7 +32,10 @@ def test_what_is_no_size_raises_and_names_the_key(size):
     ("build", "message"),
     [
         (lambda: ShardSettings(count=0), "shards.count is 0: give at least 1"),
-        (lambda: ShardSettings(name="{split}-{shard}"), "shards.name '{split}-{shard}' is no pattern ('shard'): it may"),
+        (
+            lambda: ShardSettings(name="{split}-{shard}"),
+            "shards.name '{split}-{shard}' is no pattern ('shard'): it may",
+        ),
         (lambda: ShardSettings(name="a/{split}-{index}"), "shards.name 'a/{split}-{index}' must name a visible file"),
     ],
 )

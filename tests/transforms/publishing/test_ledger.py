@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.finished_shards import FinishedShards
 from schemas.image_ref import ImageRef
 from schemas.label_map import LabelMap
 from schemas.shard_report import ShardReport
@@ -10,7 +11,15 @@ from transforms.converting.shard_files import fingerprint
 from transforms.dataset_settings import RejectionLimits
 from transforms.planning.reference_digest import digest_of
 from transforms.planning.summary import SplitSummary, Summary
-from transforms.publishing.ledger import Ledger, LedgerError, balance_boxes, balance_ledger, check_limits, lost_classes
+from transforms.publishing.ledger import (
+    Ledger,
+    LedgerError,
+    balance_boxes,
+    balance_ledger,
+    check_limits,
+    lost_classes,
+    lost_labels,
+)
 
 REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in range(13)]
 
@@ -207,3 +216,23 @@ def test_boxes_that_do_not_add_up_raise(listed, more):
     reports = [replace(report(), boxes=BOXES[0] | more), replace(report(), boxes=BOXES[1])]
     with pytest.raises(LedgerError, match=f"{listed} boxes were listed"):
         balance_boxes(Summary(boxes=listed), reports)
+
+
+SEVERAL = FinishedShards(
+    classes={"train": Counter({"": 2, "cat": 3}), "test": Counter({"dog": 1})},
+    instances={"train": Counter(cat=4, dog=3), "test": Counter(dog=1)},  # the two without a class have four labels
+)
+
+
+@pytest.mark.parametrize(
+    ("finished", "summary", "stored", "count"),
+    [
+        (SEVERAL, Summary(), {"label", "encoded"}, 4),
+        (SEVERAL, Summary(), {"label_texts"}, 0),
+        (SEVERAL, Summary(), {"box_labels"}, 0),
+        (SEVERAL, Summary(boxes=8), {"label"}, 0),
+        (replace(SEVERAL, instances={}), Summary(), {"label"}, 0),
+    ],
+)
+def test_labels_without_a_place_are_counted(finished, summary, stored, count):
+    assert lost_labels(finished, summary, stored) == count

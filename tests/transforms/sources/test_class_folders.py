@@ -30,3 +30,7 @@ def test_a_file_in_no_folder_is_rejected(class_from):
 
 def test_it_adds_no_features():
     assert ClassFolders().features() == ()
+
+
+def test_it_gives_one_class_an_image():
+    assert ClassFolders().annotations() == {}

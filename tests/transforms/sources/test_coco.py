@@ -177,3 +177,9 @@ def test_ids_may_be_numbers_and_texts():
     text = {"id": "x", "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4]}
     found = Annotations({**ANNOTATIONS, "annotations": [text, {**text, "id": 5, "bbox": [0, 0, 1, 1]}]})
     assert found.boxes({"id": 7})["boxes"] == [[0, 0, 1, 1], [1, 2, 4, 6]]
+
+
+
+
+def test_it_gives_boxes():
+    assert Coco().annotations() == {"boxes": ""}

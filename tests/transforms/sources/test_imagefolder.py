@@ -42,3 +42,10 @@ def test_a_missing_column_is_told_by_this_sources_own_key(tmp_path, header, sent
     (ref,) = ImageFolder(label="label").refer("metadata.csv", ImageRef("m", str(tmp_path / "metadata.csv")))
     assert ref.status == "fatal"
     assert ref.detail.startswith(sentence)
+
+
+def test_it_says_what_its_images_may_have():
+    assert ImageFolder().annotations() == {}
+    assert ImageFolder(label="l").annotations() == {}
+    both = ImageFolder(labels="tags", objects="o").annotations()
+    assert both == {"boxes": "source.objects", "labels": "source.labels"}

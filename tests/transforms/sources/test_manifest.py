@@ -96,3 +96,19 @@ def test_where_an_image_lies_in_its_row(folder):
 def test_settings_that_cannot_be(settings, sentence):
     with pytest.raises(ValueError, match=f"^{sentence}"):
         Manifest(**settings)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (Manifest(), {}),
+        (Manifest(columns=Columns(uri="u", label="l")), {}),
+        (Manifest(columns=Columns(uri="u", labels="l")), {"labels": "source.columns.labels"}),
+        (Manifest(columns=Columns(uri="u", objects="o")), {"boxes": "source.columns.objects"}),
+        (Manifest(columns=Columns(uri="u", boxes="b", box_labels="l")), {"boxes": "source.columns.boxes"}),
+        (Manifest(preset="vertex"), {"boxes": "", "labels": ""}),
+        (Manifest(preset="automl"), {"boxes": "", "labels": ""}),
+    ],
+)
+def test_it_says_what_its_images_may_have(source, expected):
+    assert source.annotations() == expected

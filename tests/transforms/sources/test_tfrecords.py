@@ -287,3 +287,8 @@ def test_whatever_the_damage_references_lie_in_the_file(data, tmp_path_factory):
 def test_settings_that_cannot_be_name_their_key(settings, message):
     with pytest.raises(ValueError, match=message):
         Tfrecords(**settings)
+
+
+def test_boxes_may_come_where_there_are_images():
+    assert Tfrecords().annotations() == Tfrecords(convention="keras").annotations() == {"boxes": ""}
+    assert Tfrecords(convention="feature_vector").annotations() == {}

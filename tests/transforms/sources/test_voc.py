@@ -107,3 +107,7 @@ def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
     uri = str(tmp_path / spelt / "Annotations/1.xml")
     _, ref = Voc().refer("é/Annotations/1.xml", ImageRef("é/Annotations/1.xml", uri))
     assert (ref.key, ref.uri) == ("é/JPEGImages/1.jpg", str(tmp_path / spelt / "JPEGImages/1.jpg"))
+
+
+def test_it_gives_boxes():
+    assert Voc().annotations() == {"boxes": ""}

@@ -125,3 +125,7 @@ def test_only_what_lies_below_images_is_listed():
     assert [listing.ignores(path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [
         "read_only_with_images"
     ] * 3
+
+
+def test_it_gives_boxes():
+    assert Yolo().annotations() == {"boxes": ""}

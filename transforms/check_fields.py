@@ -1,0 +1,50 @@
+"""Whether a convention's features can be filled, and hold what the source gives."""
+
+from collections.abc import Collection
+
+from schemas.conventions import Convention
+from schemas.own_convention import OwnConvention, OwnFeature
+from schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS, RECORD_FIELDS
+from transforms.sources import Source
+
+_ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
+
+
+def check_fields(own: OwnConvention | None, layout: Convention, source: Source, functions: Collection[str]) -> None:
+    """Raises ValueError, beginning with the YAML key, where a feature can never be filled, or labels have no place.
+
+    Args:
+        own: the convention, where it is a mapping of the user's.
+        layout: the convention.
+        source: what is read.
+        functions: names of the features that functions compute.
+    """
+    given = source.annotations()
+    if own is not None:
+        added = {feature.field for feature in source.features()} | set(functions)
+        absent = {name: kind for kind, names in _ANNOTATIONS.items() if kind not in given for name in names}
+        for key, feature in own.features.items():
+            if feature.field and feature.field not in added:
+                _check_field(key, feature, absent, {*RECORD_FIELDS, *added} - absent.keys())
+    asked_by = given.get("labels")
+    if asked_by and MANY_LABELS_FIELDS.isdisjoint(layout.fields):
+        raise ValueError(
+            f"{asked_by} gives several labels, and the convention ({layout.title}) stores one: name a column of one "
+            "under label, or write a mapping with the fields labels and label_texts (docs/conventions.md)"
+        )
+
+
+def _check_field(key: str, feature: OwnFeature, absent: dict[str, str], known: set[str]) -> None:
+    where, field = f"convention.features.{key}", feature.field
+    if field in absent:
+        what = {"boxes": "boxes", "labels": "several labels"}[absent[field]]
+        others = ", ".join(sorted(known))
+        raise ValueError(f"{where}.field: the source gives no {what}, and so no {field!r}, only {others}")
+    if field not in known:
+        raise ValueError(f"{where}.field: there is no field {field!r}, only {', '.join(sorted(known))}")
+    wanted = RECORD_FIELDS[field]
+    if (feature.type, bool(feature.shape)) != (wanted.kind, wanted.many):
+        stated = f"{feature.type}{'[]' if feature.shape else ''}"
+        right = f"{{field: {field}, type: {wanted.kind}{', shape: [null]' if wanted.many else ''}}}"
+        is_kind = f"{wanted.kind}{'[]' if wanted.many else ''}"
+        raise ValueError(f"{where} is {stated}, and the field {field!r} is {is_kind}: write {right}")

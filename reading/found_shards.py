@@ -9,11 +9,11 @@ from itertools import takewhile
 from reading.shard import Shard
 from transforms.files import storage
 from transforms.files.record_reader import looks_like_records
+from transforms.files.shard_like import looks_like_shard
 
 SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
 """A file's place in its set: `00000-of-00005` (TensorFlow's own), `01of02` (image-tfrecord-builder)."""
 
-_LIKELY = re.compile(r"\.tf_?rec(?:ord)?s?\b|\.records?\b|\d+-?of-?\d+|^shard_\d+$", re.IGNORECASE)
 _SPLIT = re.compile(r"train(?:ing)?|validation|valid|val|test(?:ing)?|eval|dev", re.IGNORECASE)
 _SAVED_MODEL = re.compile(r"\.data-\d+-of-\d+$")  # the variables of TensorFlow's saved models
 _OTHER = (".json", ".jsonl", ".txt", ".yaml", ".pbtxt", ".idx", ".md", ".csv", ".tsv", ".html", ".py")
@@ -84,7 +84,7 @@ def _holds_records(path: str, name: str) -> bool:
     base = name.rpartition("/")[2]
     if base.lower().endswith(_OTHER) or _SAVED_MODEL.search(base):
         return False
-    return bool(_LIKELY.search(base)) or looks_like_records(path)
+    return looks_like_shard(base) or looks_like_records(path)
 
 
 def read_label_lines(path: str) -> dict[str, int]:

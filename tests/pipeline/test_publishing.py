@@ -104,7 +104,7 @@ def test_a_dataset_that_lacks_a_shard_is_rebuilt_on_request(convert, photos, pub
     assert lost.read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["train-00000-of-00001.tfrecord", "old.record", "labels.txt", "a.tfrecord.gz"])
+@pytest.mark.parametrize("name", ["old.record", "labels.txt", "a.tfrecord.gz", "a.tfrec", "train-00000-of-00002"])
 def test_files_that_readers_would_mix_in_are_refused(convert, photos, tmp_path, name):
     (tmp_path / "dataset").mkdir()
     (tmp_path / "dataset" / name).write_bytes(b"")

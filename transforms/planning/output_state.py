@@ -8,6 +8,7 @@ import orjson
 from transforms.converting.shard_files import MAY_HEAL, staging_folder
 from transforms.files import storage
 from transforms.files.many_files import sizes_of
+from transforms.files.shard_like import looks_like_shard
 from transforms.planning.claim import find_busy, other_stagings
 from transforms.planning.plan import Action
 
@@ -171,4 +172,4 @@ def _told(differing: list[str]) -> list[str]:
 
 
 def _looks_like_ours(name: str) -> bool:
-    return ".tfrecord" in name or name.endswith((".record", "labels.txt")) or name in _OURS
+    return looks_like_shard(name) or name.endswith("labels.txt") or name in _OURS

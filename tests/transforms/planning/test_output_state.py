@@ -39,7 +39,7 @@ def dataset(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("names", [[], [".staging-aaa"], ["NOTES.md", "photos"]])
+@pytest.mark.parametrize("names", [[], [".staging-aaa"], ["NOTES.md", "photos", "records", "shards_1", "2of.txt"]])
 def test_a_folder_without_a_dataset_is_converted_into(names):
     assert decide(OutputState("/out", names)) == ("convert", "")
 
@@ -128,6 +128,9 @@ def test_a_switch_that_was_cut_is_finished(names, marker):
         "train.tfrecord-00000-of-00001",
         "a.tfrecord.gz",
         "train.record",
+        "00-192x192-798.tfrec",
+        "train-00000-of-00002",
+        "train_shard_0",
         "sidecars",
         "labels.txt",
         "README.md",

@@ -66,6 +66,8 @@ def test_the_recipes_run_and_give_what_they_say(somewhere, run_command):
     assert splits("dataset-given") == {"train": 32, "validation": 8}
     assert splits("dataset-digits") == {"train": 20}
     assert (somewhere / "dataset-digits" / "train.record").is_file()
+    assert sum(splits("dataset-unlabelled").values()) == 20
+    assert (somewhere / "dataset-unlabelled" / "labels.txt").read_text(encoding="utf-8") == ""
     assert splits("dataset-stratified") == {"train": 20, "validation": 10, "test": 10}
     assert sum(splits("dataset-small").values()) == 20
     assert sum(splits("dataset-both").values()) == 80

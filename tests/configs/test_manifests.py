@@ -183,6 +183,21 @@ def test_the_root_is_no_part_of_what_a_dataset_is(images, picture, convert, tmp_
     assert json.loads(capsys.readouterr().out)["status"] == "kept"
 
 
+@pytest.mark.parametrize("write", [write_csv, write_jsonl, write_parquet])
+def test_rows_without_a_class_are_images_without_a_label_where_that_is_wanted(write, images, convert):
+    rows = [(path, None if split == "test" else label, split) for path, label, split, _ in ROWS]
+    kept = "source={kind: manifest, columns: {uri: path, label: class, split: split}, unlabelled: keep}"
+    splits = "splits={from_source: {train: train, validation: train, test: test}}"
+    marker, examples = convert(
+        "manifest.yaml", write(images, rows, ["path", "class", "split"]), "--set", kept, "--set", splits
+    )
+    assert (marker["ledger"]["rejected"], marker["labels"]) == ({}, IDS)
+    assert {split: part["classes"] for split, part in marker["splits"].items()}["test"] == {"": 1}
+    assert [each["image/filename"] for each in examples["test"]] == [[b"3.jpg"]]
+    assert "image/class/label" not in examples["test"][0]
+    assert all("image/class/label" in each for each in examples["train"])
+
+
 @pytest.mark.parametrize("write", [write_csv, write_jsonl])
 def test_several_labels(write, images, picture, convert):
     tags = {"cats/1.jpg": ["fur", "cat"], "cats/2.jpg": [], "dogs/2.jpg": ["dog", "fur"]}

@@ -174,6 +174,23 @@ def test_class_from(convert, picture, tmp_path, class_from, labels):
     assert done.marker["labels"] == {name: index for index, name in enumerate(sorted(set(labels.values())))}
 
 
+def test_a_flat_folder_of_images_without_labels(convert, picture, tmp_path):
+    (tmp_path / "photos").mkdir()
+    for number in range(4):
+        (tmp_path / "photos" / f"{number}.jpg").write_bytes(picture(number))
+    both = {"splits.fractions": {"train": 0.5, "test": 0.5}}
+    (told,) = convert(tmp_path / "photos", settings=both).errors
+    assert "4 no_class" in told
+    assert "expected in folders named after their class, unless source.class_from is none: rejected.jsonl" in told
+    (tmp_path / "photos/deep").mkdir()
+    (tmp_path / "photos/3.jpg").rename(tmp_path / "photos/deep/3.jpg")
+    done = convert(tmp_path / "photos", "--discard", settings={**both, "source.class_from": "none"})
+    assert (done.code, done.rejected, done.marker["labels"]) == (0, [], {})
+    assert done.keys() == ["0.jpg", "1.jpg", "2.jpg", "deep/3.jpg"]
+    assert {frozenset(each) & {"image/class/label", "image/class/text"} for each in done.examples()} == {frozenset()}
+    assert (done.output / "labels.txt").read_bytes() == b""
+
+
 def test_an_image_in_no_class_folder_is_rejected(convert, photos, picture):
     (photos / "loose.jpg").write_bytes(picture("loose"))
     done = convert(photos)

@@ -99,6 +99,7 @@ class RowReader:
         fractions: whether boxes are in parts of the image.
         class_names: names of the classes that numbers in a column stand for, from 0.
         base64_column: the column of images, where cells are texts.
+        keeps_unlabelled: whether an image whose class is empty has none, instead of being refused.
     """
 
     columns: Columns
@@ -107,6 +108,7 @@ class RowReader:
     fractions: bool
     class_names: Mapping[str, Sequence[str]]
     base64_column: str = ""
+    keeps_unlabelled: bool = False
 
     @cached_property
     def _texts(self) -> list[tuple[str, str, Sequence[str]]]:
@@ -116,7 +118,8 @@ class RowReader:
 
     @cached_property
     def _required(self) -> tuple[str, ...]:
-        return tuple(name for name in ("uri", "key", "label") if getattr(self.columns, name))
+        names = ("uri", "key") if self.keeps_unlabelled else ("uri", "key", "label")
+        return tuple(name for name in names if getattr(self.columns, name))
 
     def read(self, cells: Mapping[str, Any]) -> Entry:
         """What the cells say.

@@ -136,9 +136,8 @@ def check_limits(
     example = (examples or {}).get(ordered[0][0]) if ordered else None
     such_as = f", such as {example}" if example else ""
     if ledger.written == 0:
-        hint = (
-            ": images are expected in folders named after their class" if set(ledger.rejected) == {"no_class"} else ""
-        )
+        hint = ": images are expected in folders named after their class, unless source.class_from is none"
+        hint = hint if set(ledger.rejected) == {"no_class"} else ""
         return f"nothing is left: all {rejected:,} {unit}s were rejected ({reasons}){such_as}{hint}"
     share = rejected / (rejected + ledger.written)
     if rejected > limits.count and share > limits.share:

@@ -40,7 +40,7 @@ class Archives(Source):
         labels: where classes come from: `folders` inside the archive, or `beside`: files of the same name beside each
             image, as in WebDataset's shards; each image is then one sample with them.
         class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder` (a), `last_folder`
-            (b) or `path` (a/b); `archive`: the archive's own name without its ending.
+            (b) or `path` (a/b); `archive`: the archive's own name without its ending; `none`: there are no labels.
         label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`; empty: no label.
         class_names: with `beside`, the names of the classes that labels number from 0; empty: labels are names, or
             with `labels.ids: integers` ids.
@@ -57,7 +57,7 @@ class Archives(Source):
     """
 
     labels: Literal["folders", "beside"] = "folders"
-    class_from: Literal["first_folder", "last_folder", "path", "archive"] = "first_folder"
+    class_from: Literal["first_folder", "last_folder", "path", "archive", "none"] = "first_folder"
     label_part: str = "cls"
     class_names: tuple[str, ...] = ()
     image_parts: tuple[str, ...] = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm")
@@ -116,7 +116,7 @@ class Archives(Source):
     def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         for member in members:
             ref = self._reference(path, file, member)
-            if not ref.status and not ref.label:
+            if not ref.status and not ref.label and self.class_from != "none":
                 ref = ref.but(status="rejected", reason="no_class", detail="the member lies in no class folder")
             yield ref
 

@@ -43,6 +43,7 @@ class Manifest(Source):
         boxes_unit: `pixels` of the image, or `fraction` of its width and height.
         class_names: names of the classes that integers among labels number from 0; empty: those that Parquet written by
             Hugging Face states, else the integers are names.
+        unlabelled: what becomes of rows whose class is empty: `reject`, or `keep` as images without a label.
     """
 
     preset: Literal["", "vertex", "automl"] = ""
@@ -57,6 +58,7 @@ class Manifest(Source):
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
+    unlabelled: Literal["reject", "keep"] = "reject"
 
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
     other_files: ClassVar[str] = "taken_only_by_name"
@@ -151,6 +153,7 @@ class Manifest(Source):
             fractions=self.boxes_unit == "fraction",
             class_names=self._class_names(table),
             base64_column="" if table.kind == "parquet" else self.columns.bytes,
+            keeps_unlabelled=self.unlabelled == "keep",
         ).read
 
     def _class_names(self, table: Table) -> dict[str, list[str]]:

@@ -92,6 +92,14 @@ def test_a_text_is_no_name(column):
         read({**cells, column: "x" * 4097})
 
 
+def test_an_empty_class_may_be_kept_as_none():
+    read = RowReader(Columns(uri="path", label="class"), {}, "|", False, {}, keeps_unlabelled=True).read
+    for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
+        assert read(cells) == Entry(uri="a")
+    with pytest.raises(BadCellError, match="column 'path' is empty"):
+        read({"class": "b"})
+
+
 def test_names_of_numbered_classes():
     read = reader(
         uri="path", label="class", labels="tags", class_names={"class": ["cat", "dog"], "tags": ["x", "y"]}

@@ -151,7 +151,7 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
             ledger(0, no_class=1200),
             [],
             "nothing is left: all 1,200 images were rejected (1200 no_class): "
-            "images are expected in folders named after their class",
+            "images are expected in folders named after their class, unless source.class_from is none",
         ),
         (ledger(0, no_class=2, bad=1), [], "nothing is left: all 3 images were rejected (2 no_class, 1 bad)"),
         (ledger(5), ["a"], ""),
@@ -183,7 +183,7 @@ EXAMPLES = {"bad": "a/1.jpg (it is bad)", "odd": "a/2.jpg (it is odd)", "no_clas
         (
             ledger(0, no_class=1),
             "nothing is left: all 1 images were rejected (1 no_class), such as 3.jpg (no folder): "
-            "images are expected in folders named after their class",
+            "images are expected in folders named after their class, unless source.class_from is none",
         ),
         (
             ledger(1, bad=11),

@@ -42,6 +42,14 @@ def test_a_member_is_a_byte_range_with_the_class_of_its_folders(refer, class_fro
     assert (content.data, content.image, content.label) == (b"image", b"image", None)
 
 
+def test_members_may_have_no_class_wherever_they_lie(refer):
+    _, refs = refer({"1.jpg": b"image", "a/2.jpg": b"image"}, class_from="none")
+    assert [(ref.key.rpartition("/")[2], ref.status, ref.label) for ref in refs] == [
+        ("1.jpg", "", ""),
+        ("2.jpg", "", ""),
+    ]
+
+
 def test_a_member_in_no_folder_has_no_class(refer):
     _, (ref,) = refer({"1.jpg": b"image"})
     assert (ref.status, ref.reason, ref.detail) == ("rejected", "no_class", "the member lies in no class folder")

@@ -28,6 +28,11 @@ def test_a_file_in_no_folder_is_rejected(class_from):
     assert ref == replace(FILE, status="rejected", reason="no_class", detail="the file lies in no class folder")
 
 
+def test_images_may_have_no_class_wherever_they_lie():
+    source = ClassFolders(class_from="none")
+    assert [list(source.refer(path, FILE)) for path in ["1.jpg", *PATHS]] == [[FILE]] * 5
+
+
 def test_it_adds_no_features():
     assert ClassFolders().features() == ()
 

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import io
 import struct
 
@@ -84,20 +85,17 @@ def test_our_raw_pixels_come_out_as_they_went_in(convention, more, pets, tmp_pat
 
 
 def examples_below(folder, split):
-    word = "training" if list(folder.glob("*_training_*")) and split == "train" else split
+    """The Examples of a split of a dataset, which may be gzipped."""
     found = []
-    for path in folder.glob("*"):
-        if word in path.name and path.is_file() and not path.name.startswith("label"):
-            content = path.read_bytes()
-            content = gzip.decompress(content) if path.suffix == ".gz" else content
-            offset = 0
-            while offset < len(content):
-                (length,) = struct.unpack_from("<Q", content, offset)
-                features = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
-                found.append(
-                    {key: list(getattr(each, each.WhichOneof("kind")).value) for key, each in features.items()}
-                )
-                offset += length + 16
+    for shard in json.loads((folder / "recordmill.json").read_bytes())["splits"][split]["shards"]:
+        content = (folder / shard["name"]).read_bytes()
+        content = gzip.decompress(content) if shard["name"].endswith(".gz") else content
+        offset = 0
+        while offset < len(content):
+            (length,) = struct.unpack_from("<Q", content, offset)
+            features = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
+            found.append({key: list(getattr(each, each.WhichOneof("kind")).value) for key, each in features.items()})
+            offset += length + 16
     return sorted(found, key=repr)
 
 

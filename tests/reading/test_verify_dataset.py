@@ -6,7 +6,7 @@ import pytest
 
 from reading.dataset import open_dataset
 from reading.verify_dataset import verify_dataset
-from schemas.conventions import convention_names
+from schemas.conventions import convention_names, load_convention
 
 LEVELS = ("frames", "files", "pixels")
 
@@ -101,7 +101,8 @@ def test_missing_and_stale_shards_of_a_stranger(tmp_path, frame, example):
 
 @pytest.mark.parametrize("convention", convention_names())
 def test_every_convention_verifies(tmp_path, convert, convention):
-    computed = convention.startswith("feature_vector") or convention == "plain"
+    layout = load_convention(convention)
+    computed = "feature" in layout.fields or not layout.features
     vectors = ["--set", "features.feature=mean_std"] if computed else []
     output = convert(tmp_path, "--set", f"convention={convention}", *vectors)
     assert lines(output, "pixels") == []

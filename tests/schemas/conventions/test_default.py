@@ -1,4 +1,4 @@
-"""Against CONVENTIONS.md: slim's keys plus class text, file name and digest of the encoded bytes."""
+"""Slim's keys plus class text, file name and digest of the encoded bytes."""
 
 from schemas.conventions import load_convention
 

@@ -1,4 +1,6 @@
-"""Against CONVENTIONS.md 7."""
+"""Against what image-tfrecord-builder writes: two texts, under the same keys in training and test files."""
+
+import pytest
 
 import pytest
 
@@ -24,6 +26,13 @@ def test_keys_and_kinds_are_the_builders():
         "train/label": ("bytes", "label_text", False),
         "train/image": ("bytes", "encoded", False),
     }
+
+
+def test_a_reader_of_its_files_gets_every_value(read_as_peer, jpeg):
+    tf = pytest.importorskip("tensorflow")
+    text = tf.io.FixedLenFeature([], tf.string)
+    found = read_as_peer("image_tfrecord_builder", {"train/label": text, "train/image": text}, 3)
+    assert found == {"train/label": "tülip".encode(), "train/image": jpeg}
 
 
 def test_shards_are_counted_from_one_and_train_is_called_training():

@@ -1,4 +1,4 @@
-"""Against CONVENTIONS.md 6, and tfrecorder/beam_image.py and types.py of google/tensorflow-recorder."""
+"""Against tfrecorder/beam_image.py and types.py of google/tensorflow-recorder."""
 
 import base64
 

@@ -15,10 +15,11 @@ class OwnFeature:
     """One feature: the YAML keys below its name.
 
     Attributes:
-        field: the field of the record that fills it, e.g. `encoded`.
-        type: `bytes`, `float` or `int64`.
-        shape: `[]` for one value, `[null]` for any number of them.
-        default: what a reader takes where the feature is absent; without one it must be present.
+        type: `bytes`, `float` or `int64`: that of its field.
+        field: the field that fills it, e.g. `encoded`; an Example whose record lacks it lacks the feature too.
+        shape: `[]` for one value, `[null]` for any number of them; that of its field.
+        default: what readers take where the feature is absent: it goes into what describes the dataset, not into
+            Examples. Without one the feature must be present.
         value: the value that every Example has, in place of a field.
         meaning: one line for people.
     """
@@ -65,8 +66,8 @@ class OwnConvention:
     """A convention: the YAML keys under `convention:` where that is no name.
 
     Attributes:
-        features: by their names in the Example, in the order in which they are documented.
-        shard_name: pattern of a file's name, as in `shards.name`.
+        features: by their keys in the Example, in the order in which they are documented.
+        shard_name: pattern of the files' names, unless `shards.name` gives another.
         label_offset: the id of the first class unless `labels.offset` says otherwise.
         label_lines: how a line of `labels.txt` reads: `id:name`, or the `name` alone, in the order of the ids.
         format_names: what the field `format` says for a format, e.g. `{JPEG: jpg}`; the rest are lower-cased.

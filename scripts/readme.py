@@ -11,6 +11,9 @@ from reading.finding import KINDS, NOTES
 from schemas.conventions import convention_names, load_convention
 from schemas.features import describe_features
 from schemas.label_map import LabelSettings
+from schemas.own_convention import OwnConvention, OwnFeature
+from schemas.record_fields import describe_fields
+from schemas.shard_name import PLACEHOLDERS
 from transforms.converting.boxes import BoxSettings
 from transforms.dataset_settings import DatasetSettings, RejectionLimits
 from transforms.imaging.prepared_image import CHANGES
@@ -40,6 +43,10 @@ def tables() -> dict[str, str]:
     generated = {
         f"features of {name}": describe_features(load_convention(name).features) for name in convention_names()
     }
+    generated["fields"] = describe_fields()
+    rows = [f"| `{{{name}}}` | {meaning} |" for name, meaning in PLACEHOLDERS.items()]
+    generated["placeholders"] = "\n".join(["| placeholder | what it becomes |", "|---|---|", *rows])
+    generated["own convention"] = "\n".join(["| key | default | meaning |", "|---|---|---|", *_own_convention()])
     generated["settings"] = "\n".join(["| key | default | meaning |", "|---|---|---|", *_settings()])
     rows = [f"| `{name}` | {_first_line(load_source(name))} |" for name in source_names()]
     generated["sources"] = "\n".join(["| `source.kind` | what it reads |", "|---|---|", *rows])
@@ -56,6 +63,16 @@ def tables() -> dict[str, str]:
 
 def _first_line(source: type[Any]) -> str:
     return (sys.modules[source.__module__].__doc__ or "").partition("\n")[0].replace("|", "\\|")
+
+
+def _own_convention() -> Iterator[str]:
+    for key, default, meaning in _fields(OwnConvention):
+        if key != "features":
+            yield f"| `convention.{key}` | {default} | {meaning} |"
+            continue
+        yield f"| `convention.features` | | {meaning} |"
+        for inner, inner_default, inner_meaning in _fields(OwnFeature):
+            yield f"| `convention.features.KEY.{inner}` | {inner_default} | {inner_meaning} |"
 
 
 def _settings() -> Iterator[str]:
@@ -106,7 +123,7 @@ def _meanings(docstring: str) -> Iterator[tuple[str, str]]:
 
 
 def _show(value: Any) -> str:
-    if value is None or value == () or value == "" or value == {} or is_dataclass(value):
+    if value in (None, MISSING) or value == () or value == "" or value == {} or is_dataclass(value):
         return ""
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"

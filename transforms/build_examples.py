@@ -25,6 +25,9 @@ ANNOTATION_FIELDS = (
 """The fields that annotations of images take, which a source's own features cannot be called either."""
 
 
+_NAMED_BY_KEY = ("key", "filename", "source_id")
+
+
 def choose_store(images: ImageSettings, convention: Convention) -> ImageSettings:
     """The settings with the convention's form in place of `store: auto`, unless that is JPEG.
 
@@ -55,8 +58,10 @@ def check_source_features(features: Iterable[Feature], holds_images: bool, conve
     for feature in features:
         other = stored.get(feature.field)
         if feature.field in reserved or (other is None and feature.key in taken):
+            own = next((each.field for each in convention.features if each.key == feature.key), "")
             raise ValueError(
                 f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
+                + ("; in a manifest the column under source.columns.key fills it" if own in _NAMED_BY_KEY else "")
             )
         if other and (feature.kind, feature.many) != (other.kind, other.many):
             kinds = [f"{each.kind}{'[]' if each.many else ''}" for each in (other, feature)]

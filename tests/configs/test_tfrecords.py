@@ -2,8 +2,8 @@
 
 import base64
 import gzip
-import json
 import io
+import json
 import struct
 
 import numpy as np

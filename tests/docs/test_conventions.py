@@ -1,3 +1,4 @@
+import io
 import json
 import re
 from pathlib import Path
@@ -32,6 +33,14 @@ def test_the_page_does_what_it_says(photos, run_page):
     )
     marker = json.loads((photos / "own" / "recordmill.json").read_text(encoding="utf-8"))
     assert (marker["convention"], marker["labels"]) == ("own", {"cat": 1, "dog": 2})
+    count = marker["splits"]["test"]["records"]
+    kaggle = sorted(path.name for path in (photos / "kaggle").glob("*.tfrec"))
+    assert kaggle == [f"test-00-192x192-{count}.tfrec", f"train-00-192x192-{12 - count}.tfrec"]
+    assert sum(int(re.search(r"-([0-9]*)\.", name)[1]) for name in kaggle) == 12
+    assert sorted(read_flowers(photos / "kaggle")) == [
+        *[(0, f"{number}.jpg".encode(), (192, 192)) for number in range(6)],
+        *[(1, f"{number}.jpg".encode(), (192, 192)) for number in range(6)],
+    ]
     found = []
     for split in ("train", "test"):
         path = photos / "own" / f"own.{split}.000.tfrecord"
@@ -40,6 +49,15 @@ def test_the_page_does_what_it_says(photos, run_page):
         *[(1, 3, b"\xff\xd8")] * 6,
         *[(2, 3, b"\xff\xd8")] * 6,
     ]
+
+
+def read_flowers(folder):
+    """As the notebooks on Kaggle's flowers do: class, id and size of each."""
+    features = (Feature("image", "bytes", "", ""), Feature("class", "int64", "", ""), Feature("id", "bytes", "", ""))
+    for path in folder.glob("*.tfrec"):
+        for record in read_records(str(path)):
+            each = parse_example(features, bytes(record))
+            yield each["class"], each["id"], Image.open(io.BytesIO(each["image"])).size
 
 
 def test_every_convention_has_its_place_there():

@@ -31,16 +31,20 @@ def pixels(jpeg):
 
 @pytest.fixture
 def read_as_peer(jpeg):
-    """Writes one image by a convention and reads it as a peer does that has published its feature description."""
+    """Writes one image by a convention and reads it as a peer does that has published its feature description.
+
+    `read_as_peer(name, description, class_id)`: the description names every key that is stored; `None` in place of the
+    class id writes an image without a label, and keyword arguments are further fields of the record.
+    """
     tf = pytest.importorskip("tensorflow")
 
     def read(name, description, class_id, **more):
         convention = load_convention(name)
         ref = ImageRef("flowers/tülip 1.jpg", "anywhere")
         image = prepare_image(jpeg, ImageSettings(store=convention.stores))
-        record = encode_example(
-            convention.features, {**image_record(ref, image, "tülip", class_id, convention, "train"), **more}
-        )
+        class_name = None if class_id is None else "tülip"
+        fields = {**image_record(ref, image, class_name, class_id, convention, "train"), **more}
+        record = encode_example(convention.features, fields)
         parsed = tf.io.parse_single_example(record, description)
         stored = {key for key in tf.train.Example.FromString(record).features.feature}
         assert stored == set(description), "every key that we write is one that the peer reads, and the reverse"

@@ -93,9 +93,7 @@ def test_an_unknown_convention_raises_when_the_pipeline_is_written():
 
 def test_a_taken_name_that_the_key_fills_says_so():
     feature = Feature("image/source_id", "bytes", "image/source_id", "")
-    with pytest.raises(
-        ValueError, match="^source: the feature name 'image/source_id' is taken: choose another"
-    ) as told:
+    with pytest.raises(ValueError, match=r"^source: the feature name 'image/source_id' is taken: choose") as told:
         check_source_features([feature], True, load_convention("tf_object_detection"))
     assert str(told.value).endswith("x/image/source_id; in a manifest the column under source.columns.key fills it")
     feature = Feature("image/height", "int64", "image/height", "")

@@ -11,7 +11,7 @@ from transforms.describing.reading_snippet import reading_snippet
 from transforms.describing.staged_dataset import StagedDataset
 from transforms.describing.tfds_files import why_not_tfds
 from transforms.imaging.prepared_image import CHANGES
-from transforms.publishing.marker import class_counts
+from transforms.publishing.marker import class_counts, features_of
 from transforms.rejection import explain_reason
 
 MOST_CLASSES = 100
@@ -27,7 +27,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
         "Labels": _labels(marker),
         "Features": [
             f"Each {marker['unit']} is one `tf.train.Example`: {dataset.settings.layout.title}.",
-            describe_features(dataset.settings.example_features),
+            _features(dataset),
         ],
         "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
         "How it was made": _making(marker),
@@ -90,6 +90,12 @@ def _other_readers(dataset: StagedDataset) -> str:
             "- Catalogues: `croissant.json` (MLCommons Croissant).",
         ]
     )
+
+
+def _features(dataset: StagedDataset) -> str:
+    """A table of the features that some Example has, in the convention's order."""
+    stored = {feature.key for feature in features_of(dataset.marker)}
+    return describe_features(feature for feature in dataset.settings.example_features if feature.key in stored)
 
 
 def _making(marker: Mapping[str, Any]) -> list[str]:

@@ -97,6 +97,22 @@ def test_images_without_a_label_are_counted_too(stage, say):
     assert "\n\n7 images, in 3 TFRecord files" in text
 
 
+def test_features_that_no_example_has_are_not_listed(stage, say):
+    dataset = stage(unlabelled=True)
+    assert "| `image/class/label` | int64 |" in section(card(say, dataset), "Features")
+    for split in dataset.marker["splits"].values():
+        split["classes"] = {"": split["records"]}
+    listed = re.findall(r"^\| `(\S+)` ", section(card(say, dataset), "Features"), re.MULTILINE)
+    assert listed == [
+        "image/encoded",
+        "image/format",
+        "image/height",
+        "image/width",
+        "image/filename",
+        "image/key/sha256",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

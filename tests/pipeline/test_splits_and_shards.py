@@ -152,6 +152,27 @@ def test_a_given_split_without_images_is_an_error(convert, class_folders, tmp_pa
     )
 
 
+def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folders, tmp_path):
+    # As train.csv and test.csv in one table, of which the second has no classes.
+    class_folders(tmp_path / "photos", {"cat": 3})
+    rows = ["cat/00.jpg,cat,train", "cat/01.jpg,,test", "cat/02.jpg,,test"]
+    (tmp_path / "photos/all.csv").write_text("\n".join(["path,class,set", *rows]), encoding="utf-8")
+    settings = {
+        "source": {"kind": "manifest", "columns": {"uri": "path", "label": "class", "split": "set"}},
+        "splits.from_source": {"train": "train", "test": "test"},
+    }
+    done = convert(tmp_path / "photos/all.csv", settings=settings)
+    assert (done.code, done.errors) == (
+        1,
+        [
+            "no image was found for split test, and 2 rejected, such as all.csv/000003 (all.csv, row 3: column 'class' is "
+            "empty): mend that, or remove the split from splits.from_source"
+        ],
+    )
+    kept = convert(tmp_path / "photos/all.csv", settings={**settings, "source.unlabelled": "keep"})
+    assert {name: split["records"] for name, split in kept.marker["splits"].items()} == {"train": 1, "test": 2}
+
+
 def test_the_order_of_fractions_is_part_of_the_plan(convert, forty):
     # The ranges of hashes follow each other as written: the same shares in another order are another dataset.
     one = convert(forty, settings={"splits.fractions": {"train": 0.5, "test": 0.5}})

@@ -66,7 +66,7 @@ class OwnConvention:
     """A convention: the YAML keys under `convention:` where that is no name.
 
     Attributes:
-        features: by their keys in the Example, in the order in which they are documented.
+        features: the features by their keys in the Example, in the order in which they are documented.
         shard_name: pattern of the files' names, unless `shards.name` gives another.
         label_offset: the id of the first class unless `labels.offset` says otherwise.
         label_lines: how a line of `labels.txt` reads: `id:name`, or the `name` alone, in the order of the ids.

@@ -65,7 +65,7 @@ class DatasetSettings:
             image twice.
         splits: how images are split.
         shards: how many files.
-        convention: which features an Example has: a name, or a mapping of your own.
+        convention: which features an Example has: a name, or a mapping of your own; see docs/conventions.md.
         features: features that functions compute, by name: `package.module:function` of your own, which is given the
             image and gives a list of floats; or one that comes with Recordmill. See docs/features.md.
         compression: of the files: `none` or `gzip`; `auto`, what the convention asks for, which is `none` unless its

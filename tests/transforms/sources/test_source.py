@@ -1,3 +1,4 @@
+import sys
 from dataclasses import fields, is_dataclass
 
 import pytest
@@ -22,6 +23,13 @@ def test_every_source_keeps_the_contract(kind):
     assert all(field.kw_only for field in fields(source))
     assert isinstance(source(), Source)
     assert source.__doc__
+
+
+@pytest.mark.parametrize("kind", source_names())
+def test_every_source_with_boxes_says_so(kind):
+    # Else a mapping of the user's with fields of boxes is refused.
+    if hasattr(sys.modules[load_source(kind).__module__], "boxes_of"):
+        assert load_source(kind)().annotations()["boxes"] == ""
 
 
 @pytest.mark.parametrize("kind", ["nonsense", "source", "", "../class_folders"])

@@ -1,0 +1,57 @@
+"""What a user can get wrong in a convention of their own: one sentence before any work."""
+
+import pytest
+
+IMAGE = {"field": "encoded", "type": "bytes"}
+
+
+@pytest.fixture
+def refused(convert, photos, state_of):
+    """`refused(mapping, settings)`: the one sentence."""
+    earlier = convert(photos)
+    before = state_of(earlier.output)
+
+    def run(mapping, settings=None):
+        done = convert(photos, settings={"convention": mapping, **(settings or {})})
+        (sentence,) = done.errors
+        assert (done.code, done.line["sentence"]) == (2, sentence)
+        assert state_of(earlier.output) == before
+        return sentence.removeprefix("--set: ")
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders: remove the /"),
+        (
+            "{split}{index}-{shards}.tfrec",
+            "is no pattern ('shards'): it may use {name}, {split}, {index}, {number}, {count} and {records}",
+        ),
+        ("{split}.tfrec", "gives several files one name: put {split} and {index} into it"),
+    ],
+)
+def test_files_that_cannot_be_named(refused, pattern, why):
+    told = refused({"features": {"image": IMAGE}, "shard_name": pattern})
+    assert told == f"convention.shard_name {pattern!r} {why}"
+
+
+def test_features_of_another_type_than_their_fields(refused):
+    told = refused({"features": {"image": IMAGE, "name": {"field": "label_text", "type": "int64"}}})
+    assert told == (
+        "convention.features.name is int64, and the field 'label_text' is bytes: write {field: label_text, type: bytes}"
+    )
+
+
+def test_fields_that_no_image_of_the_source_has(refused):
+    told = refused({"features": {"image": IMAGE, "left": {"field": "xmin", "type": "float", "shape": [None]}}})
+    assert told.startswith(
+        "convention.features.left.field: the source gives no boxes, and so no 'xmin', only channels,"
+    )
+
+
+def test_several_labels_where_one_is_stored(refused):
+    source = {"source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}}}
+    told = refused({"features": {"image": IMAGE, "class": {"field": "label", "type": "int64", "default": -1}}}, source)
+    assert told.startswith("source.columns.labels gives several labels, and the convention (the user's own) stores one")

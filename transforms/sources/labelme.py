@@ -2,7 +2,7 @@
 
 import math
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -42,6 +42,10 @@ class LabelMe(Source):
 
     files: ClassVar[tuple[str, ...]] = ("*.[jJ][sS][oO][nN]",)
     other_files: ClassVar[str] = "taken_only_by_name"
+
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes."""
+        return {"boxes": ""}
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """The image that one file is about, with its boxes."""

@@ -230,3 +230,7 @@ def test_json_files_alone_are_listed_in_whatever_case():
     listing = ListingSettings(include=LabelMe.files, not_included=LabelMe.other_files)
     assert [listing.ignores(path, False) for path in ("a/x.json", "x.JSON", "x.Json")] == [""] * 3
     assert [listing.ignores(path, False) for path in ("a/x.jpg", "x.json.tmp")] == ["taken_only_by_name"] * 2
+
+
+def test_it_gives_boxes():
+    assert LabelMe().annotations() == {"boxes": ""}

@@ -165,8 +165,8 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
     assert (done.code, done.errors) == (
         1,
         [
-            "no image was found for split test, and 2 rejected, such as all.csv/000003 (all.csv, row 3: column 'class' is "
-            "empty): mend that, or remove the split from splits.from_source"
+            "no image was found for split test, and 2 rejected, such as all.csv/000003 (all.csv, row 3: column "
+            "'class' is empty): mend that, or remove the split from splits.from_source"
         ],
     )
     kept = convert(tmp_path / "photos/all.csv", settings={**settings, "source.unlabelled": "keep"})

@@ -247,22 +247,9 @@ def test_what_an_example_is_made_of_has_a_word(settings, unit):
     assert settings.unit == unit
 
 
-@pytest.mark.parametrize(
-    ("feature", "needs"),
-    [
-        (OwnFeature(field="label", type="bytes"), "'label' needs type: int64"),
-        (OwnFeature(field="encoded", type="bytes", shape=(None,)), "'encoded' needs type: bytes"),
-        (OwnFeature(field="xmin", type="float"), "'xmin' needs type: float, shape: [null]"),
-    ],
-)
-def test_a_field_of_another_kind_is_told_before_the_run(feature, needs):
-    with pytest.raises(ValueError, match=rf"^convention\.features\.a: the field {re.escape(needs)}$"):
-        DatasetSettings(convention=OwnConvention(features={"a": feature}))
-
-
 def test_files_are_compressed_as_the_convention_has_it_unless_the_user_says():
     assert (DatasetSettings().compression, DatasetSettings(convention="tfrecorder").compression) == ("none", "gzip")
     assert DatasetSettings(convention="tfrecorder", compression="none").compression == "none"
-    assert DatasetSettings(convention="tfrecorder", name="x").file_name("train", 0, 1) == (
+    assert DatasetSettings(convention="tfrecorder", name="x").file_name("train", 0, 1, 1) == (
         "train-00000-of-00001.tfrecord.gz"
     )

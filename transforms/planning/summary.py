@@ -61,7 +61,6 @@ class Summary:
     listed: int = 0
     ignored: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
-    rejected_such: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     splits: dict[str, SplitSummary] = field(default_factory=dict)
     nearest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -75,6 +74,7 @@ class Summary:
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_found: int = 0
+    rejected_such: list[str] = field(default_factory=list)
 
     @property
     def classes(self) -> Counter[str]:

@@ -2,8 +2,6 @@
 
 import pytest
 
-import pytest
-
 from schemas.conventions import load_convention
 
 CONVENTION = load_convention("image_tfrecord_builder")
@@ -26,13 +24,6 @@ def test_keys_and_kinds_are_the_builders():
         "train/label": ("bytes", "label_text", False),
         "train/image": ("bytes", "encoded", False),
     }
-
-
-def test_a_reader_of_its_files_gets_every_value(read_as_peer, jpeg):
-    tf = pytest.importorskip("tensorflow")
-    text = tf.io.FixedLenFeature([], tf.string)
-    found = read_as_peer("image_tfrecord_builder", {"train/label": text, "train/image": text}, 3)
-    assert found == {"train/label": "tülip".encode(), "train/image": jpeg}
 
 
 def test_shards_are_counted_from_one_and_train_is_called_training():

@@ -2,8 +2,6 @@
 
 import pytest
 
-import pytest
-
 from schemas.conventions import load_convention
 
 CONVENTION = load_convention("tutorial")
@@ -31,15 +29,6 @@ def test_keys_and_kinds_are_the_tutorials():
         ("label", "int64", False),
         ("image_raw", "bytes", False),
     ]
-
-
-def test_the_tutorials_reader_gets_every_value(read_as_peer, jpeg):
-    tf = pytest.importorskip("tensorflow")
-    number = tf.io.FixedLenFeature([], tf.int64)
-    description = {"image_raw": tf.io.FixedLenFeature([], tf.string)}
-    description |= dict.fromkeys(("height", "width", "depth", "label"), number)
-    found = read_as_peer("tutorial", description, 3)
-    assert found == {"height": 30, "width": 40, "depth": 3, "label": 3, "image_raw": jpeg}
 
 
 def test_the_raw_image_is_the_encoded_file_and_depth_its_channels():

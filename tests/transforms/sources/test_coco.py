@@ -179,7 +179,5 @@ def test_ids_may_be_numbers_and_texts():
     assert found.boxes({"id": 7})["boxes"] == [[0, 0, 1, 1], [1, 2, 4, 6]]
 
 
-
-
 def test_it_gives_boxes():
     assert Coco().annotations() == {"boxes": ""}

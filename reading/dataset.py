@@ -133,6 +133,7 @@ def _open_ours(folder: str) -> Dataset:
         marker = read_marker(folder)
         if marker.get("recordmill") != MARKER_FORMAT:
             raise LoadError(f"{folder}/{MARKER} is of another version of Recordmill: open it with that one")
+        _check_names(marker)
         shards = _our_shards(folder, marker)
         return Dataset(folder, "recordmill", shards, features_of(marker), marker["labels"], marker)
     except FileNotFoundError:
@@ -140,6 +141,16 @@ def _open_ours(folder: str) -> Dataset:
     except (orjson.JSONDecodeError, DamagedMarkerError, KeyError, TypeError, AttributeError) as error:
         detail = f"{type(error).__name__}: {error}"
         raise LoadError(f"{folder}/{MARKER} cannot be understood ({detail}): restore it, or make it anew") from None
+
+
+def _check_names(marker: Mapping[str, Any]) -> None:
+    """Raises TypeError where class ids, or the digests of the files beside the shards, are not as we write them."""
+    for what, stated, kind in (
+        ("labels", marker["labels"], int),
+        ("run.digests", marker.get("run", {}).get("digests", {}), str),
+    ):
+        if not isinstance(stated, dict) or not all(isinstance(value, kind) for value in stated.values()):
+            raise TypeError(f"{what} is no object of {kind.__name__} by name")
 
 
 def _our_shards(folder: str, marker: Mapping[str, Any]) -> tuple[Shard, ...]:

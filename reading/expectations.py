@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _OPTIONAL = frozenset({"label", "label_text"})  # of an image without a label
 _LABEL_FIELDS = frozenset({"label", "labels", "box_labels"})
+_NAMED = {"label_text": "label", "label_texts": "labels", "box_label_texts": "box_labels"}  # fields: names, their ids
 _LABELS = ("image/class/label", "label", "train/label")
 _IMAGES = ("image/encoded", "image", "image_raw", "train/image")
 
@@ -23,6 +24,8 @@ class Expectations:
     Attributes:
         features: by key; empty where nothing is stated.
         label_ids: the ids that a label may be; empty where they are not known.
+        class_ids: the ids by class name, as the marker of one of ours gives them; empty for other datasets.
+        name_keys: the features that hold class names, each with the one that holds their ids, or the empty string.
         label_keys: the features that hold them; the first that a record has counts.
         image_keys: the features that hold encoded images; the first that a record has counts. Empty where images are
             stored as raw pixels.
@@ -32,6 +35,8 @@ class Expectations:
 
     features: Mapping[str, Feature]
     label_ids: frozenset[int]
+    class_ids: Mapping[str, int]
+    name_keys: tuple[tuple[str, str], ...]
     label_keys: tuple[str, ...]
     image_keys: tuple[str, ...]
     images_are_stated: bool
@@ -65,11 +70,14 @@ def expect(dataset: "Dataset") -> Expectations:
     features = {feature.key: feature for feature in dataset.features}
     labels = [key for key, feature in features.items() if feature.field in _LABEL_FIELDS]
     images = [key for key, feature in features.items() if feature.field == "encoded"]
+    keys = {feature.field: key for key, feature in features.items()}
     usual = tuple(key for key in _LABELS if not features or key in features)
     recipe = dataset.marker["plan"].get("recipe", {}) if dataset.marker else {}
     return Expectations(
         features=features,
         label_ids=frozenset(dataset.labels.values()),
+        class_ids=dict(dataset.labels) if dataset.kind == "recordmill" else {},
+        name_keys=tuple((keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys),
         label_keys=tuple(labels) or usual,
         image_keys=() if recipe.get("images", {}).get("store") == "raw" else tuple(images) or _IMAGES,
         images_are_stated=bool(images),

@@ -20,16 +20,18 @@ KINDS: dict[str, str] = {
     "stale": "a file that looks like a shard and belongs to another set, or to none",
     "size": "a file has more or fewer bytes than stated",
     "sha256": "a file, or an encoded image, has another digest than stated",
+    "edited": "a file for people (`README.md`, `croissant.json`, `report.html`) is not as it was written",
     "sidecar": "a sidecar's rows are not those of the records",
     "label": "a label is none of the dataset's ids",
+    "names": "a class's name and id in a list of classes, a sidecar or a record are not those of `recordmill.json`",
     "duplicate": "one image is in several splits",
     "pixels": "an image cannot be decoded, or has another size than its record states",
     "more": "a file has so many findings that the rest are only counted",
 }
 """Every kind of finding."""
 
-NOTES = frozenset({"members", "duplicate"})
-"""Kinds that are told and do not fail: every reader in the field reads on, or the data were like that."""
+NOTES = frozenset({"members", "edited", "duplicate"})
+"""Kinds that are told and do not fail: every reader in the field reads on, people may edit it, or the data were so."""
 
 
 @dataclass(frozen=True, slots=True)

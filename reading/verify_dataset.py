@@ -18,6 +18,7 @@ from reading.shard import Shard
 from reading.shard_workers import ShardWorkers
 from reading.verify_pixels import PixelCheck
 from reading.verify_shard import Level, ShardCheck, verify_shard
+from reading.verify_side_files import check_side_files
 from transforms.files import storage
 
 _SHOWN_DUPLICATES = 100
@@ -82,9 +83,9 @@ def verify_dataset(
     Args:
         dataset: of whatever kind.
         level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
-            also sizes, digests, sidecars, missing and stale files, labels, images that are in several splits; a shard
-            with the digest that our marker states is not looked at frame by frame (`verify_shard`). `pixels`: as
-            `frames` and `files`, and decodes every image.
+            also sizes, digests, sidecars, the files beside them, missing and stale files, labels and class names,
+            images that are in several splits; a shard with the digest that our marker states is not looked at frame by
+            frame (`verify_shard`). `pixels`: as `frames` and `files`, and decodes every image.
         threads: files at once; 0 for one a processor.
         progress: called from any thread with the number of records since the last call.
         workers: processes for local files whose records are looked at one by one, for as many files at once. Where
@@ -120,6 +121,7 @@ def verify_dataset(
         findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
         findings += [
+            *check_side_files(dataset),
             *_find_missing(dataset),
             *_find_strangers(dataset),
             *_find_duplicates(checks, dataset.marker.get("unit", "image")),
@@ -148,10 +150,7 @@ def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
 
 
 def _find_missing(dataset: Dataset) -> Iterator[Finding]:
-    """What is listed beside the shards, or counted in their names, and is not there."""
-    for name in dataset.marker.get("files", ()):
-        if storage.size_of(storage.join(dataset.folder, name)) is None:
-            yield Finding("missing", "the file is not there", name)
+    """What is counted in the names of shards, and is not there."""
     if dataset.kind != "files":
         return
     for stem, numbers in _sets_of(dataset).items():

@@ -1,12 +1,13 @@
 """One file, read once: every frame, every Example, and what is stated of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from reading.example_walk import Content, DamagedExampleError, ExampleWalk, Profile
 from reading.expectations import Expectations
 from reading.finding import Finding
+from reading.label_names import LabelNames, fit_names, judge_rows
 from reading.label_range import LabelRange
 from reading.shard import Shard
 from reading.sidecar_rows import SidecarRows
@@ -100,6 +101,7 @@ def verify_shard(
                 _compare_count(check, rows, end)
                 if level != "frames":
                     _compare(stored, check, rows, offsets)
+                    _compare_names(check, rows, expected)
             if level != "frames":
                 check.keys_by_digest = {row["sha256"]: row["key"] for row in rows.read() if row.get("sha256")}
     except FileNotFoundError:
@@ -114,7 +116,8 @@ def verify_shard(
 def _is_as_written(stored: StoredFile, shard: Shard, rows: SidecarRows, expected: Expectations) -> bool:
     """Whether a shard and its sidecar are, byte for byte, those that were read back when they were written.
 
-    The number of records and the labels' ids stand in the marker, not in the shard: the sidecar's rows must fit them.
+    The number of records, and the classes and their ids, stand in the marker, not in the shard: the sidecar's rows must
+    fit them.
     """
     if not shard.sha256 or stored.size != shard.bytes or stored.sha256() != shard.sha256:
         return False
@@ -122,7 +125,7 @@ def _is_as_written(stored: StoredFile, shard: Shard, rows: SidecarRows, expected
     if rows.sha256 != shard.sidecar_sha256 or len(read) != shard.records:
         return False
     labels = {label for row in read if isinstance(label := row.get("label"), int)}
-    return not expected.label_ids or labels <= expected.label_ids
+    return (not expected.label_ids or labels <= expected.label_ids) and fit_names(read, expected.class_ids)
 
 
 def _read_records(
@@ -134,7 +137,8 @@ def _read_records(
     progress: Callable[[int], None],
 ) -> tuple[list[int], int]:
     """Looks at every record; returns where each one begins, and where the last one's frame ends."""
-    walk, labels = ExampleWalk(), LabelRange(expected)
+    classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
+    walk, labels, names = ExampleWalk(), LabelRange(classes), LabelNames(classes)
     judged: dict[Profile, str] = {}
     offsets: list[int] = []
     end = 0
@@ -156,16 +160,23 @@ def _read_records(
             judged[content.profile] = verdict
         if verdict:
             check.add("feature", verdict, *rows.place(offset, number))
-        if check.level != "frames" and (problem := labels.judge(data, content)):
+        if problem := labels.judge(data, content):
             check.add("label", problem, *rows.place(offset, number))
+        names.look(data, content, number, offset)
         if look_at_pixels:
             kind, problem = look_at_pixels(data, content)
             if problem:
                 check.add(kind, problem, *rows.place(offset, number))
         if not len(offsets) % _TOLD_EVERY:
             progress(_TOLD_EVERY)
+    _tell_names(names, check, rows)
     progress(len(offsets) % _TOLD_EVERY)
     return offsets, end
+
+
+def _tell_names(names: LabelNames, check: ShardCheck, rows: SidecarRows) -> None:
+    for problem, number, offset in names.findings():
+        check.add("names", problem, *rows.place(offset, number))
 
 
 def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
@@ -216,3 +227,10 @@ def _compare(stored: StoredFile, check: ShardCheck, rows: SidecarRows, offsets: 
         check.add("sha256", f"the sidecar's sha256 is not as stated ({shard.sidecar})")
     elif rows.sha256 and not check.damages and [row["offset"] for row in read] != offsets:
         check.add("sidecar", f"the sidecar's {len(read):,} rows are not those of the records ({shard.sidecar})")
+
+
+def _compare_names(check: ShardCheck, rows: SidecarRows, expected: Expectations) -> None:
+    """The classes of the sidecar's rows with the marker's, where the records have not told the same."""
+    if not any(finding.kind in ("label", "names") for finding in check.findings):
+        for problem, number, offset, key in judge_rows(rows.read(), expected.class_ids):
+            check.add("names", problem, number, offset, key)

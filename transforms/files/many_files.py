@@ -1,12 +1,15 @@
 """What is done to many files: one by one on this machine, many at a time where each waits for a network."""
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterable
 
 from transforms.files import storage
 from transforms.stores import local_file
+
+_PIECE_BYTES = 2**20
 
 
 def move_files(pairs: Iterable[tuple[str, str]]) -> None:
@@ -62,3 +65,25 @@ def check_targets(paths: Iterable[str]) -> None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+
+
+def digests_of(paths: Iterable[str]) -> list[str]:
+    """The SHA-256 of each file in hex, in their order; they are read piece by piece.
+
+    Raises:
+        OSError: one of them is not there, or cannot be read.
+    """
+    ordered = list(paths)
+    if all(storage.is_local(path) for path in ordered):
+        return [_digest_of(path) for path in ordered]
+    from transforms.stores.store import in_parallel
+
+    return in_parallel(_digest_of, ordered)
+
+
+def _digest_of(path: str) -> str:
+    digest = hashlib.sha256()
+    with storage.open_to_read(path) as file:
+        while piece := file.read(_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()

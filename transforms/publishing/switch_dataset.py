@@ -20,7 +20,7 @@ from schemas.shard_report import ShardReport
 from transforms.converting.shard_files import read_rows, shard_name, shard_path, staging_folder
 from transforms.describing import StagedDataset, describe_dataset
 from transforms.files import storage
-from transforms.files.many_files import check_targets, force_to_disk, move_files
+from transforms.files.many_files import check_targets, digests_of, force_to_disk, move_files
 from transforms.planning.output_state import MARKER, holds_plan, read_marker
 from transforms.planning.plan import Plan
 from transforms.publishing.marker import (
@@ -96,6 +96,8 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     moves += descriptions
     marker = {**dataset.marker, "files": [*dataset.marker["files"], *(name for _, name in descriptions)]}
     check_names(marker)
+    staged = {target: storage.join(staging, source) for source, target in moves}
+    digests = digests_of(staged[name] for name in marker["files"])
     pending = {
         **marker,
         "run": {
@@ -105,6 +107,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
             "versions": f"{plan.summary.versions:064x}",
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "shards_reused": sum(report.reused for report in dataset.reports),
+            "digests": dict(zip(marker["files"], digests, strict=True)),
         },
         "switch": {"moves": moves, "removes": _old_files(run.output)},
     }

@@ -3,7 +3,7 @@
 The one way by which loading, verifying and inspecting find files.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from reading.found_shards import find_shards, match_files, name_shards, read_lab
 from reading.load_error import LoadError
 from reading.shard import Shard
 from reading.tfds_folder import DATASET_INFO, read_tfds_folder
+from reading.unfinished import find_unfinished
 from schemas.features import Feature
 from transforms.files import storage
 from transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
@@ -52,18 +53,36 @@ class Dataset:
         names = dict.fromkeys([*stated, *(shard.split for shard in self.shards)])
         return {name: tuple(shard for shard in self.shards if shard.split == name) for name in names}
 
-    def shards_of(self, split: str) -> tuple[Shard, ...]:
-        """The shards of one split.
+    def split_names(self, split: str | Sequence[str]) -> tuple[str, ...]:
+        """The splits that a caller names: one, several, or several in one text, joined by `+`.
+
+        Raises:
+            LoadError: one of them is not there or named twice, or none is named.
+        """
+        if isinstance(split, str):
+            names = [split] if split in self.splits else [name.strip() for name in split.split("+")]
+        else:
+            names = list(split) if isinstance(split, Sequence) else []
+        known = ", ".join(self.splits)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise LoadError(f"split is {split!r}: name one of {known}, or several as ['a', 'b'] or 'a+b'")
+        for number, name in enumerate(names):
+            if name not in self.splits:
+                raise LoadError(f"{self.folder} has no split {name!r}: choose one of {known}")
+            if name in names[:number]:
+                raise LoadError(f"split names {name!r} twice: name each split once")
+        return tuple(names)
+
+    def shards_of(self, split: str | Sequence[str]) -> tuple[Shard, ...]:
+        """The shards of one split, or of several one after the other; see `split_names`.
 
         Raises:
             LoadError: there is no such split.
         """
-        if split not in self.splits:
-            raise LoadError(f"{self.folder} has no split {split!r}: choose one of {', '.join(self.splits)}")
-        return self.splits[split]
+        return tuple(shard for name in self.split_names(split) for shard in self.splits[name])
 
-    def count(self, split: str) -> int | None:
-        """How many records a split is said to hold; None where nobody has counted.
+    def count(self, split: str | Sequence[str]) -> int | None:
+        """How many records a split, or several, are said to hold; None where nobody has counted.
 
         Raises:
             LoadError: there is no such split.
@@ -88,13 +107,15 @@ def open_dataset(path: str) -> Dataset:
             any folders between.
 
     Raises:
-        LoadError: there is nothing of the kind.
+        LoadError: there is nothing of the kind, or a folder of ours whose publishing was cut.
         OSError: it cannot be looked at.
     """
     path = path.rstrip("/") or path
     if storage.size_of(path) is not None:
         return _open_files([path])
     if names := storage.folder_names(path):
+        if MARKER not in names and (sentence := find_unfinished(path, names)):
+            raise LoadError(sentence)
         return _open_described(path) or _open_undescribed(path, names)
     if found := match_files(path):
         return _open_files(found)

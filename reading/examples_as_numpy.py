@@ -1,6 +1,6 @@
 """`examples_as_numpy`: any TFRecord file's Examples as dicts of numpy arrays, without TensorFlow."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,14 @@ from transforms.files.tfrecord_file import DamagedFileError, read_records
 _DTYPES = {"bytes_list": object, "float_list": np.float32, "int64_list": np.int64}
 
 
-def examples_as_numpy(path: str, split: str | None = None) -> Iterator[dict[str, NDArray[Any]]]:
+def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
     """Gives each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
 
     Files are checked as they are read, both checksums of every record; whether they are gzip is told by their bytes.
 
     Args:
         path: a file, a pattern such as `flowers/*.tfrecord`, or a folder: a dataset of ours, or anybody's files.
-        split: only this split; of files that nobody describes, those whose names speak of it.
+        split: only this split, or these, as a sequence or joined by `+`; of files that nobody describes, those whose names speak of it.
 
     Returns:
         An iterator of one dict an Example, with an array of shape (n,) for each key: int64, float32, or object for

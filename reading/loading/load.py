@@ -35,7 +35,7 @@ class _Batches:
 
 def load(
     path: str,
-    split: str = "train",
+    split: str | Sequence[str] = "train",
     *,
     batch_size: int | None = None,
     image_size: tuple[int, int] | None = None,
@@ -53,11 +53,11 @@ def load(
     index: int = 0,
     input_context: "tf.distribute.InputContext | None" = None,
 ) -> "tf.data.Dataset":
-    """Reads one split of a dataset: shards in parallel, parsed in batches, decoded on all processors, prefetched.
+    """Reads a split of a dataset, or several as one: shards in parallel, parsed in batches, decoded on all processors, prefetched.
 
     Args:
         path: the dataset's folder.
-        split: the split's name.
+        split: the split's name; several as a sequence, or joined by `+`.
         batch_size: records in a batch; None for single elements.
         image_size: height and width to resize to, as float32; None: as stored, uint8. Both are from 0 to 255.
         fit: how an image of another shape fills `image_size`: `stretch`, `crop` or `pad`.
@@ -80,12 +80,13 @@ def load(
         looked up where names are stored; where an image has many it is multi-hot, `info.label_depth` long.
 
     Raises:
-        LoadError: it cannot be read as asked; one sentence. A shard found damaged later raises
+        LoadError: it cannot be read as asked, or no image is in it; one sentence. A shard found damaged later raises
             `tf.errors.InvalidArgumentError`, which names it.
     """
     _check_tensorflow()
     num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
     info = describe_split(path, split)
+    _check_filled(info)
     layout = choose_elements(info, features, decode)
     order = _order(info, shuffle, seed, repeat, deterministic)
     batches = _Batches(batch_size, drop_remainder, uneven, order.deterministic)
@@ -93,6 +94,13 @@ def load(
     records, count = read_shards(info, order, num_replicas, index)
     dataset = _make_elements(records, info, layout, images, batches)
     return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
+
+
+def _check_filled(info: SplitInfo) -> None:
+    """Training or validating on nothing would go on without a word."""
+    if not info.num_examples:
+        others = f"choose another of {', '.join(info.filled)}" if info.filled else "no other split has any"
+        raise LoadError(f"the split {info.split} of {info.folder} has no images: {others}")
 
 
 def _check_tensorflow() -> None:

@@ -1,6 +1,7 @@
 """What a reader knows of one split before any record is read: files, features, label names, numbers, weights."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,11 +21,11 @@ _PEEK_BYTES = 2**18
 
 @dataclass(frozen=True)
 class SplitInfo:
-    """One split of a dataset, by its marker.
+    """One split of a dataset, or several read as one, by its marker.
 
     Attributes:
         folder: the dataset's folder.
-        split: the split's name.
+        split: the split's name; several joined by `+`.
         features: what an Example holds, sorted by key.
         labels: class ids by name, as they are stored.
         class_counts: records by class name, of the classes that the split has; where records have boxes or several
@@ -32,6 +33,7 @@ class SplitInfo:
         shards: the files, in the marker's order.
         compression: `gzip` or `none`.
         raw: whether images are stored as their pixels, height by width by channels of uint8, not encoded.
+        filled: the dataset's splits that hold records, these and others.
     """
 
     folder: str
@@ -42,6 +44,7 @@ class SplitInfo:
     shards: tuple[Shard, ...]
     compression: str
     raw: bool
+    filled: tuple[str, ...] = ()
 
     @property
     def num_examples(self) -> int:
@@ -108,12 +111,12 @@ class SplitInfo:
         return [row for row in map(orjson.loads, block[: block.rfind(b"\n") + 1].splitlines()) if "rejected" not in row]
 
 
-def describe_split(path: str, split: str = "train") -> SplitInfo:
-    """Opens a dataset's folder and describes one of its splits; needs no TensorFlow.
+def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo:
+    """Opens a dataset's folder and describes one of its splits, or several as one; needs no TensorFlow.
 
     Args:
         path: the folder that holds `recordmill.json`, on any of Beam's file systems.
-        split: the split's name.
+        split: the split's name; several as a sequence, or joined by `+`.
 
     Raises:
         LoadError: there is no dataset, or no such split, or the dataset is of another version of Recordmill.
@@ -121,15 +124,16 @@ def describe_split(path: str, split: str = "train") -> SplitInfo:
     dataset = open_dataset(str(path))
     if not (dataset.marker and dataset.whole):
         raise LoadError(f"{path} holds no {MARKER}: name the folder of a finished dataset")
-    shards, recipe = dataset.shards_of(split), dataset.marker["plan"]["recipe"]
-    counts = class_counts(dataset.marker["splits"][split])
+    names, recipe = dataset.split_names(split), dataset.marker["plan"]["recipe"]
+    counts = sum((Counter(class_counts(dataset.marker["splits"][name])) for name in names), Counter[str]())
     return SplitInfo(
         folder=dataset.folder,
-        split=split,
+        split="+".join(names),
         features=dataset.features,
         labels=dataset.labels,
-        class_counts={name: count for name, count in counts.items() if name and count},
-        shards=shards,
+        class_counts={name: count for name, count in sorted(counts.items()) if name and count},
+        shards=dataset.shards_of(names),
         compression=recipe["compression"],
         raw=(recipe.get("images") or {}).get("store") == "raw",
+        filled=tuple(name for name, stated in dataset.marker["splits"].items() if stated["records"]),
     )

@@ -1,9 +1,34 @@
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from pipeline.inspect import main as inspect
 from pipeline.verify import main
+
+ROOT = Path(__file__).parents[2]
+
+CUT = """
+import os, signal, sys
+from pipeline.launch import launch
+from pipeline.run import build
+from transforms.files import storage
+
+move = storage.move_file
+
+def cut(source, target):
+    if "/published." in source:
+        os.kill(os.getpid(), signal.SIGKILL)
+    move(source, target)
+
+storage.move_file = cut
+launch(sys.argv[1:], build)
+"""
 
 
 @pytest.fixture
@@ -72,3 +97,30 @@ def test_a_copied_dataset_verifies_elsewhere(ours, tmp_path):
     shutil.copytree(ours, tmp_path / "copy")
     shutil.rmtree(ours)
     assert main([str(tmp_path / "copy")]) == 0
+
+
+@pytest.mark.parametrize("again", [[], ["--overwrite", "--set=shards.count=2"]])
+def test_a_publishing_that_was_killed_is_told_until_it_is_finished(tmp_path, convert_folders, capsys, again):
+    dataset = convert_folders(tmp_path)
+    if not again:
+        shutil.rmtree(dataset)
+    (photos,) = (path for path in tmp_path.iterdir() if path.is_dir() and path != dataset)
+    command = [f"--input={photos}", f"--output={dataset}", *again]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    killed = subprocess.run([sys.executable, "-c", CUT, *command], env=environment, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert list(dataset.glob("train-*.tfrecord"))
+    (staging,) = dataset.glob(".staging-*")
+    said = (
+        f"error: {dataset} holds no recordmill.json but {staging.name} with a complete dataset, because a publishing "
+        "was cut or is under way: run the same command again to finish it\n"
+    )
+    capsys.readouterr()
+    for tell in (main, inspect):
+        assert tell([str(dataset)]) == 1
+        assert capsys.readouterr().err == said
+    finished = subprocess.run(
+        [sys.executable, "-m", "pipeline.run", *command], env=environment, capture_output=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert main([str(dataset)]) == inspect([str(dataset)]) == 0

@@ -10,6 +10,7 @@ from PIL import Image
 
 from reading.load_error import LoadError
 from reading.loading.load import load
+from reading.loading.split_info import describe_split
 from schemas.features import Feature
 
 pytestmark = pytest.mark.usefixtures("tf")
@@ -86,6 +87,44 @@ def test_a_small_model_learns_from_it(tf, tmp_path, convert):
     for _ in range(6):  # Keras's own shuffle is for arrays
         model.fit(train, class_weight=train.info.class_weights, verbose=0, shuffle=False)
     assert model.evaluate(train, verbose=0)[1] == 1.0
+
+
+@pytest.fixture(scope="module")
+def folds(animals, convert):
+    """Three folds of eight pictures or so, in two shards each, and a split that has none."""
+    fractions = {"fold0": 0.33, "fold1": 0.33, "fold2": 0.33, "spare": 0.01}
+    return convert(animals, splits__fractions=fractions, shards__count=2, splits__stratify=True)
+
+
+def keys_of(dataset):
+    return [digest.numpy() for (digest,) in dataset]
+
+
+@pytest.mark.parametrize("split", [["fold0", "fold2"], ("fold0", "fold2"), "fold0+fold2", "fold0 + fold2"])
+def test_several_splits_are_read_as_one(tf, folds, split):
+    one, other = (keys_of(load(str(folds), name, features=("image/key/sha256",))) for name in ("fold0", "fold2"))
+    both = load(str(folds), split, features=("image/key/sha256",))
+    assert len(both) == both.info.num_examples == len(one) + len(other) > 8
+    assert sorted(keys_of(both)) == sorted(one + other)
+    assert keys_of(both) == keys_of(both) != one + other, "shards of both splits are read in turn"
+    assert [shard.split for shard in both.info.shards] == ["fold0", "fold0", "fold2", "fold2"]
+    assert both.info.split == "fold0+fold2"
+    counts = [load(str(folds), name).info.class_counts for name in ("fold0", "fold2", split)]
+    assert counts[2] == {name: counts[0].get(name, 0) + counts[1].get(name, 0) for name in IDS}
+    shuffled = load(str(folds), split, features=("image/key/sha256",), shuffle=True, seed=1)
+    assert sorted(keys_of(shuffled)) == sorted(one + other)
+    shares = [
+        load(str(folds), split, features=("image/key/sha256",), num_replicas=3, index=index) for index in range(3)
+    ]
+    assert sorted(key for share in shares for key in keys_of(share)) == sorted(one + other)
+
+
+def test_a_split_without_images_is_one_sentence(folds):
+    assert describe_split(str(folds), "spare").num_examples == 0
+    with pytest.raises(LoadError) as raised:
+        load(str(folds), "spare", batch_size=8)
+    assert str(raised.value) == f"the split spare of {folds} has no images: choose another of fold0, fold1, fold2"
+    assert len(load(str(folds), ["fold0", "spare"])) == len(load(str(folds), "fold0"))
 
 
 # The systems before it, each by its author's way of reading
@@ -321,6 +360,13 @@ def test_an_input_context_divides_shards_and_batches(tf, animal_dataset):
         ({"uneven": "dense"}, "uneven is 'dense': choose ragged or padded"),
         ({"features": ("image",)}, "has no feature 'image': choose of image/class/label, "),
         ({"split": "val"}, "has no split 'val'"),
+        ({"split": ["train", "val"]}, r"has no split 'val': choose one of train$"),
+        ({"split": "train+val"}, r"has no split 'val': choose one of train$"),
+        ({"split": "train[:80%]"}, r"has no split 'train\[:80%\]': choose one of train$"),
+        ({"split": ["train", "train"]}, r"^split names 'train' twice: name each split once$"),
+        ({"split": []}, r"^split is \[\]: name one of train, or several as \['a', 'b'\] or 'a\+b'$"),
+        ({"split": [["train"]]}, r"^split is \[\['train'\]\]: name one of train, or several as"),
+        ({"split": 3}, r"^split is 3: name one of train, or several as"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(animal_dataset, options, sentence):

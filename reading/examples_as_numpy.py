@@ -22,7 +22,8 @@ def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> It
 
     Args:
         path: a file, a pattern such as `flowers/*.tfrecord`, or a folder: a dataset of ours, or anybody's files.
-        split: only this split, or these, as a sequence or joined by `+`; of files that nobody describes, those whose names speak of it.
+        split: only this split, or these, as a sequence or joined by `+`; of files that nobody describes, those whose
+            names speak of it.
 
     Returns:
         An iterator of one dict an Example, with an array of shape (n,) for each key: int64, float32, or object for

@@ -53,7 +53,9 @@ def load(
     index: int = 0,
     input_context: "tf.distribute.InputContext | None" = None,
 ) -> "tf.data.Dataset":
-    """Reads a split of a dataset, or several as one: shards in parallel, parsed in batches, decoded on all processors, prefetched.
+    """Reads a split of a dataset, or several as one.
+
+    Shards are read in parallel, records parsed in batches, images decoded on all processors, batches prefetched.
 
     Args:
         path: the dataset's folder.
@@ -99,8 +101,10 @@ def load(
 def _check_filled(info: SplitInfo) -> None:
     """Training or validating on nothing would go on without a word."""
     if not info.num_examples:
-        others = f"choose another of {', '.join(info.filled)}" if info.filled else "no other split has any"
-        raise LoadError(f"the split {info.split} of {info.folder} has no images: {others}")
+        raise LoadError(
+            f"the split {info.split} of {info.folder} has no images: choose another; its rejected.jsonl says which "
+            "images could not be taken"
+        )
 
 
 def _check_tensorflow() -> None:

@@ -33,7 +33,6 @@ class SplitInfo:
         shards: the files, in the marker's order.
         compression: `gzip` or `none`.
         raw: whether images are stored as their pixels, height by width by channels of uint8, not encoded.
-        filled: the dataset's splits that hold records, these and others.
     """
 
     folder: str
@@ -44,7 +43,6 @@ class SplitInfo:
     shards: tuple[Shard, ...]
     compression: str
     raw: bool
-    filled: tuple[str, ...] = ()
 
     @property
     def num_examples(self) -> int:
@@ -135,5 +133,4 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
         shards=dataset.shards_of(names),
         compression=recipe["compression"],
         raw=(recipe.get("images") or {}).get("store") == "raw",
-        filled=tuple(name for name, stated in dataset.marker["splits"].items() if stated["records"]),
     )

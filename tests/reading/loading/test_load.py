@@ -1,6 +1,7 @@
 """`load`, and each way of reading that the systems before it had."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -91,8 +92,8 @@ def test_a_small_model_learns_from_it(tf, tmp_path, convert):
 
 @pytest.fixture(scope="module")
 def folds(animals, convert):
-    """Three folds of eight pictures or so, in two shards each, and a split that has none."""
-    fractions = {"fold0": 0.33, "fold1": 0.33, "fold2": 0.33, "spare": 0.01}
+    """Three folds of eight pictures or so, in two shards each."""
+    fractions = {"fold0": 0.34, "fold1": 0.33, "fold2": 0.33}
     return convert(animals, splits__fractions=fractions, shards__count=2, splits__stratify=True)
 
 
@@ -119,12 +120,19 @@ def test_several_splits_are_read_as_one(tf, folds, split):
     assert sorted(key for share in shares for key in keys_of(share)) == sorted(one + other)
 
 
-def test_a_split_without_images_is_one_sentence(folds):
-    assert describe_split(str(folds), "spare").num_examples == 0
+def test_a_split_without_images_is_one_sentence(tmp_path, animals, convert):
+    shutil.copytree(animals / "cat", tmp_path / "train/cat")
+    (tmp_path / "test/cat").mkdir(parents=True)
+    (tmp_path / "test/cat/broken.jpg").write_bytes(b"no picture")
+    folder = str(convert(tmp_path, splits__from_folders={"train": "train", "test": "test"}))
+    assert describe_split(folder, "test").num_examples == 0
     with pytest.raises(LoadError) as raised:
-        load(str(folds), "spare", batch_size=8)
-    assert str(raised.value) == f"the split spare of {folds} has no images: choose another of fold0, fold1, fold2"
-    assert len(load(str(folds), ["fold0", "spare"])) == len(load(str(folds), "fold0"))
+        load(folder, "test", batch_size=8)
+    assert str(raised.value) == (
+        f"the split test of {folder} has no images: choose another; its rejected.jsonl says which images could not be "
+        "taken"
+    )
+    assert len(load(folder, ["train", "test"])) == len(load(folder, "train")) == 13
 
 
 # The systems before it, each by its author's way of reading

@@ -24,8 +24,8 @@ from transforms.files.show_bytes import show_bytes
 EXAMPLES = """\
 levels, each with all of those before it:
   frames   framing, both checksums, that every record is a tf.train.Example, kinds of features, counts
-  files    sizes, digests, sidecars, missing and stale files, label ids, images that are in several splits;
-           a shard with the sha256 that recordmill.json states needs no look at its frames
+  files    sizes and digests of all files, sidecars, missing and stale files, class names and ids, images that
+           are in several splits; a shard with the sha256 that recordmill.json states needs no look at its frames
   pixels   every image is decoded (in a process of its own) and has the size that its record says
 
 exit codes:

@@ -53,9 +53,7 @@ def load(
     index: int = 0,
     input_context: "tf.distribute.InputContext | None" = None,
 ) -> "tf.data.Dataset":
-    """Reads a split of a dataset, or several as one.
-
-    Shards are read in parallel, records parsed in batches, images decoded on all processors, batches prefetched.
+    """Reads a split, or several as one: shards in parallel, parsed in batches, decoded on all processors, prefetched.
 
     Args:
         path: the dataset's folder.
@@ -87,8 +85,7 @@ def load(
     """
     _check_tensorflow()
     num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
-    info = describe_split(path, split)
-    _check_filled(info)
+    info = _describe(path, split)
     layout = choose_elements(info, features, decode)
     order = _order(info, shuffle, seed, repeat, deterministic)
     batches = _Batches(batch_size, drop_remainder, uneven, order.deterministic)
@@ -98,13 +95,15 @@ def load(
     return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
 
 
-def _check_filled(info: SplitInfo) -> None:
-    """Training or validating on nothing would go on without a word."""
+def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
+    """The splits to read; to train or to validate on nothing would go on without a word."""
+    info = describe_split(path, split)
     if not info.num_examples:
         raise LoadError(
             f"the split {info.split} of {info.folder} has no images: choose another; its rejected.jsonl says which "
             "images could not be taken"
         )
+    return info
 
 
 def _check_tensorflow() -> None:

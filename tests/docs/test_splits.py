@@ -15,7 +15,8 @@ def photos(tmp_path):
 
 
 def test_the_page_does_what_it_says(photos, run_page):
-    run_page("docs/splits.md", photos)
+    pytest.importorskip("tensorflow")
+    *_, cross_validation = run_page("docs/splits.md", photos)
 
     def marker(name):
         return json.loads((photos / name / "recordmill.json").read_text(encoding="utf-8"))
@@ -25,3 +26,10 @@ def test_the_page_does_what_it_says(photos, run_page):
     assert marker("grouped")["ledger"]["written"] == 80
     assert marker("together")["ledger"]["written"] == 80
     assert marker("dropped")["ledger"]["left_out"] == {"duplicate": 40}
+    assert {name: split["classes"] for name, split in marker("folds")["splits"].items()} == {
+        f"fold{number}": {"cat": 8, "dog": 8} for number in range(5)
+    }
+    others = "fold0+fold1+fold2+fold3+fold4"
+    assert cross_validation.stdout.splitlines() == [
+        f"fold{number} 64 16 {others.replace(f'fold{number}', '').replace('++', '+').strip('+')}" for number in range(5)
+    ]

@@ -54,3 +54,46 @@ def test_a_damage_is_told_as_the_page_shows(somewhere, run_command, tmp_path):
     shown = (ROOT / PAGE).read_text(encoding="utf-8").split("\ndamage: ")[1].splitlines()[0]
     assert line.rpartition(": ")[2] == shown.rpartition(": ")[2] == "the data do not fit their checksum"
     assert line.startswith("damage: train-00000-of-00001.tfrecord, record 0 at byte 0 (")
+
+
+def test_swapped_names_and_an_edited_page_are_told_as_the_page_shows(somewhere, run_command):
+    folder = somewhere / "dataset"
+    kept = {name: (folder / name).read_bytes() for name in ("labels.txt", "README.md", "recordmill.json")}
+
+    def told():
+        done = run_command("python -m pipeline.verify dataset", somewhere)
+        return done.returncode, [line for line in done.stderr.splitlines() if line.startswith(("damage: ", "note: "))]
+
+    try:
+        (folder / "README.md").write_bytes(kept["README.md"] + b"Licence: CC0\n")
+        edited = told()
+        (folder / "labels.txt").write_bytes(b"0:dog\n1:cat\n")
+        swapped = told()
+        (folder / "labels.txt").write_bytes(kept["labels.txt"])
+        (folder / "README.md").write_bytes(kept["README.md"])
+        marker = json.loads(kept["recordmill.json"])
+        (folder / "recordmill.json").write_text(json.dumps({**marker, "labels": {"cat": 1, "dog": 0}}))
+        code, lines = told()
+    finally:
+        for name, content in kept.items():
+            (folder / name).write_bytes(content)
+    note = "note: README.md: the file has been changed since the dataset was made, as people do to complete it"
+    page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
+    shown = [line.strip() for line in page if line.startswith("    damage: ")]
+    assert edited == (0, [note])
+    assert swapped == (1, [shown[0], note])
+    assert (code, len([line for line in lines if line.startswith("damage: train-")])) == (1, 2)
+    assert shown[1] in lines
+
+
+def test_a_folder_without_its_marker_is_no_dataset(somewhere, run_command):
+    marker, away = somewhere / "dataset/recordmill.json", somewhere / "away"
+    try:
+        marker.rename(away)
+        for command in ("verify", "inspect"):
+            done = run_command(f"python -m pipeline.{command} dataset", somewhere)
+            assert done.returncode == 1
+            assert done.stderr.startswith("error: dataset holds no recordmill.json but sidecars/ and rejected.jsonl, ")
+        assert run_command("python -m pipeline.verify 'dataset/train-*'", somewhere).returncode == 0
+    finally:
+        away.rename(marker)

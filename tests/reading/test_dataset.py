@@ -27,6 +27,22 @@ def test_one_of_ours_is_what_its_marker_says(published):
     )
 
 
+@pytest.mark.parametrize("split", [["test", "train"], "test+train", " test + train "])
+def test_several_splits_are_named_at_once(published, split):
+    dataset = open_dataset(str(published["none"]))
+    assert dataset.split_names(split) == ("test", "train")
+    assert dataset.shards_of(split) == (*dataset.splits["test"], *dataset.splits["train"])
+    assert dataset.count(split) == 24
+
+
+def test_a_name_with_a_plus_in_it_is_that_of_one_split(tmp_path, frame):
+    (tmp_path / "a+b.tfrecord").write_bytes(frame(b""))
+    (tmp_path / "c.tfrecord").write_bytes(frame(b""))
+    dataset = open_dataset(str(tmp_path))
+    assert dataset.split_names("a+b") == ("a+b",)
+    assert dataset.split_names(["a+b", "c"]) == ("a+b", "c")
+
+
 def test_one_file_of_ours_knows_what_is_stated_of_it(published):
     path = published["none"] / "train-00000-of-00002.tfrecord"
     dataset = open_dataset(str(path))

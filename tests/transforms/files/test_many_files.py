@@ -1,3 +1,5 @@
+import hashlib
+import io
 import os
 import threading
 
@@ -5,7 +7,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError
 
 from transforms.files import storage
-from transforms.files.many_files import check_targets, force_to_disk, move_files, sizes_of
+from transforms.files.many_files import check_targets, digests_of, force_to_disk, move_files, sizes_of
 
 
 def test_many_files_move_as_one_does(tmp_path):
@@ -74,3 +76,25 @@ def test_what_files_cannot_be_renamed_to_raises(tmp_path, name, kind, monkeypatc
     with pytest.raises(kind) as raised:
         check_targets([str(tmp_path / name)])
     assert str(tmp_path) in raised.value.filename
+
+
+def test_digests_come_in_the_order_of_the_files(tmp_path):
+    contents = [b"", b"abc", bytes(range(256)) * 10_000]
+    for number, content in enumerate(contents):
+        (tmp_path / f"{number}").write_bytes(content)
+    paths = [str(tmp_path / name) for name in "201"]
+    assert digests_of(iter(paths)) == [hashlib.sha256(contents[number]).hexdigest() for number in (2, 0, 1)]
+    with pytest.raises(FileNotFoundError):
+        digests_of([*paths, str(tmp_path / "absent")])
+
+
+def test_digests_on_a_network_are_taken_at_once(monkeypatch):
+    together = threading.Barrier(8, timeout=30)
+
+    def open_to_read(path):
+        together.wait()
+        return io.BytesIO(path.encode())
+
+    monkeypatch.setattr(storage, "open_to_read", open_to_read)
+    paths = [f"gs://bucket/{number}" for number in range(8)]
+    assert digests_of(paths) == [hashlib.sha256(path.encode()).hexdigest() for path in paths]

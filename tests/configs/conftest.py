@@ -10,6 +10,8 @@ from PIL import Image
 
 from pipeline.launch import launch
 from pipeline.run import build
+from reading.dataset import open_dataset
+from reading.verify_dataset import verify_dataset
 from schemas.example_proto import Example
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -42,6 +44,9 @@ def convert(tmp_path, capsys):
         output = tmp_path / f"dataset-of-{config}"
         arguments = [f"--config={CONFIGS / config}", f"--input={source}", f"--output={output}", *more]
         assert launch(arguments, build) == 0, capsys.readouterr().err
+        assert [
+            str(each) for each in verify_dataset(open_dataset(str(output)), "files").findings if not each.is_note
+        ] == []
         marker = json.loads((output / "recordmill.json").read_text(encoding="utf-8"))
         return marker, {
             split: [

@@ -160,3 +160,13 @@ def test_seed_3_no_tensorflow_is_imported(tmp_path):
     script = "import sys, recordmill; n = len(list(recordmill.examples_as_numpy(sys.argv[1])))"
     script += "; sys.exit(0 if n == 2 and 'tensorflow' not in sys.modules else 1)"
     assert subprocess.run([sys.executable, "-c", script, path], cwd=tmp_path).returncode == 0
+
+
+def test_several_splits_of_a_dataset(published):
+    folder = str(published["none"])
+
+    def keys(split):
+        return [example["image/key/sha256"][0] for example in examples_as_numpy(folder, split)]
+
+    assert keys(["test", "train"]) == keys("test+train") == keys("test") + keys("train")
+    assert len(set(keys("train+test"))) == 24

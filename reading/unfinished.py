@@ -3,7 +3,8 @@
 from collections.abc import Collection
 
 from transforms.files import storage
-from transforms.planning.output_state import MARKER, staging_names
+from transforms.planning.claim import staging_names
+from transforms.planning.output_state import MARKER
 from transforms.publishing.marker import DUPLICATES, REJECTED
 
 _AGAIN = "run the same command again to finish it"
@@ -20,7 +21,7 @@ def find_unfinished(folder: str, names: Collection[str]) -> str:
         if storage.exists(storage.join(folder, staging, MARKER)):
             left = f"{staging} with a complete dataset, because a publishing was cut or is under way"
         else:
-            left = f"{staging} with the work of a run that was cut or is under way"
+            left = f"{staging} with the work of a run that failed, was cut or is under way"
         return f"{folder} holds no {MARKER} but {left}: {_AGAIN}"
     lists = [name for name in (REJECTED, DUPLICATES) if name in names]
     if "sidecars" in names and lists:

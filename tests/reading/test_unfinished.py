@@ -36,8 +36,8 @@ def test_a_cut_run(lost, tmp_path, with_shards):
     (folder / ".staging-1a2b").mkdir(parents=True)
     (folder / ".staging-1a2b/train-00000.tfrecord").write_bytes(b"")
     assert sentence(folder) == (
-        f"{folder} holds no recordmill.json but .staging-1a2b with the work of a run that failed, was cut or is under way: "
-        "run the same command again to finish it"
+        f"{folder} holds no recordmill.json but .staging-1a2b with the work of a run that failed, was cut or is under "
+        "way: run the same command again to finish it"
     )
 
 

@@ -12,6 +12,7 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline.setting_errors import explain_errors, explain_yaml_error
 from schemas.own_convention import OwnConvention
 from transforms.dataset_settings import DatasetSettings
 from transforms.sources import load_source
@@ -72,7 +73,7 @@ def _read_yaml(path: str) -> dict[str, Any]:
     try:
         plain = _parse_yaml(text, f"the configuration {path}")
     except yaml.YAMLError as error:
-        raise ConfigError(f"the configuration {path} is no YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"the configuration {path} is no YAML: {explain_yaml_error(error)}") from None
     if plain is None:
         return {}
     if not isinstance(plain, dict):
@@ -127,7 +128,7 @@ def _parse_override(override: str) -> tuple[str, list[str], Any]:
     try:
         return override, keys, _normalize(_parse_yaml(value, f"--set {override}"))
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {override}: the value is no YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"--set {override}: the value is no YAML: {explain_yaml_error(error)}") from None
 
 
 def _set(plain: dict[str, Any], override: str, keys: list[str], value: Any) -> None:
@@ -148,16 +149,13 @@ def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
             continue
         try:
             values[key] = build(values[key])
-        except ValidationError as error:
-            problems += _sentences(error)
-            del values[key]
         except ValueError as error:
-            problems.append(str(error))
+            problems += str(error).splitlines()
             del values[key]
     try:
         settings = TypeAdapter(DatasetSettings).validate_python(values)
     except ValidationError as error:
-        problems += _sentences(error)
+        problems += explain_errors(error, DatasetSettings)
     splits = plain.get("splits")
     written = splits if isinstance(splits, dict) else {}
     given = [key for key in ("from_folders", "from_source") if written.get(key)]
@@ -201,24 +199,10 @@ def _build_below(key: str, kind: type[Any], value: Any) -> Any:
     # Around the value, so that sources need not know of pydantic for unknown keys in them to be errors.
     around = make_dataclass("Around", [(key, kind)])
     around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
-    return getattr(TypeAdapter(around).validate_python({key: value}), key)
-
-
-def _sentences(error: ValidationError) -> list[str]:
-    sentences = []
-    for each in error.errors(include_url=False):
-        key = ".".join(str(part) for part in each["loc"])
-        if each["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-            sentences.append(f"{key} is no setting: remove it or correct its name")
-        elif each["type"] == "value_error":
-            message = str(each["ctx"]["error"])
-            parent, _, last = key.rpartition(".")  # a message may begin with the whole key, or with its last part
-            prefix_of = parent if last and message.startswith((f"{last}.", f"{last}:")) else key
-            sentences.append(message if not prefix_of or message.startswith(key) else f"{prefix_of}.{message}")
-        else:
-            message = each["msg"][0].lower() + each["msg"][1:]
-            sentences.append(f"{key} is {each['input']!r:.80}: {message}")
-    return sentences
+    try:
+        return getattr(TypeAdapter(around).validate_python({key: value}), key)
+    except ValidationError as error:
+        raise ConfigError("\n".join(explain_errors(error, around))) from None
 
 
 def name_dataset(

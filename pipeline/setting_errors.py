@@ -1,0 +1,122 @@
+"""Errors in settings, in sentences that say what to write: pydantic and PyYAML find them, and speak of Python."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import yaml
+from pydantic import ValidationError
+from yaml.reader import ReaderError
+
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def explain_errors(error: ValidationError, kind: type[Any]) -> list[str]:
+    """A sentence an error, each with the key's path.
+
+    Args:
+        error: what pydantic found.
+        kind: the dataclass that the values were to become.
+    """
+    return list(dict.fromkeys(_explain(each, kind) for each in error.errors(include_url=False)))
+
+
+def explain_yaml_error(error: yaml.YAMLError) -> str:
+    """What is no YAML in a text, and where in it."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        mark = error.problem_mark
+        return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
+    first = str(error).partition("\n")[0]
+    return f"{first} (at character {error.position + 1})" if isinstance(error, ReaderError) else first
+
+
+def _explain(error: Any, kind: Any) -> str:
+    loc, value = error["loc"], error["input"]
+    key = ".".join(map(str, loc))
+    if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        near = _near_key(kind, loc)
+        return f"{key} is no setting: " + (f"did you mean {near}?" if near else "remove it or correct its name")
+    if error["type"] == "value_error":
+        message = str(error["ctx"]["error"])
+        parent, _, last = key.rpartition(".")  # a message may begin with the whole key, or with its last part
+        prefix = parent if last and message.startswith((f"{last}.", f"{last}:")) else key
+        return message if not prefix or message.startswith(key) else f"{prefix}.{message}"
+    if error["type"] == "invalid_key" or loc[-1] == "[key]":
+        return f"the key {value!r:.80} is no text: write it in quotes"
+    if error["type"] == "missing" and isinstance(loc[-1], str):
+        return f"{key} is missing: add it"
+    expected, found = _follow(kind, loc[:-1] if error["type"] == "missing" else loc)
+    shown = "empty" if value is None else f"{value!r:.80}"
+    what = _what_to_write(expected, value) or error["msg"][0].lower() + error["msg"][1:]
+    return f"{'.'.join(map(str, found))} is {shown}: {what}"
+
+
+def _follow(kind: Any, loc: Sequence[str | int]) -> tuple[Any, Sequence[str | int]]:
+    """The type to which keys and indices lead, and those of them that do: pydantic adds the members of a union."""
+    for depth, part in enumerate(loc):
+        kind = _without_none(kind)
+        arguments = get_args(kind)
+        if is_dataclass(kind):
+            kind = get_type_hints(kind)[str(part)]
+        elif get_origin(kind) is Mapping:
+            kind = arguments[1]
+        elif get_origin(kind) is tuple and isinstance(part, int):
+            kind = arguments[0 if arguments[-1] is Ellipsis else part]
+        else:
+            return kind, loc[:depth]
+    return _without_none(kind), loc
+
+
+def _without_none(kind: Any) -> Any:
+    """What `kind | None` is beside None; other types as they are."""
+    members = [each for each in get_args(kind) if each is not NoneType]
+    return members[0] if NoneType in get_args(kind) and len(members) == 1 else kind
+
+
+def _what_to_write(kind: Any, value: Any) -> str:
+    """What to write in place of a value; the empty string where it is not known."""
+    if is_dataclass(kind):
+        return f"write one of its keys below it ({', '.join(each.name for each in fields(kind))})"
+    if get_origin(kind) is Mapping:
+        return "write names and values, as in {NAME: VALUE}"
+    if get_origin(kind) is tuple:
+        return _which_list(get_args(kind), value)
+    if get_origin(kind) is Literal:
+        near = difflib.get_close_matches(str(value), get_args(kind), 1)
+        return f"did you mean {near[0]}?" if near else f"choose one of {', '.join(get_args(kind))}"
+    if kind is str and value is not None and not isinstance(value, dict | list):
+        why = " (yes, no, on and off are truth values in YAML)" if isinstance(value, bool) else ""
+        return f"write it in quotes, as text{why}"
+    words = [_WORDS[each] for each in get_args(kind) or (kind,) if each in _WORDS]
+    return f"write {' or '.join(words)}" if words else ""
+
+
+def _which_list(kinds: Sequence[Any], value: Any) -> str:
+    if kinds[-1] is Ellipsis:
+        if kinds[0] is not str or not isinstance(value, str):
+            return "write a list"
+        words = [word.strip() for word in value.split(",")]
+        return "write " + yaml.safe_dump(words, default_flow_style=True, allow_unicode=True, width=1000).strip()
+    numbers = [value] * len(kinds) if type(value) is int else re.split(r"[x×,\s]+", str(value))  # noqa: RUF001
+    if len(numbers) == len(kinds) and all(str(number).isdecimal() for number in numbers):
+        return f"write [{', '.join(map(str, numbers))}]"
+    return f"write a list of {len(kinds)} whole numbers"
+
+
+def _near_key(kind: Any, loc: Sequence[str | int]) -> str:
+    """The key that an unknown one most likely was to be: a similar one beside it, or of its name elsewhere; or none."""
+    *above, last = map(str, loc)
+    names = [each.name for each in fields(_follow(kind, loc[:-1])[0])]
+    if near := difflib.get_close_matches(last, names, 1):
+        return ".".join((*above, near[0]))
+    return next((path for path in _all_keys(kind) if path.rpartition(".")[2] == last), "")
+
+
+def _all_keys(kind: Any) -> Iterator[str]:
+    for name, below in get_type_hints(kind).items():
+        if is_dataclass(below := _without_none(below)):
+            yield from (f"{name}.{path}" for path in _all_keys(below))
+        yield name

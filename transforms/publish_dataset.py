@@ -55,8 +55,9 @@ def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """What there is to do where nothing is to be converted."""
     notes = tuple(plan.notes)
     if plan.action == "preview":
+        by_file = not settings.source.files
         ledger = Ledger(plan.summary.listed, plan.summary.references, dict(plan.summary.rejected), {}, {})
-        if problem := check_limits(ledger, [], settings.max_rejected, settings.unit):
+        if problem := check_limits(ledger, [], settings.max_rejected, settings.unit, by_file=by_file):
             notes = (*notes, f"as it stands the run would fail: {problem}")
         return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan, settings), notes)
     if plan.action == "keep":
@@ -75,8 +76,8 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         return _failed(f"{problems[0]}; finished shards", plan, run)
     ledger = balance_ledger(plan.summary, reports)
     lost = lost_classes(plan.summary, finished.class_totals, plan.label_map)
-    examples = list_rejected(reports, plan, run)
-    if problem := check_limits(ledger, lost, settings.max_rejected, settings.unit, examples):
+    examples, by_file = list_rejected(reports, plan, run), not settings.source.files
+    if problem := check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file):
         numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
         too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)

@@ -226,4 +226,4 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     (root / "1.jpg").write_bytes(b"flat")
     done = convert(root, "--plan")
     assert done.code == 0
-    assert "as it stands the run would fail: nothing is left: all 1 images were rejected (1 no_class)" in done.stderr
+    assert "as it stands the run would fail: nothing is left: the only image was rejected (1 no_class)" in done.stderr

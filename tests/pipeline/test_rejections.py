@@ -76,7 +76,8 @@ def test_too_many_rejected_publish_nothing_and_name_what_is_kept(convert, class_
     assert done.errors == [
         "4 of 16 images were rejected (4 unknown_format), such as cat/bad02.jpg (no known image format begins "
         "with 74 65 78 74 20 32), which is over max_rejected.count (3) and "
-        f"max_rejected.share (1.00%): rejected.jsonl and the finished shards are in {staging} (--discard deletes it)"
+        "max_rejected.share (1.00%); name such files in ignore or raise one of the limits: "
+        f"rejected.jsonl and the finished shards are in {staging} (--discard deletes it)"
     ]
     assert done.line["ledger"] == {
         "listed": 16, "written": 12, "rejected": {"unknown_format": 4}, "ignored": {}, "left_out": {}

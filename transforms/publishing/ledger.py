@@ -9,9 +9,15 @@ from schemas.finished_shards import FinishedShards
 from schemas.label_map import LabelMap
 from schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from schemas.shard_report import ShardReport
+from schemas.show_count import show_count
 from transforms.dataset_settings import RejectionLimits
 from transforms.planning.reference_digest import add_digests
 from transforms.planning.summary import Summary
+
+_REMEDIES = {
+    "format_not_allowed": "convert such files first",
+    "unknown_label": "add such labels to labels.classes, or let labels.catch_all take them",
+}
 
 
 class LedgerError(Exception):
@@ -120,6 +126,7 @@ def check_limits(
     limits: RejectionLimits,
     unit: str = "image",
     examples: Mapping[str, str] | None = None,
+    by_file: bool = True,
 ) -> str:
     """Why too much was rejected; the empty string if it was not.
 
@@ -129,24 +136,33 @@ def check_limits(
         limits: what is allowed.
         unit: what the dataset consists of, in a word.
         examples: something rejected for each reason, in words; that of the most frequent reason is told.
+        by_file: whether what is rejected is a file of its own, which `ignore` can name.
     """
     rejected = sum(ledger.rejected.values())
     ordered = sorted(ledger.rejected.items(), key=lambda kv: -kv[1])
     reasons = ", ".join(f"{count} {reason}" for reason, count in ordered)
     example = (examples or {}).get(ordered[0][0]) if ordered else None
     such_as = f", such as {example}" if example else ""
+    remedy = _REMEDIES.get(ordered[0][0], "") if ordered else ""
     if ledger.written == 0:
-        hint = ": images are expected in folders named after their class, unless source.class_from is none"
-        hint = hint if set(ledger.rejected) == {"no_class"} else ""
-        return f"nothing is left: all {rejected:,} {unit}s were rejected ({reasons}){such_as}{hint}"
+        no_class = "images are expected in folders named after their class, unless source.class_from is none"
+        hint = no_class if set(ledger.rejected) == {"no_class"} else remedy
+        all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
+        return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {hint}" if hint else "")
+    ignore = "name such files in ignore" if by_file else ""
     share = rejected / (rejected + ledger.written)
     if rejected > limits.count and share > limits.share:
-        return (
-            f"{rejected:,} of {rejected + ledger.written:,} {unit}s were rejected ({reasons}){such_as}, which is over "
-            f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
-        )
+        of = f"{rejected:,} of {rejected + ledger.written:,} {unit}s {'was' if rejected == 1 else 'were'} rejected"
+        over = f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
+        advice = _either(remedy, ignore, "raise one of the limits")
+        return f"{of} ({reasons}){such_as}, which is over {over}; {advice}"
     if len(lost) > limits.lost_classes:
         shown = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-        allowed = f"max_rejected.lost_classes is {limits.lost_classes}"
-        return f"all {unit}s of {len(lost)} classes were rejected ({shown}), and {allowed}"
+        what = f"all {unit}s of {show_count(len(lost), 'class')} were rejected ({shown})"
+        return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {_either(ignore, 'raise it')}"
     return ""
+
+
+def _either(*advice: str) -> str:
+    *first, last = filter(None, advice)
+    return ", ".join(first) + (", or " if len(first) > 1 else " or " if first else "") + last

@@ -136,7 +136,8 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
             ledger(10, bad=11),
             [],
             "11 of 21 images were rejected (11 bad), which is over "
-            "max_rejected.count (10) and max_rejected.share (50.00%)",
+            "max_rejected.count (10) and max_rejected.share (50.00%); "
+            "name such files in ignore or raise one of the limits",
         ),
         (ledger(1, bad=10), [], ""),
         (ledger(11, bad=11), [], ""),
@@ -144,7 +145,8 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
             ledger(1000, empty=400, truncated=700),
             [],
             "1,100 of 2,100 images were rejected (700 truncated, 400 empty), which is over "
-            "max_rejected.count (10) and max_rejected.share (50.00%)",
+            "max_rejected.count (10) and max_rejected.share (50.00%); "
+            "name such files in ignore or raise one of the limits",
         ),
         (ledger(0, bad=3), ["a"], "nothing is left: all 3 images were rejected (3 bad)"),
         (
@@ -155,11 +157,17 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
         ),
         (ledger(0, no_class=2, bad=1), [], "nothing is left: all 3 images were rejected (2 no_class, 1 bad)"),
         (ledger(5), ["a"], ""),
-        (ledger(5), ["a", "b"], "all images of 2 classes were rejected (a, b), and max_rejected.lost_classes is 1"),
+        (
+            ledger(5),
+            ["a", "b"],
+            "all images of 2 classes were rejected (a, b), and max_rejected.lost_classes is 1; "
+            "name such files in ignore or raise it",
+        ),
         (
             ledger(5),
             list("abcdef"),
-            "all images of 6 classes were rejected (a, b, c, d, e, ...), and max_rejected.lost_classes is 1",
+            "all images of 6 classes were rejected (a, b, c, d, e, ...), and max_rejected.lost_classes is 1; "
+            "name such files in ignore or raise it",
         ),
     ],
 )
@@ -167,6 +175,31 @@ def test_the_limits_and_their_sentences(ledger, lost, expected):
     assert check_limits(ledger, lost, TOLERANT) == expected
     if expected:
         assert "rows" in check_limits(ledger, lost, TOLERANT, "row")
+
+
+CONVERT = "convert such files first"
+ADD = "add such labels to labels.classes, or let labels.catch_all take them"
+
+
+@pytest.mark.parametrize(("reason", "remedy"), [("format_not_allowed", CONVERT), ("unknown_label", ADD)])
+def test_what_may_be_done_about_the_most_frequent_reason_is_told(reason, remedy):
+    told = check_limits(ledger(1, bad=2, **{reason: 9}), [], TOLERANT)
+    assert told.endswith(
+        f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, name such files in ignore, "
+        "or raise one of the limits"
+    )
+    told = check_limits(ledger(0, bad=2, **{reason: 9}), [], TOLERANT)
+    assert told == f"nothing is left: all 11 images were rejected (9 {reason}, 2 bad): {remedy}"
+
+
+def test_one_is_one_and_what_lies_in_a_file_of_many_cannot_be_ignored():
+    told = check_limits(ledger(5), ["a"], RejectionLimits(), by_file=False)
+    assert told == "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; raise it"
+    told = check_limits(ledger(5, bad=1), [], RejectionLimits(count=0), "row", by_file=False)
+    assert told == (
+        "1 of 6 rows was rejected (1 bad), which is over max_rejected.count (0) and max_rejected.share (1.00%); "
+        "raise one of the limits"
+    )
 
 
 EXAMPLES = {"bad": "a/1.jpg (it is bad)", "odd": "a/2.jpg (it is odd)", "no_class": "3.jpg (no folder)"}
@@ -182,13 +215,14 @@ EXAMPLES = {"bad": "a/1.jpg (it is bad)", "odd": "a/2.jpg (it is odd)", "no_clas
         ),
         (
             ledger(0, no_class=1),
-            "nothing is left: all 1 images were rejected (1 no_class), such as 3.jpg (no folder): "
+            "nothing is left: the only image was rejected (1 no_class), such as 3.jpg (no folder): "
             "images are expected in folders named after their class, unless source.class_from is none",
         ),
         (
             ledger(1, bad=11),
             "11 of 12 images were rejected (11 bad), such as a/1.jpg (it is bad), which is over "
-            "max_rejected.count (10) and max_rejected.share (50.00%)",
+            "max_rejected.count (10) and max_rejected.share (50.00%); "
+            "name such files in ignore or raise one of the limits",
         ),
     ],
 )

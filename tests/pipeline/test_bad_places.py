@@ -105,7 +105,8 @@ def test_an_unreadable_folder_fails_and_an_unreadable_file_is_rejected(convert_a
     (photos / "dog").chmod(0)
     failed = convert_as_anyone(photos, settings=ALL, output=tmp_path / "other")
     (photos / "dog").chmod(0o755)
-    assert failed.told == (1, f"{photos / 'dog'}: the folder cannot be read (permission denied)")
+    advice = "make it readable, or leave it out by --set 'ignore=[\"/dog/\"]'"
+    assert failed.told == (1, f"{photos / 'dog'}: the folder cannot be read (permission denied): {advice}")
 
 
 @pytest.fixture

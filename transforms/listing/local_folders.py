@@ -6,8 +6,12 @@ not UTF-8.
 
 import errno
 import os
+import re
+import shlex
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+import orjson
 
 
 class Entry(NamedTuple):
@@ -39,7 +43,7 @@ def walk_folder(root: str, ignore: Ignore) -> Iterator[Entry]:
 
     A folder that is ignored counts as one entry and is not entered. Links are followed; one that leads back to a
     folder on its own path is a `fatal` entry, since it would never end. So is a folder that cannot be read: how
-    many images it holds cannot be known.
+    many images it holds cannot be known. Their details say how to leave them out.
     """
     try:
         status = os.stat(root)
@@ -57,12 +61,12 @@ def _walk(root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int
         yield Entry(below, status="fatal", reason="folder_vanished", detail="the folder vanished while being listed")
         return
     except OSError as error:
-        yield Entry(
-            below, status="fatal", reason="unreadable_folder", detail=f"the folder cannot be read ({_why(error)})"
-        )
+        detail = f"the folder cannot be read ({_why(error)}): make it readable{_or_leave_out(below, True)}"
+        yield Entry(below, status="fatal", reason="unreadable_folder", detail=detail)
         return
     if not found:
-        yield Entry(below, status="warning", reason="empty_folder", detail="the folder is empty")
+        what = "folder" if below else "input"
+        yield Entry(below, status="warning", reason="empty_folder", detail=f"the {what} is empty")
     for entry in found:
         path = f"{below}/{entry.name}" if below else entry.name
         try:
@@ -73,14 +77,20 @@ def _walk(root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int
                 yield from _enter(root, path, entry, ignore, ancestors)
             else:
                 yield _describe_file(path, entry)
-        except FileNotFoundError:
-            missing = "the link leads nowhere" if entry.is_symlink() else "the file vanished while being listed"
-            yield Entry(path, status="rejected", reason="vanished", detail=missing)
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                yield Entry(path, status="fatal", reason="link_loop", detail="the link leads to itself")
-            else:
-                yield Entry(path, status="rejected", reason="unreadable", detail=_why(error))
+            yield _describe_broken(path, entry, ignore, error)
+
+
+def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: OSError) -> Entry:
+    if isinstance(error, FileNotFoundError):
+        missing = "the link leads nowhere" if entry.is_symlink() else "the file vanished while being listed"
+        return Entry(path, status="rejected", reason="vanished", detail=missing)
+    if error.errno != errno.ELOOP:
+        return Entry(path, status="rejected", reason="unreadable", detail=_why(error))
+    if reason := ignore(path, False):
+        return Entry(path, status="ignored", reason=reason)
+    detail = f"the link leads to itself: remove it{_or_leave_out(path, False)}"
+    return Entry(path, status="fatal", reason="link_loop", detail=detail)
 
 
 def _enter(
@@ -89,7 +99,8 @@ def _enter(
     status = entry.stat()
     identity = (status.st_dev, status.st_ino)
     if identity in ancestors:
-        yield Entry(path, status="fatal", reason="link_loop", detail="the link leads back to a folder that holds it")
+        detail = f"the link leads back to a folder that holds it: remove it{_or_leave_out(path, True)}"
+        yield Entry(path, status="fatal", reason="link_loop", detail=detail)
         return
     yield from _walk(root, path, ignore, (*ancestors, identity))
 
@@ -99,6 +110,17 @@ def _describe_file(path: str, entry: os.DirEntry[str]) -> Entry:
     if not entry.is_file():
         return Entry(path, status="rejected", reason="not_a_file", detail="a device, socket or pipe is no image")
     return Entry(path, status.st_size, str(status.st_mtime_ns))
+
+
+def _or_leave_out(path: str, is_folder: bool) -> str:
+    """The rest of a sentence: the flag that has this one path ignored; nothing where no flag can name it."""
+    try:
+        # A backslash makes gitignore's signs mere letters; JSON is YAML.
+        pattern = re.sub(r"[][*?\\]| $", r"\\\g<0>", f"/{path}/" if is_folder else f"/{path}")
+        value = shlex.quote(f"ignore=[{orjson.dumps(pattern).decode()}]")
+    except TypeError:  # a name that is no UTF-8, or the input itself
+        return ""
+    return f", or leave it out by --set {value}" if path else ""
 
 
 def _why(error: OSError) -> str:

@@ -95,7 +95,8 @@ class Summary:
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)
             else:  # warnings become part of the marker, which names no place
-                _keep_lowest(self.warnings, f"{ref.key}: {ref.detail}", most=MESSAGES_KEPT)
+                place = ref.key.rstrip("/")  # empty, or the name of one of several, for an input itself
+                _keep_lowest(self.warnings, f"{place}: {ref.detail}".removeprefix(": "), most=MESSAGES_KEPT)
             return
         self.listed += 1
         if ref.status == "ignored":

@@ -1,5 +1,10 @@
 import os
+import shlex
 
+import pytest
+
+from pipeline.config import load_settings
+from transforms.list_images import ListingSettings
 from transforms.listing.local_folders import Entry, walk_folder
 
 NO_JPEG = b"no jpeg"
@@ -59,13 +64,39 @@ def test_a_link_back_to_its_own_folders_is_fatal(tmp_path):
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/b/back").symlink_to(tmp_path / "a")
     (tmp_path / "root").symlink_to(tmp_path)
-    loop = "the link leads back to a folder that holds it"
-    assert walk(tmp_path) == [Entry(path, 0, "", "fatal", "link_loop", loop) for path in ("a/b/back", "root")]
+    loop = "the link leads back to a folder that holds it: remove it, or leave it out by --set"
+    assert walk(tmp_path) == [
+        Entry(path, 0, "", "fatal", "link_loop", f"{loop} 'ignore=[\"/{path}/\"]'") for path in ("a/b/back", "root")
+    ]
 
 
 def test_a_link_to_itself_is_fatal(tmp_path):
     (tmp_path / "self").symlink_to("self")
-    assert walk(tmp_path) == [Entry("self", 0, "", "fatal", "link_loop", "the link leads to itself")]
+    detail = "the link leads to itself: remove it, or leave it out by --set 'ignore=[\"/self\"]'"
+    assert walk(tmp_path) == [Entry("self", 0, "", "fatal", "link_loop", detail)]
+
+
+@pytest.mark.parametrize("target", [".", "loop"])
+@pytest.mark.parametrize(
+    "name", [*(os.path.dirname(name) or name for name in ODD), "it's", "a ", "!a", "#a", "**", '"']
+)
+def test_the_advised_pattern_leaves_out_that_one_link(tmp_path, name, target):
+    write(tmp_path, f"{name}/1.jpg", f"other/{name}/loop/1.jpg")
+    (tmp_path / name / "loop").symlink_to(target)
+    (detail,) = (entry.detail for entry in walk(tmp_path) if entry.status)
+    _, value = shlex.split(detail.partition("by ")[2])
+    ignore = ListingSettings(ignore=tuple(load_settings(None, [value])[0].ignore)).ignores
+    assert {entry.path: entry.reason for entry in walk(tmp_path, ignore)} == {
+        f"{name}/1.jpg": "",
+        f"{name}/loop": "ignored",
+        f"other/{name}/loop/1.jpg": "",
+    }
+
+
+def test_of_a_name_that_is_no_utf8_nothing_is_advised(tmp_path):
+    os.symlink(".", os.path.join(os.fsencode(tmp_path), b"\xff"))
+    (entry,) = walk(tmp_path)
+    assert entry.detail == "the link leads back to a folder that holds it: remove it"
 
 
 def test_a_dangling_link_is_rejected(tmp_path):
@@ -84,6 +115,10 @@ def test_an_empty_folder_is_a_warning(tmp_path):
     assert walk(tmp_path) == [Entry("cat", 0, "", "warning", "empty_folder", "the folder is empty")]
 
 
+def test_an_empty_input_is_a_warning(tmp_path):
+    assert walk(tmp_path) == [Entry("", 0, "", "warning", "empty_folder", "the input is empty")]
+
+
 def failing_scandir(monkeypatch, folder, error):
     real = os.scandir
 
@@ -98,8 +133,9 @@ def failing_scandir(monkeypatch, folder, error):
 def test_a_folder_that_cannot_be_read_is_fatal(tmp_path, monkeypatch):
     write(tmp_path, "a/1.jpg", "b/1.jpg")
     failing_scandir(monkeypatch, "a", PermissionError(13, "Permission denied"))
+    detail = "the folder cannot be read (permission denied): make it readable, or leave it out by --set"
     assert walk(tmp_path) == [
-        Entry("a", 0, "", "fatal", "unreadable_folder", "the folder cannot be read (permission denied)"),
+        Entry("a", 0, "", "fatal", "unreadable_folder", f"{detail} 'ignore=[\"/a/\"]'"),
         entry_of(tmp_path, "b/1.jpg"),
     ]
 

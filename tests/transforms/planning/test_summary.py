@@ -65,6 +65,11 @@ def test_everything_listed_is_counted_once(refs):
     assert total.listed == len(listed) == counted
 
 
+def test_a_warning_of_an_input_itself_has_its_name_or_none():
+    told = ImageRef("", "/x", status="warning", reason="empty_folder", detail="the input is empty")
+    assert summarize([told, told.but(key="old/")]).warnings == ["old: the input is empty", "the input is empty"]
+
+
 def test_exact_contents():
     refs = [
         ImageRef("cat/1", "/x/cat/1", 100, label="cat", split="train"),

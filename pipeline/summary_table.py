@@ -45,6 +45,8 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
         for kind in kinds:
             yield kind.replace("_", " "), _counted(ledger[kind])
+    if numbers.get("classes"):
+        yield "classes", f"{numbers['classes']:,}"
     if numbers.get("boxes"):
         yield "boxes", _boxes(numbers["boxes"])
     if numbers.get("changes"):

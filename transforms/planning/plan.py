@@ -14,6 +14,7 @@ from schemas.label_map import LabelMap, build_label_map
 from schemas.record_fields import BOX_FIELDS
 from transforms.dataset_settings import DatasetSettings
 from transforms.imaging import imaging_versions
+from transforms.planning.class_notes import note_classes
 from transforms.planning.splitting import Selection, fill_empty_splits
 from transforms.planning.summary import SplitSummary, Summary
 
@@ -76,6 +77,7 @@ def make_plan(
     notes = list(summary.warnings)
     numbers = class_numbers(summary, settings)
     label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers)
+    notes += note_classes(summary, settings, label_map)
     problem = _find_problem(summary, settings.unit)
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)

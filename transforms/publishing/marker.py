@@ -157,7 +157,9 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
     }
     keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes")
     report = {"report": REPORT} if REPORT in marker["files"] else {}
-    return {"unit": marker["unit"], "splits": splits, **{key: marker[key] for key in keys if key in marker}, **report}
+    classes = {name for split in marker["splits"].values() for name in class_counts(split) if name}
+    told = {key: marker[key] for key in keys if key in marker}
+    return {"unit": marker["unit"], "splits": splits, "classes": len(classes), **told, **report}
 
 
 def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:

@@ -108,6 +108,7 @@ def test_the_marker_is_exact():
         "unit": "image",
         "features": feature_schema(SETTINGS.example_features),
         "labels": {"cat": 0, "dog": 1},
+        "classes": 2,
         "ledger": LEDGER.as_dict(),
         "changes": {"rotated": 3},
         "duplicates": {"same_bytes": {"groups": 1}},
@@ -187,6 +188,7 @@ def test_an_outcome_repeats_the_numbers():
     assert numbers_of(marker()) == {
         "unit": "image",
         "splits": {"train": {"images": 5, "shards": 2, "bytes": 500}, "test": {"images": 1, "shards": 1, "bytes": 100}},
+        "classes": 2,
         "ledger": LEDGER.as_dict(),
         "changes": {"rotated": 3},
         "duplicates": {"same_bytes": {"groups": 1}},

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
+from unicodedata import normalize
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
@@ -55,7 +56,11 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
         if one.key == other.key and one.uri == other.uri:
             return f"two {unit}s in {one.uri} have the key {one.key!r}: give each a key of its own"
         if one.key == other.key:
-            return f"two {unit}s have the key {one.key!r}: {one.uri} and {other.uri}; rename one, or give inputs names"
+            what = f"two {unit}s have the key {one.key!r}"
+            if normalize("NFC", one.uri) == normalize("NFC", other.uri) and one.uri != other.uri:
+                how = "which differ only in how Unicode spells a letter"
+                return f"{what}: {one.uri!a} and {other.uri!a}, {how}; rename one"
+            return f"{what}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""
 
 

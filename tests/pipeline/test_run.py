@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 import unicodedata
 
 import apache_beam as beam
@@ -337,3 +339,9 @@ def test_several_inputs_are_listed_side_by_side(tmp_path):
         steps = root.to_runner_api().components.transforms.values()
         spread.append(any(step.spec.urn == "beam:transform:reshuffle:v1" for step in steps))
     assert spread == [False, True]
+
+
+def test_where_the_extra_for_google_is_missing_nothing_is_said_of_it():
+    hidden = "import logging, sys; sys.modules['apitools'] = None; import pipeline.run; logging.warning('told')"
+    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, check=True)
+    assert done.stderr == "WARNING:root:told\n"

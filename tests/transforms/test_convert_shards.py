@@ -73,6 +73,14 @@ def test_two_references_with_one_key_are_found_and_named():
     assert find_duplicate_key(order_references(refs[:2], 0), "image") == ""
 
 
+def test_names_that_look_the_same_are_told_apart():
+    refs = [ImageRef("M\u00f6bel/4.jpg", f"/x/{name}/4.jpg") for name in ("M\u00f6bel", "Mo\u0308bel")]
+    assert find_duplicate_key(refs, "image") == (
+        "two images have the key 'M\u00f6bel/4.jpg': '/x/M\\xf6bel/4.jpg' and '/x/Mo\\u0308bel/4.jpg', "
+        "which differ only in how Unicode spells a letter; rename one"
+    )
+
+
 def test_ranges_of_one_file_with_one_key_are_duplicates():
     inside = find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
     assert inside == "two rows in /x/a have the key 'a': give each a key of its own"

@@ -108,7 +108,6 @@ def test_the_marker_is_exact():
         "unit": "image",
         "features": feature_schema(SETTINGS.example_features),
         "labels": {"cat": 0, "dog": 1},
-        "classes": 2,
         "ledger": LEDGER.as_dict(),
         "changes": {"rotated": 3},
         "duplicates": {"same_bytes": {"groups": 1}},

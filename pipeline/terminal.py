@@ -81,7 +81,10 @@ class Terminal:
         if outcome.numbers:
             for table in summary_tables(outcome, job.run.output if job else ""):
                 self._console.print()
-                self._console.print(table)
+                with self._console.capture() as drawn:
+                    self._console.print(table)
+                for line in drawn.get().splitlines():  # columns are filled up with blanks
+                    self._console.out(line.rstrip(), highlight=False)
             self._console.print()
         for line in outcome.sentence.splitlines():
             self.say(line if outcome.exit_code == 0 else f"error: {line}")

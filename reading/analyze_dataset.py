@@ -49,7 +49,7 @@ def check_tensorflow() -> None:
     """
     if not all(map(find_spec, _WANTED)):
         raise AnalysisError(
-            "an analysis needs TensorFlow Transform, which is not installed: pip install 'recordmill[tensorflow]'"
+            "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
         )
 
 

@@ -110,7 +110,9 @@ def _check_tensorflow() -> None:
     try:
         import tensorflow  # noqa: F401  # here, that its absence is told in one sentence
     except ModuleNotFoundError:
-        raise LoadError("load needs TensorFlow, which is not installed: pip install 'recordmill[tensorflow]'") from None
+        raise LoadError(
+            "load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone"
+        ) from None
 
 
 def _share(

@@ -106,7 +106,7 @@ def test_a_missing_extra_is_said_before_any_work(photos, convert, monkeypatch):
     done = convert(photos, settings=ANALYZE)
     assert done.errors == [
         "analyze: true: an analysis needs TensorFlow Transform, which is not installed: "
-        "pip install 'recordmill[tensorflow]'"
+        "pip install '.[tensorflow]' in a clone"
     ]
     assert (done.code, done.output.exists()) == (2, False)
     assert convert(photos, "--plan", settings=ANALYZE).code == 0

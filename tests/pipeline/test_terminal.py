@@ -11,6 +11,7 @@ import pytest
 
 from pipeline import terminal
 from pipeline.terminal import Terminal
+from schemas.outcome import Outcome
 from transforms.progress import Progress
 
 
@@ -107,3 +108,22 @@ def test_seed_2_on_a_terminal_there_is_a_bar_with_rate_and_time_left(on_a_termin
     assert re.search(r"\d:\d\d:\d\d", plain)
     assert "700 images are in" in plain
     assert json.loads(stdout)["ledger"]["written"] == 700
+
+
+@pytest.mark.parametrize("colours", [False, True])
+def test_a_table_ends_its_lines_without_blanks(monkeypatch, colours):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    if colours:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm-256color")
+    ledger = {"listed": 3, "written": 2, "rejected": {"empty": 1}, "ignored": {}, "left_out": {}}
+    stream = io.StringIO()
+    Terminal(stream).tell(Outcome("published", "2 images are in out", 0, "", {"ledger": ledger, "classes": 2}), None)
+    shown = stream.getvalue()
+    assert ("\x1b[1mlisted\x1b[0m" in shown) == colours
+    assert re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()[1:4] == [
+        "listed        3 = 2 written + 1 rejected",
+        "rejected      1 empty",
+        "classes       2",
+    ]

@@ -194,7 +194,7 @@ def test_what_was_asked_otherwise_is_analysed_anew(analysed, dataset, monkeypatc
 
 def test_without_the_extra_one_sentence_says_what_to_install(dataset, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "tensorflow_transform" else name)
-    sentence = "an analysis needs TensorFlow Transform, which is not installed: pip install 'recordmill[tensorflow]'"
+    sentence = "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
     with pytest.raises(AnalysisError) as error:
         check_tensorflow()
     assert str(error.value) == sentence

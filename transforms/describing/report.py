@@ -84,13 +84,14 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     if not any(each["picture"] for shown in sheet.values() for each in shown):
         sheet = {}  # raw observations, or any files: nothing to look at
     images = sum(split["records"] for split in marker["splits"].values())
+    lossy = dataset.statistics.lossless if dataset.settings.images.store in ("auto", "jpeg") else 0
     return {
         "marker": marker,
         "title": marker["name"] or _title(images, marker["unit"], classes["count"]),
         "unit": marker["unit"],
         "found": sections.found_unit(marker),
         "images": images,
-        "remarks": sections.find_remarks(marker, classes),
+        "remarks": sections.find_remarks(marker, classes, lossy),
         "ledger": sections.describe_ledger(marker),
         "classes": classes,
         "class_counts": _count_classes(marker),

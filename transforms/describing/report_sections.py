@@ -160,8 +160,14 @@ def describe_rejected(marker: Mapping[str, Any], statistics: Statistics) -> list
     return told
 
 
-def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any]) -> list[str]:
-    """What somebody who is about to train on the dataset should know, the worst first; names no class or file."""
+def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any], lossy: int = 0) -> list[str]:
+    """What somebody who is about to train on the dataset should know, the worst first.
+
+    Args:
+        marker: the dataset's.
+        classes: as `describe_classes` gives them.
+        lossy: images of formats without loss that became JPEGs.
+    """
     remarks, unit, of = [], marker["unit"], classes["of"]
     for kind, one, many in (
         ("same_bytes", f"{unit} is", f"{unit}s are"),
@@ -175,13 +181,20 @@ def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any]) -> list[
                 f"{count:,} {one if count == 1 else many} in more than one split: scores will look too good."
             )
     for lack in classes["lacking"]:
-        remarks.append(f"{lack['split']} has no {of} of {lack['count']:,} of the {classes['count']:,} classes.")
+        some = f"{lack['count']:,} of the {classes['count']:,} classes" if classes["count"] > 1 else "the only class"
+        remarks.append(f"{lack['split']} has no {of} of {some}.")
     if unused := classes["known"] - classes["count"]:
-        remarks.append(f"{unused:,} of {classes['known']:,} classes have no {of} at all.")
+        have = "has" if unused == 1 else "have"
+        remarks.append(f"{unused:,} of {show_count(classes['known'], 'class')} {have} no {of} at all.")
     if classes["count"] > 1 and classes["most"] >= 10 * classes["least"]:
         remarks.append(
             f"The largest class has {show_count(classes['most'], of)}, the smallest {classes['least']:,}: "
             "weigh the classes, or the small ones will not be learned."
+        )
+    if lossy:
+        remarks.append(
+            f"{show_count(lossy, 'image')} of formats without loss, by {'its name' if lossy == 1 else 'their names'}, "
+            "became JPEG, which changes pixels a little: images.store: png keeps them, masks above all."
         )
     if rejected := sum(marker["ledger"]["rejected"].values()):
         remarks.append(f"{show_count(rejected, found_unit(marker))} {'was' if rejected == 1 else 'were'} rejected.")

@@ -35,6 +35,9 @@ BYTE_BINS = 2 * 36
 MOST_SIZES = 50_000
 """Different sizes that are told apart; images of further ones count as others."""
 
+LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
+"""How the names of files end whose formats keep every pixel, nearly always: sidecars do not say the format."""
+
 REJECTED_EXAMPLES = 5
 """Rejected images that are kept of each reason."""
 
@@ -80,6 +83,7 @@ class Statistics:
         pixels: of all images together.
         smallest: width, height and key of the image with the fewest pixels, the first of several; None without images.
         largest: likewise, with the most.
+        lossless: re-encoded images whose names are those of formats without loss.
         samples: for each class asked for, its first images as (sidecar, row).
         rejected: the first rejected rows of each reason.
     """
@@ -95,6 +99,7 @@ class Statistics:
     pixels: int = 0
     smallest: tuple[int, int, str] | None = None
     largest: tuple[int, int, str] | None = None
+    lossless: int = 0
     samples: dict[str, list[tuple[Sidecar, dict[str, Any]]]] = field(default_factory=dict)
     rejected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
@@ -169,6 +174,7 @@ def _count_sizes(found: Statistics, rows: list[dict[str, Any]]) -> None:
     widths = np.array([row["width"] for row in rows], np.int64)
     heights = np.array([row["height"] for row in rows], np.int64)
     found.images += len(rows)
+    found.lossless += sum(row["changes"] != [] and row["key"].lower().endswith(LOSSLESS) for row in rows)
     found.channels.update(row["channels"] for row in rows)
     for size, count in Counter(zip(widths.tolist(), heights.tolist(), strict=True)).items():
         if size in found.sizes or len(found.sizes) < MOST_SIZES:

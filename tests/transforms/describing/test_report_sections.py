@@ -149,10 +149,24 @@ def test_what_to_look_at_is_told_worst_first():
         "1 image is in more than one split: scores will look too good.",
         "3 pairs of images that look alike are in more than one split: scores will look too good.",
         "test has no image of 1 of the 2 classes.",
-        "1 of 3 classes have no image at all.",
+        "1 of 3 classes has no image at all.",
         "The largest class has 105 images, the smallest 5: weigh the classes, or the small ones will not be learned.",
         "5 files were rejected.",
         "Split test would have been empty.",
+    ]
+
+
+def test_one_class_is_one():
+    told = marker(splits={"train": split(cat=9), "test": split()}, labels={"cat": 0}, ledger={**LEDGER, "rejected": {}})
+    assert sections.find_remarks(told, sections.describe_classes(told)) == ["test has no image of the only class."]
+
+
+@pytest.mark.parametrize(("lossy", "what"), [(1, "1 image of formats without loss, by its name"),
+                                             (20, "20 images of formats without loss, by their names")])  # fmt: skip
+def test_that_exact_pixels_were_lost_is_told(lossy, what):
+    told = marker(ledger={**LEDGER, "rejected": {}}, splits={"train": split(cat=9, dog=9)})
+    assert sections.find_remarks(told, sections.describe_classes(told), lossy) == [
+        f"{what}, became JPEG, which changes pixels a little: images.store: png keeps them, masks above all."
     ]
 
 

@@ -86,6 +86,12 @@ def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
     }
 
 
+def test_images_that_lost_exactness_are_counted_by_their_names(sidecar):
+    changed = ["a.png", "b.PNG", "c/d.tiff", "e.bmp", "f.jpg", "png"]
+    rows = [written(key, changes=["reencoded"]) for key in changed] + [written("same.png"), rejected("x.png")]
+    assert gather_statistics([sidecar(rows)], {}).lossless == 4
+
+
 def test_hashes_are_in_the_order_of_the_digests(sidecar):
     rows = [written("a", difference_hash="00000000000000ff"), rejected("x"), written("b", difference_hash="f" * 16)]
     assert gather_statistics([sidecar(rows)], {}).hashes.tolist() == [255, 2**64 - 1]

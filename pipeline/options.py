@@ -125,8 +125,8 @@ def _true_or_false(text: str) -> bool:
 
 
 def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text} is no number of 0 or more")
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text} is no number of 1 or more")
     return int(text)
 
 

@@ -114,6 +114,19 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
         _check_local_output(output)
 
 
+def check_summary(path: str | None, output: str | None) -> None:
+    """Checks that `--summary_json` names a file in a folder that is there, or that the run makes for its output.
+
+    Raises:
+        PlaceError: it does not.
+    """
+    if path and storage.is_local(path) and os.path.isdir(path):
+        raise PlaceError(f"the summary {path} is a folder: name a file")
+    folder = os.path.dirname(path or "")
+    if folder and storage.is_local(folder) and not os.path.isdir(folder) and not _is_inside(output or "", folder):
+        raise PlaceError(f"the summary {path} cannot be written: there is no folder {folder}")
+
+
 def _check_local_input(path: str) -> None:
     if not os.path.exists(path):
         raise PlaceError(f"the input {path} does not exist: check the path")

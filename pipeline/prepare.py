@@ -20,7 +20,16 @@ from pipeline.dataflow import check_dataflow, is_dataflow
 from pipeline.discard import discard_staging
 from pipeline.job import Job
 from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, find_unknown_flag
-from pipeline.preflight import UsageError, check_places, check_secrets, find_folder, normal_path, parse_inputs
+from pipeline.preflight import (
+    PlaceError,
+    UsageError,
+    check_places,
+    check_secrets,
+    check_summary,
+    find_folder,
+    normal_path,
+    parse_inputs,
+)
 from pipeline.sample import ensure_sample
 from pipeline.settle_source import settle_source
 from pipeline.terminal import Terminal
@@ -39,6 +48,11 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         ConfigError: the configuration is.
         PlaceError: an input or the output is not as it must be.
     """
+    try:
+        check_summary(flags.summary_json, flags.output)
+    except PlaceError:
+        flags.summary_json = None  # nor is this told there
+        raise
     check_secrets(beam_arguments)
     if unknown := find_unknown_flag(beam_arguments, elsewhere=flags.runner not in LOCAL_RUNNERS):
         raise UsageError(unknown)

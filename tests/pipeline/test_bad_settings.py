@@ -73,10 +73,23 @@ def test_several_inputs_without_names(convert, earlier, photos):
 
 
 def test_a_summary_file_that_cannot_be_written(convert, earlier, photos, tmp_path):
-    (tmp_path / "file").touch()
-    done = convert(photos, f"--summary_json={tmp_path / 'file/summary.json'}", settings=ALL)
-    assert (done.code, done.line["status"]) == (1, "kept")
-    assert done.errors == [f"the summary {tmp_path / 'file/summary.json'} cannot be written: file exists"]
+    done = convert(photos, "--summary_json=/proc/summary.json", settings=ALL)
+    assert (done.code, done.line["exit_code"], done.line["status"]) == (1, 0, "kept")
+    assert done.errors == ["the summary /proc/summary.json cannot be written: no such file or directory"]
+    assert convert(photos, f"--summary_json={tmp_path}").told == (1, f"the summary {tmp_path} is a folder: name a file")
+
+
+def test_a_summary_file_in_a_folder_that_is_not_there(convert, earlier, photos, tmp_path):
+    path = tmp_path / "missing/deep/summary.json"
+    told = f"the summary {path} cannot be written: there is no folder {path.parent}"
+    assert convert(photos, f"--summary_json={path}", settings=ALL).told == (1, told)
+    assert not (tmp_path / "missing").exists()
+
+
+def test_a_summary_file_beside_an_output_whose_folder_is_yet_to_be_made(convert, photos, tmp_path):
+    path = tmp_path / "datasets/today.json"
+    done = convert(photos, f"--summary_json={path}", settings=ALL, output=tmp_path / "datasets/today")
+    assert (done.code, path.read_text()) == (0, done.stdout)
 
 
 def test_an_output_named_like_a_pattern_touches_no_other(convert, photos, state_of, tmp_path):

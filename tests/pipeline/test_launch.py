@@ -184,13 +184,6 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_there_on_reque
     assert 'raise ZeroDivisionError("a bug")' in traced.stderr
 
 
-def test_a_file_that_cannot_be_written_is_told(convert, photos, tmp_path):
-    (tmp_path / "file").touch()
-    done = convert(photos, f"--summary_json={tmp_path / 'file/summary.json'}")
-    assert (done.code, done.line["exit_code"]) == (1, 0)
-    assert done.errors == [f"the summary {tmp_path / 'file/summary.json'} cannot be written: file exists"]
-
-
 def test_a_damaged_marker_is_one_sentence(convert, photos):
     done = convert(photos)
     (done.output / "recordmill.json").write_text("{")

@@ -48,9 +48,9 @@ def test_inputs_and_settings_may_be_repeated():
     assert (flags.input, flags.set) == (["a=1", "b=2"], ["x=1", "y=2"])
 
 
-@pytest.mark.parametrize("text", ["-1", "many", "1.5", ""])
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", ""])
 def test_threads_must_be_a_number(text):
-    with pytest.raises(UsageError, match=r"--threads: .* ?is no number of 0 or more: see --help"):
+    with pytest.raises(UsageError, match=r"--threads: .* ?is no number of 1 or more: see --help"):
         parse(f"--threads={text}")
 
 

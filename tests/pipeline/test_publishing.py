@@ -61,7 +61,7 @@ def test_other_images_are_refused(convert, photos, published, picture, state_of)
     (photos / "cat/new.jpg").write_bytes(picture("new"))
     refused = convert(photos, settings=TWO)
     assert refused.errors == [
-        f"{published.output} holds another dataset (other images, listing.references: 10 -> 11): "
+        f"{published.output} holds another dataset (other images, 11 of them instead of 10): "
         "choose another output, or replace it with --overwrite"
     ]
     assert state_of(published.output) == before

@@ -1,5 +1,7 @@
 """What is looked at before anything is decoded: size in bytes, format, size in pixels."""
 
+import re
+
 from transforms.imaging.bad_image import BadImage
 from transforms.imaging.settings import ImageSettings
 from transforms.imaging.sniff import sniff, sniff_other
@@ -20,7 +22,9 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
         return found
     other = found or sniff_other(data)
     if other is None:
-        raise BadImage("unknown_format", f"no known image format begins with {data[:8].hex(' ')}")
+        text = re.match(rb"[ -~]{4,24}", data)  # a page, a table, a pointer of Git LFS
+        shown = f" ({text[0].decode()!r})" if text else ""
+        raise BadImage("unknown_format", f"no known image format begins with {data[:8].hex(' ')}{shown}")
     raise BadImage("format_not_allowed", f"{other}; accepted are {', '.join(settings.formats)}")
 
 

@@ -155,7 +155,7 @@ def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
 
 
 def differences(old: Any, new: Any, key: str = "") -> list[str]:
-    """What differs between two recipes, as `key: old -> new`, sorted by key."""
+    """What differs between two recipes, as `key: old -> new` or in words, sorted by key."""
     if isinstance(old, dict) and isinstance(new, dict):
         found = []
         for name in sorted({*old, *new}):
@@ -163,7 +163,15 @@ def differences(old: Any, new: Any, key: str = "") -> list[str]:
         return found
     if old == new:
         return []
-    return ["other images" if key == "listing.digest" else f"{key}: {old} -> {new}"]
+    if key == "listing.digest":
+        return ["other images"]
+    if key == "listing.references" and old and new:
+        return [f"{new:,} of them instead of {old:,}"]
+    return [f"{key}: {_shown(old)} -> {_shown(new)}"]
+
+
+def _shown(value: Any) -> Any:
+    return "not set" if value is None else value
 
 
 def _told(differing: list[str]) -> list[str]:

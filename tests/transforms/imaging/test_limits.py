@@ -21,6 +21,21 @@ def test_files(data, code):
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"<html>\n<body>", "3c 68 74 6d 6c 3e 0a 3c ('<html>')"),
+        (b"version https://git-lfs.github.com/spec/v1", "76 65 72 73 69 6f 6e 20 ('version https://git-lfs.')"),
+        (b"abc\0", "61 62 63 00"),
+        (b"\0abcdefgh", "00 61 62 63 64 65 66 67"),
+    ],
+)
+def test_what_begins_as_text_is_shown_as_text_too(data, shown):
+    with pytest.raises(BadImage) as caught:
+        accepted_format(data, ImageSettings())
+    assert caught.value.detail == f"no known image format begins with {shown}"
+
+
 def test_allowed_files():
     assert accepted_format(b"\xff\xd8\xff" + bytes(97), ImageSettings(max_bytes=100)) == "JPEG"
 

@@ -189,8 +189,13 @@ def test_a_folder_holds_the_plan_of_its_marker(dataset):
 def test_differences_name_the_keys_path():
     old = {"a": 1, "b": {"c": [1], "d": 2}, "gone": 3, "listing": {"digest": "x", "references": 1}}
     new = {"a": 1, "b": {"c": [2], "d": 2}, "new": 4, "listing": {"digest": "y", "references": 1}}
-    assert differences(old, new) == ["b.c: [1] -> [2]", "gone: 3 -> None", "other images", "new: None -> 4"]
+    assert differences(old, new) == ["b.c: [1] -> [2]", "gone: 3 -> not set", "other images", "new: not set -> 4"]
     assert differences(old, old) == []
+
+
+def test_other_images_are_told_in_words():
+    old, new = ({"listing": {"digest": digest, "references": count}} for digest, count in (("a", 1219), ("b", 80)))
+    assert differences(old, new) == ["other images", "80 of them instead of 1,219"]
 
 
 def test_an_output_is_read_from_its_folder(tmp_path):

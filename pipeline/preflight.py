@@ -1,8 +1,10 @@
 """What the launcher finds wrong before any work: each a sentence that says what to do."""
 
+import errno
 import os
 from collections.abc import Sequence
 
+from pipeline.reach_store import describe_soon, find_missing_extra
 from transforms.files import storage
 from transforms.list_images import Input
 
@@ -74,22 +76,26 @@ def normal_path(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def find_folder(source: Input, text: str) -> str:
+def find_folder(source: Input, text: str, here: bool) -> str:
     """The folder that an input's paths are below: the input itself, or the folder of the one file that it is.
 
     Args:
         source: the input.
         text: what the user wrote; with a slash at its end it is a folder, and a store need not be asked.
+        here: whether the job works on this machine, so that it reaches no more than this process does.
 
     Raises:
-        PlaceError: there is no file system for such paths.
+        PlaceError: there is no file system for such paths, or its store does not answer.
     """
     path = source.path
     if storage.is_local(path):
         return (os.path.dirname(path) or ".") if os.path.isfile(path) else path
     try:
-        is_file = not text.endswith("/") and storage.describe(path) is not None
-    except OSError:  # the job, whose rights may be others, says what is wrong
+        is_file = not text.endswith("/") and describe_soon(path) is not None
+    except OSError as error:  # the job, whose rights may be others, says what is wrong
+        if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
+            why = " ".join(str(error.strerror or error).split())
+            raise PlaceError(f"the store of the input {path} cannot be reached: {why:.300}") from None
         is_file = False
     except ValueError as error:
         raise PlaceError(f"the input {path} cannot be read: {' '.join(str(error).split())}") from None
@@ -100,9 +106,11 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
     """Checks that inputs are there and that the output can be written and lies outside them.
 
     Raises:
-        PlaceError: one of them is not so.
+        PlaceError: one of them is not so, or a store's client is not installed.
     """
+    _check_client("output", output)
     for each in inputs:
+        _check_client("input", each.path)
         if storage.is_local(each.path):
             _check_local_input(each.path)
         if _is_inside(output, each.path):
@@ -125,6 +133,13 @@ def check_summary(path: str | None, output: str | None) -> None:
     folder = os.path.dirname(path or "")
     if folder and storage.is_local(folder) and not os.path.isdir(folder) and not _is_inside(output or "", folder):
         raise PlaceError(f"the summary {path} cannot be written: there is no folder {folder}")
+
+
+def _check_client(what: str, path: str) -> None:
+    if extra := find_missing_extra(path):
+        raise PlaceError(
+            f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
+        )
 
 
 def _check_local_input(path: str) -> None:

@@ -68,6 +68,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     if flags.discard and not flags.plan:
         for line in discard_staging(output):
             terminal.say(line)
+    here = flags.runner in LOCAL_RUNNERS
+    folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
     settings, plain = settle_source(*name_dataset(settings, plain, output), inputs)
     run_id = uuid.uuid4().hex[:12]
     run = RunSettings(
@@ -76,7 +78,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
         recipe={**plain, **_functions_of(settings)},
         config_text=yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
-        inputs={each.name: find_folder(each, text) for each, text in zip(inputs, flags.input, strict=True)},
+        inputs=folders,
         overwrite=flags.overwrite,
         preview=flags.plan,
         threads=flags.threads,
@@ -89,7 +91,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         },
     )
     job = Job(settings, inputs, run)
-    check_analysis_is_possible(job, here=flags.wait or flags.runner in LOCAL_RUNNERS)
+    check_analysis_is_possible(job, here=flags.wait or here)
     return job
 
 

@@ -1,3 +1,6 @@
+import errno
+import sys
+
 import pytest
 from apache_beam.io.filesystem import BeamIOError
 
@@ -63,7 +66,9 @@ def test_the_folder_of_a_local_input(tmp_path, monkeypatch):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.jpg").touch()
     (tmp_path / "b.jpg").touch()
-    folders = [find_folder(Input(path), path) for path in ("in", "in/a.jpg", "b.jpg", str(tmp_path / "in/a.jpg"))]
+    folders = [
+        find_folder(Input(path), path, here=True) for path in ("in", "in/a.jpg", "b.jpg", str(tmp_path / "in/a.jpg"))
+    ]
     assert folders == ["in", "in", ".", str(tmp_path / "in")]
 
 
@@ -78,14 +83,46 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
 
     monkeypatch.setattr("transforms.files.storage.describe", describe)
     texts = ["gs://b/a.jpg", "gs://b/photos", "gs://b/photos/", "gs://b/secret"]
-    folders = [find_folder(parse_inputs([text])[0], text) for text in texts]
+    folders = [find_folder(parse_inputs([text])[0], text, here=True) for text in texts]
     assert folders == ["gs://b", "gs://b/photos", "gs://b/photos", "gs://b/secret"]
     assert asked == ["gs://b/a.jpg", "gs://b/photos", "gs://b/secret"]
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (TimeoutError("no answer in 30 s"), "no answer in 30 s"),
+        (OSError(errno.EIO, "Timeout of 120.0s exceeded,\nlast exception: ...", "gs://b/x"),
+         "Timeout of 120.0s exceeded, last exception: ..."),
+    ],
+)  # fmt: skip
+def test_a_store_that_does_not_answer(monkeypatch, error, why):
+    def describe(path):
+        raise error
+
+    monkeypatch.setattr("transforms.files.storage.describe", describe)
+    with pytest.raises(PlaceError) as raised:
+        find_folder(Input("gs://b/x"), "gs://b/x", here=True)
+    assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"
+    assert find_folder(Input("gs://b/x"), "gs://b/x", here=False) == "gs://b/x"
+
+
+@pytest.mark.parametrize(
+    ("path", "client", "extra"), [("gs://b/x", "google.cloud.storage", "gcp"), ("s3://b/x", "boto3", "aws")]
+)
+def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, client, extra):
+    monkeypatch.setitem(sys.modules, client, None)
+    for what, inputs, output in (("input", [Input(path)], tmp_path / "out"), ("output", [Input(str(tmp_path))], path)):
+        with pytest.raises(PlaceError) as raised:
+            check_places(inputs, str(output), preview=True)
+        assert str(raised.value) == (
+            f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
+        )
+
+
 def test_a_store_that_nobody_knows():
     with pytest.raises(PlaceError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
-        find_folder(Input("nowhere://b/a"), "nowhere://b/a")
+        find_folder(Input("nowhere://b/a"), "nowhere://b/a", here=True)
 
 
 def test_places_that_are_fine(tmp_path):

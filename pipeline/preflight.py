@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pipeline.reach_store import describe_soon, find_missing_extra
 from transforms.files import storage
 from transforms.list_images import Input
+from transforms.planning.output_state import MARKER
 
 _SECRETS = {
     "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
@@ -90,16 +91,34 @@ def find_folder(source: Input, text: str, here: bool) -> str:
     path = source.path
     if storage.is_local(path):
         return (os.path.dirname(path) or ".") if os.path.isfile(path) else path
+    is_file = not text.endswith("/") and _is_file("input", path, path, here)
+    return path.rpartition("/")[0] if is_file else path
+
+
+def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
+    """Asks the output's store for something, unless that is the store of an input, which was asked.
+
+    Raises:
+        PlaceError: there is no file system for such paths, or the store does not answer.
+    """
+    if not storage.is_local(output) and _bucket(output) not in {_bucket(each.path) for each in inputs}:
+        _is_file("output", output, storage.join(output, MARKER), here)
+
+
+def _bucket(path: str) -> str:
+    return path[: (path + "/").index("/", path.find("://") + 3)]
+
+
+def _is_file(what: str, place: str, path: str, here: bool) -> bool:
     try:
-        is_file = not text.endswith("/") and describe_soon(path) is not None
+        return describe_soon(path) is not None
     except OSError as error:  # the job, whose rights may be others, says what is wrong
         if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
             why = " ".join(str(error.strerror or error).split())
-            raise PlaceError(f"the store of the input {path} cannot be reached: {why:.300}") from None
-        is_file = False
+            raise PlaceError(f"the store of the {what} {place} cannot be reached: {why:.300}") from None
+        return False
     except ValueError as error:
-        raise PlaceError(f"the input {path} cannot be read: {' '.join(str(error).split())}") from None
-    return path.rpartition("/")[0] if is_file else path
+        raise PlaceError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:

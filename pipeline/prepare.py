@@ -23,6 +23,7 @@ from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, find_unknown_fla
 from pipeline.preflight import (
     PlaceError,
     UsageError,
+    check_answer,
     check_places,
     check_secrets,
     check_summary,
@@ -65,10 +66,11 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
     output = _path_elsewhere(output, flags.runner)
     check_places(inputs, output, flags.plan)
+    here = flags.runner in LOCAL_RUNNERS
+    check_answer(output, inputs, here)
     if flags.discard and not flags.plan:
         for line in discard_staging(output):
             terminal.say(line)
-    here = flags.runner in LOCAL_RUNNERS
     folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
     settings, plain = settle_source(*name_dataset(settings, plain, output), inputs)
     run_id = uuid.uuid4().hex[:12]

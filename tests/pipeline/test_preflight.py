@@ -7,6 +7,7 @@ from apache_beam.io.filesystem import BeamIOError
 from pipeline.preflight import (
     PlaceError,
     UsageError,
+    check_answer,
     check_places,
     check_secrets,
     find_folder,
@@ -88,6 +89,14 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
     assert asked == ["gs://b/a.jpg", "gs://b/photos", "gs://b/secret"]
 
 
+def test_an_outputs_store_is_asked_where_no_input_lies_in_it(monkeypatch):
+    asked = []
+    monkeypatch.setattr("transforms.files.storage.describe", asked.append)
+    for output in ("gs://b/x", "gs://b", "out", "gs://other/x/y"):
+        check_answer(output, [Input("gs://b/photos"), Input("photos")], here=True)
+    assert asked == ["gs://other/x/y/recordmill.json"]
+
+
 @pytest.mark.parametrize(
     ("error", "why"),
     [
@@ -105,6 +114,10 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
         find_folder(Input("gs://b/x"), "gs://b/x", here=True)
     assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"
     assert find_folder(Input("gs://b/x"), "gs://b/x", here=False) == "gs://b/x"
+    with pytest.raises(PlaceError) as raised:
+        check_answer("gs://b/x", [Input("photos"), Input("gs://bb/x")], here=True)
+    assert str(raised.value) == f"the store of the output gs://b/x cannot be reached: {why}"
+    check_answer("gs://b/x", [Input("photos")], here=False)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(convert_in_chil
     assert done.stdout.endswith("}\n")
     assert len(done.stdout) < 4096
     assert set(done.line) == {
-        "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "changes", "duplicates",
+        "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes", "changes", "duplicates",
         "unit", "input_bytes", "output_bytes", "report", "notes", "seconds",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == ("published", 0, str(done.output))

@@ -18,9 +18,18 @@ from transforms.files import storage
 from transforms.files.output_errors import explain_output_error
 from transforms.planning.output_state import find_fault, read_marker, read_output
 from transforms.planning.plan import Plan
+from transforms.planning.summary import Summary
 from transforms.progress import PROGRESS
 from transforms.publishing.duplicates import list_duplicates
-from transforms.publishing.ledger import Ledger, LedgerError, balance_ledger, check_limits, lost_classes, lost_labels
+from transforms.publishing.ledger import (
+    Ledger,
+    LedgerError,
+    balance_ledger,
+    check_limits,
+    lost_classes,
+    lost_labels,
+    lost_splits,
+)
 from transforms.publishing.marker import DUPLICATES, build_marker, name_shards, numbers_of, preview_numbers
 from transforms.publishing.moved_images import compare_splits
 from transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
@@ -81,10 +90,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
         too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)
-    if count := lost_labels(finished, plan.summary, {feature.field for feature in settings.example_features}):
-        what = f"{show_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
-        where = f"the convention ({settings.layout.title}) stores one, a mapping with the field label_texts all of them"
-        plan = replace(plan, notes=[*plan.notes, f"{what}: {where}"])
+    plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
@@ -105,6 +111,18 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     )
     sentence = f"{show_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(published), notes)
+
+
+def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
+    """Notes on splits that were listed and are empty, and on labels that no Example has."""
+    notes = [
+        f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished.reports)
+    ]
+    if count := lost_labels(finished, summary, {feature.field for feature in settings.example_features}):
+        what = f"{show_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
+        where = f"the convention ({settings.layout.title}) stores one, a mapping with the field label_texts all of them"
+        notes.append(f"{what}: {where}")
+    return notes
 
 
 def _compare_with_replaced(

@@ -144,6 +144,24 @@ def test_images_that_are_in_another_split_than_in_the_replaced_dataset_are_told(
     assert told == [f"40 images of the dataset that is replaced are in another split now: {ways}"]
 
 
+def test_a_split_whose_images_are_all_rejected_is_told(pictures, run, run_steps):
+    halves = replace(
+        SETTINGS,
+        splits=SplitSettings(fractions={"train": 0.5, "test": 0.5}),
+        max_rejected=RejectionLimits(share=1.0, count=99, lost_classes=2),
+    )
+    refs = pictures(8)
+    placed = {ref: ImageSplitter(0, halves.splits, Selection()).place(ref)[1] for ref in refs}
+    assert set(placed.values()) == {"train", "test"}
+    for ref, split in placed.items():
+        if split == "test":
+            Path(ref.uri).write_bytes(bytes(ref.size))
+    told = run_steps(halves, run)
+    note = "split test is empty: its images were rejected"
+    assert (told["status"], note in told["notes"]) == ("published", True)
+    assert note in json.loads((Path(run.output) / "recordmill.json").read_bytes())["notes"]
+
+
 def test_all_that_a_marker_names_is_on_the_disk_before_it_is(pictures, run, run_steps, monkeypatch):
     output, events = Path(run.output), []
     really_force, really_move = os.fsync, os.replace

@@ -106,6 +106,12 @@ def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap
     return sorted(listed.difference(written))
 
 
+def lost_splits(summary: Summary, reports: Iterable[ShardReport]) -> list[str]:
+    """The splits that had images listed and have none written, sorted."""
+    written = {report.split for report in reports if report.records}
+    return sorted(name for name, split in summary.splits.items() if split.references and name not in written)
+
+
 def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[str]) -> int:
     """How many labels are in no Example, since their images have several and there is a place for one.
 

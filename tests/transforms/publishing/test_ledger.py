@@ -19,6 +19,7 @@ from transforms.publishing.ledger import (
     check_limits,
     lost_classes,
     lost_labels,
+    lost_splits,
 )
 
 REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in range(13)]
@@ -114,6 +115,13 @@ LABELS = LabelMap({"cat": 0, "dog": 1, "other": 2}, catch_all="other")
 def test_a_class_is_lost_when_it_was_listed_and_none_of_it_is_written():
     assert lost_classes(summary(0, cat=3, dog=2), {"cat": 1}, LABELS) == ["dog"]
     assert lost_classes(summary(0, cat=3), {"cat": 1}, LABELS) == []
+
+
+def test_a_split_is_lost_when_it_was_listed_and_none_of_it_is_written():
+    listed = summary(0, cat=3)
+    listed.splits |= {"test": SplitSummary(classes=Counter(cat=2)), "spare": SplitSummary()}
+    assert lost_splits(listed, reports_of()) == ["test"]
+    assert lost_splits(listed, [replace(reports_of()[0], split="test", records=0)]) == ["test", "train"]
 
 
 def test_unlisted_labels_count_as_the_catch_all():

@@ -12,7 +12,8 @@ MOST_NAMES = 5
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
     """The notes; the same for the same images, as they become part of the marker."""
-    return [note for note in (_note_unmet(summary, settings, label_map), _note_folders(summary, settings)) if note]
+    notes = (_note_unmet(summary, settings, label_map), _note_folders(summary, settings), _note_alike(label_map))
+    return [note for note in notes if note]
 
 
 def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> str:
@@ -41,6 +42,17 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
     advice = f"let --input end in /{label}" if top else "set source.class_from=last_folder"
     what = f"there is 1 class, {label}, and below it the folders {_shown(sorted(folders))}"
     return f"{what}: if those are the classes, {advice}"
+
+
+def _note_alike(label_map: LabelMap) -> str:
+    """That classes differ in nothing but case and blanks, as folders of several people do."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted(label_map.ids):
+        alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    found = [names for names in alike.values() if len(names) > 1]
+    if not found:
+        return ""
+    return f"classes differ in case or blanks alone: {_shown([' and '.join(map(repr, names)) for names in found])}"
 
 
 def _shown(names: list[str]) -> str:

@@ -91,3 +91,10 @@ def test_where_folders_do_not_give_the_class_they_are_not_told_of():
     names = load_source("filename_labels")(pattern="(?P<label>[a-z]+)")
     assert notes_of(NESTED, source=names) == []
     assert notes_of(NESTED, source=replace(BASE.source, class_from="last_folder"), depth=0) == []
+
+
+def test_classes_that_are_spelled_nearly_alike_are_named():
+    assert notes_of([*TWO, "catdog/1.jpg"]) == []
+    assert notes_of([*TWO, "Cat/2.jpg", "cat /3.jpg", "sea  lion/1.jpg", "Sea lion/1.jpg"]) == [
+        "classes differ in case or blanks alone: 'Cat' and 'cat' and 'cat ', 'Sea lion' and 'sea  lion'"
+    ]

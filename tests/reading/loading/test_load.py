@@ -407,5 +407,7 @@ print(seen)
 
 def test_without_tensorflow_one_sentence_says_what_to_install(animal_dataset, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
-    with pytest.raises(LoadError, match=r"^load needs TensorFlow, which is not installed: pip install '\.\[tensorflow\]' in a clone$"):
+    with pytest.raises(
+        LoadError, match=r"^load needs TensorFlow, which is not installed: pip install '\.\[tensorflow\]' in a clone$"
+    ):
         load(str(animal_dataset))

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import orjson
@@ -62,7 +63,8 @@ class Fingerprint(NamedTuple):
 
 def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
     """The fingerprint of a shard's references."""
-    digest, versions = add_digests(*map(digest_of, refs)), add_digests(*map(version_digest_of, refs))
+    # One after the other: a shard may have a million references.
+    digest, versions = (reduce(add_digests, map(each, refs), 0) for each in (digest_of, version_digest_of))
     return Fingerprint(f"{digest:064x}", f"{versions:064x}")
 
 

@@ -20,9 +20,9 @@ BATCH = 256
 
 def verify(level: str, folder: Path) -> Callable[[], int]:
     """Our verifier at a level; a pass fails where anything is wrong."""
-    from reading.dataset import open_dataset
-    from reading.shard_workers import ShardWorkers
-    from reading.verify_dataset import verify_dataset
+    from recordmill.reading.dataset import open_dataset
+    from recordmill.reading.shard_workers import ShardWorkers
+    from recordmill.reading.verify_dataset import verify_dataset
 
     workers = ShardWorkers(os.cpu_count() or 1)  # started in the first pass
     atexit.register(workers.__exit__)
@@ -40,8 +40,8 @@ def tensorflow(folder: Path) -> Callable[[], int]:
     """What TensorFlow's users write to read all records: parallel reads, batches, `parse_example`."""
     import tensorflow as tf
 
-    from reading.dataset import open_dataset
-    from schemas.features import tensorflow_features
+    from recordmill.reading.dataset import open_dataset
+    from recordmill.schemas.features import tensorflow_features
 
     dataset = open_dataset(str(folder))
     files = [shard.path for shard in dataset.shards]

@@ -73,8 +73,8 @@ def convert(images: Path, output: Path, seconds: float, flags: list[str]) -> flo
     Raises:
         measure.BenchmarkError: if it fails.
     """
-    from pipeline.launch import launch
-    from pipeline.run import build
+    from recordmill.pipeline.launch import launch
+    from recordmill.pipeline.run import build
 
     SlowFileSystem.seconds = seconds
     shutil.rmtree(output, ignore_errors=True)

@@ -13,15 +13,15 @@ from typing import Any
 
 import orjson
 
-from pipeline.options import Parser
-from pipeline.preflight import UsageError, normal_path
-from pipeline.run_job import last_line
-from reading.analyze_dataset import DEFAULT_SIZE, Analysis, analyze_dataset
-from reading.moment_rows import AnalysisError
-from schemas.outcome import DONE, FAILED, WRONG_USAGE
-from transforms.files import storage
-from transforms.files.output_errors import explain_output_error
-from transforms.publishing.transform_fn import TRANSFORM_FN
+from recordmill.pipeline.options import Parser
+from recordmill.pipeline.preflight import UsageError, normal_path
+from recordmill.pipeline.run_job import last_line
+from recordmill.reading.analyze_dataset import DEFAULT_SIZE, Analysis, analyze_dataset
+from recordmill.reading.moment_rows import AnalysisError
+from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.publishing.transform_fn import TRANSFORM_FN
 
 INTERRUPTED = 130
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import orjson
 
-from pipeline.job import Job
-from pipeline.preflight import UsageError
-from pipeline.terminal import Terminal
-from reading.analyze_dataset import check_tensorflow
-from reading.moment_rows import AnalysisError, open_dataset
-from schemas.outcome import FAILED, Outcome
-from transforms.publishing.transform_fn import TRANSFORM_FN, fits, read_note
+from recordmill.pipeline.job import Job
+from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.terminal import Terminal
+from recordmill.reading.analyze_dataset import check_tensorflow
+from recordmill.reading.moment_rows import AnalysisError, open_dataset
+from recordmill.schemas.outcome import FAILED, Outcome
+from recordmill.transforms.publishing.transform_fn import TRANSFORM_FN, fits, read_note
 
 COMMAND = "python -m pipeline.analyze"
 

@@ -12,10 +12,10 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.setting_errors import explain_errors, explain_yaml_error
-from schemas.own_convention import OwnConvention
-from transforms.dataset_settings import DatasetSettings
-from transforms.sources import load_source
+from recordmill.pipeline.setting_errors import explain_errors, explain_yaml_error
+from recordmill.schemas.own_convention import OwnConvention
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.sources import load_source
 
 DEFAULT_KIND = "class_folders"
 """The `kind:` of the source that `DatasetSettings` begins with."""
@@ -109,7 +109,7 @@ def _refuse_repeated_keys(node: yaml.Node | None, where: str, below: str, seen: 
 def _read_text(path: str) -> str:
     local = Path(path)
     if "://" not in path and not local.exists() and local.parent.name in ("", "configs"):
-        shipped = resources.files("configs") / local.name
+        shipped = resources.files("recordmill.configs") / local.name
         if shipped.is_file():
             return shipped.read_text(encoding="utf-8")
     if "://" not in path:

@@ -14,8 +14,8 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
-from pipeline.preflight import UsageError
-from transforms.files import storage
+from recordmill.pipeline.preflight import UsageError
+from recordmill.transforms.files import storage
 
 
 def is_dataflow(runner: str) -> bool:

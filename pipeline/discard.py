@@ -2,14 +2,14 @@
 
 from contextlib import suppress
 
-from pipeline.preflight import PlaceError
-from transforms.converting.shard_files import STAGING_PREFIX
-from transforms.files import storage
-from transforms.files.output_errors import explain_output_error
-from transforms.planning.claim import find_busy, staging_names
-from transforms.planning.output_state import MARKER
-from transforms.publishing.switch_dataset import switch_dataset
-from transforms.publishing.take_back import take_back
+from recordmill.pipeline.preflight import PlaceError
+from recordmill.transforms.converting.shard_files import STAGING_PREFIX
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.planning.claim import find_busy, staging_names
+from recordmill.transforms.planning.output_state import MARKER
+from recordmill.transforms.publishing.switch_dataset import switch_dataset
+from recordmill.transforms.publishing.take_back import take_back
 
 
 def discard_staging(output: str) -> list[str]:

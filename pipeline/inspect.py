@@ -11,18 +11,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.inspect_tables import record_view, summary_view
-from pipeline.options import Parser
-from pipeline.preflight import UsageError
-from pipeline.printable import printable
-from pipeline.record_progress import record_progress
-from reading.dataset import Dataset, open_dataset
-from reading.example_walk import DamagedExampleError
-from reading.extract_images import ExtractError, extract_images
-from reading.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
-from reading.load_error import LoadError
-from reading.summarize_dataset import summarize_dataset
-from schemas.outcome import DONE, FAILED, WRONG_USAGE
+from recordmill.pipeline.inspect_tables import record_view, summary_view
+from recordmill.pipeline.options import Parser
+from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.printable import printable
+from recordmill.pipeline.record_progress import record_progress
+from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.reading.example_walk import DamagedExampleError
+from recordmill.reading.extract_images import ExtractError, extract_images
+from recordmill.reading.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
+from recordmill.reading.load_error import LoadError
+from recordmill.reading.summarize_dataset import summarize_dataset
+from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
 
 EXAMPLES = """\
 examples:

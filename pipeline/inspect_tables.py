@@ -7,14 +7,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.printable import printable
-from reading.dataset import Dataset
-from reading.find_record import FoundRecord
-from reading.summarize_dataset import Summary
-from transforms.files.show_bytes import show_bytes
-from transforms.imaging import BadImage
-from transforms.imaging.jpeg_header import read_jpeg_header
-from transforms.imaging.sniff import sniff
+from recordmill.pipeline.printable import printable
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.find_record import FoundRecord
+from recordmill.reading.summarize_dataset import Summary
+from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.imaging import BadImage
+from recordmill.transforms.imaging.jpeg_header import read_jpeg_header
+from recordmill.transforms.imaging.sniff import sniff
 
 _BAR = 24  # cells of the longest bar
 _KINDS = {

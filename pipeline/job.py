@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from transforms.dataset_settings import DatasetSettings
-from transforms.list_images import Input
-from transforms.run_settings import RunSettings
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.list_images import Input
+from recordmill.transforms.run_settings import RunSettings
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import orjson
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
 
-from pipeline.preflight import PlaceError, UsageError
-from pipeline.terminal import Terminal
+from recordmill.pipeline.preflight import PlaceError, UsageError
+from recordmill.pipeline.terminal import Terminal
 
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
 """Runners that start a job server, which ends with this process, where no `--job_endpoint` names one."""

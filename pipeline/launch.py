@@ -12,20 +12,20 @@ from dataclasses import replace
 
 import orjson
 
-from pipeline.analyze_output import analyze_output
-from pipeline.config import ConfigError
-from pipeline.job import Job
-from pipeline.options import build_parser
-from pipeline.preflight import PlaceError, UsageError
-from pipeline.prepare import prepare_job
-from pipeline.run_job import Build, StoppedError, last_line, run_job
-from pipeline.terminal import Terminal
-from schemas.outcome import FAILED, WRONG_USAGE, Outcome
-from schemas.show_count import show_count
-from schemas.version import VERSION
-from transforms.files import storage
-from transforms.progress import PROGRESS
-from transforms.publishing.switch_dataset import as_json
+from recordmill.pipeline.analyze_output import analyze_output
+from recordmill.pipeline.config import ConfigError
+from recordmill.pipeline.job import Job
+from recordmill.pipeline.options import build_parser
+from recordmill.pipeline.preflight import PlaceError, UsageError
+from recordmill.pipeline.prepare import prepare_job
+from recordmill.pipeline.run_job import Build, StoppedError, last_line, run_job
+from recordmill.pipeline.terminal import Terminal
+from recordmill.schemas.outcome import FAILED, WRONG_USAGE, Outcome
+from recordmill.schemas.show_count import show_count
+from recordmill.schemas.version import VERSION
+from recordmill.transforms.files import storage
+from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.publishing.switch_dataset import as_json
 
 INTERRUPTED, TERMINATED = 130, 143
 """What shells expect of a process that was ended by SIGINT and SIGTERM."""

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipeline.preflight import UsageError
+from recordmill.pipeline.preflight import UsageError
 
 IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
 """Runners that are done when they have started: they work in this process."""

@@ -4,10 +4,10 @@ import errno
 import os
 from collections.abc import Sequence
 
-from pipeline.reach_store import describe_soon, find_missing_extra
-from transforms.files import storage
-from transforms.list_images import Input
-from transforms.planning.output_state import MARKER
+from recordmill.pipeline.reach_store import describe_soon, find_missing_extra
+from recordmill.transforms.files import storage
+from recordmill.transforms.list_images import Input
+from recordmill.transforms.planning.output_state import MARKER
 
 _SECRETS = {
     "--s3_access_key_id": "AWS_ACCESS_KEY_ID",

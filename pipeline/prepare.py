@@ -14,13 +14,13 @@ import yaml
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipeline.analyze_output import check_analysis_is_possible
-from pipeline.config import load_settings, name_dataset
-from pipeline.dataflow import check_dataflow, is_dataflow
-from pipeline.discard import discard_staging
-from pipeline.job import Job
-from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, find_unknown_flag
-from pipeline.preflight import (
+from recordmill.pipeline.analyze_output import check_analysis_is_possible
+from recordmill.pipeline.config import load_settings, name_dataset
+from recordmill.pipeline.dataflow import check_dataflow, is_dataflow
+from recordmill.pipeline.discard import discard_staging
+from recordmill.pipeline.job import Job
+from recordmill.pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, find_unknown_flag
+from recordmill.pipeline.preflight import (
     PlaceError,
     UsageError,
     check_answer,
@@ -31,14 +31,14 @@ from pipeline.preflight import (
     normal_path,
     parse_inputs,
 )
-from pipeline.sample import ensure_sample
-from pipeline.settle_source import settle_source
-from pipeline.terminal import Terminal
-from schemas.version import VERSION
-from transforms.converting.read_ahead import default_threads
-from transforms.dataset_settings import DatasetSettings
-from transforms.files import storage
-from transforms.run_settings import RunSettings
+from recordmill.pipeline.sample import ensure_sample
+from recordmill.pipeline.settle_source import settle_source
+from recordmill.pipeline.terminal import Terminal
+from recordmill.schemas.version import VERSION
+from recordmill.transforms.converting.read_ahead import default_threads
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.files import storage
+from recordmill.transforms.run_settings import RunSettings
 
 
 def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal) -> Job:

@@ -5,7 +5,7 @@ import threading
 from importlib.util import find_spec
 from typing import Any
 
-from transforms.files import storage
+from recordmill.transforms.files import storage
 
 SECONDS_TO_ANSWER = 30.0
 """How long a store may take for its first answer; its client would go on for minutes, and so would the job."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from reading.dataset import Dataset
+from recordmill.reading.dataset import Dataset
 
 
 @contextmanager

@@ -9,17 +9,17 @@ if __name__ == "__main__":
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from pipeline.job import Job
-from pipeline.launch import launch
-from schemas.outcome import Outcome
-from transforms.batch_references import BatchReferences
-from transforms.convert_shards import ConvertShards
-from transforms.group_duplicates import GroupDuplicates
-from transforms.list_images import ListImages
-from transforms.plan_shards import PlanShards, ShuffleReferences
-from transforms.publish_dataset import PublishDataset
-from transforms.select_images import SelectImages
-from transforms.summarize_images import SummarizeImages
+from recordmill.pipeline.job import Job
+from recordmill.pipeline.launch import launch
+from recordmill.schemas.outcome import Outcome
+from recordmill.transforms.batch_references import BatchReferences
+from recordmill.transforms.convert_shards import ConvertShards
+from recordmill.transforms.group_duplicates import GroupDuplicates
+from recordmill.transforms.list_images import ListImages
+from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
+from recordmill.transforms.publish_dataset import PublishDataset
+from recordmill.transforms.select_images import SelectImages
+from recordmill.transforms.summarize_images import SummarizeImages
 
 
 def build(root: beam.Pipeline, job: Job) -> beam.PCollection[Outcome]:

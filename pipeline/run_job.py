@@ -12,15 +12,21 @@ import orjson
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, SetupOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
-from pipeline.dataflow import explain_built, is_dataflow, name_job
-from pipeline.job import Job
-from pipeline.job_server import cancel_on_flink, check_job_server, ends_with_this_process, loops_back, quiet_beam
-from pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
-from pipeline.preflight import UsageError
-from pipeline.terminal import Terminal
-from schemas.outcome import FAILED, Outcome
-from transforms.files import storage
-from transforms.progress import PROGRESS
+from recordmill.pipeline.dataflow import explain_built, is_dataflow, name_job
+from recordmill.pipeline.job import Job
+from recordmill.pipeline.job_server import (
+    cancel_on_flink,
+    check_job_server,
+    ends_with_this_process,
+    loops_back,
+    quiet_beam,
+)
+from recordmill.pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
+from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.terminal import Terminal
+from recordmill.schemas.outcome import FAILED, Outcome
+from recordmill.transforms.files import storage
+from recordmill.transforms.progress import PROGRESS
 
 Build = Callable[[beam.Pipeline, Job], Any]
 

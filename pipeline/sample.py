@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pipeline.sample_subjects import SUBJECTS, draw
+from recordmill.pipeline.sample_subjects import SUBJECTS, draw
 
 VERSION = 1  # part of the folder's name: whoever changes a drawing raises it, and nobody keeps an outdated sample
 CLASSES = sorted(SUBJECTS)

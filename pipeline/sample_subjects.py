@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from PIL import Image, ImageDraw
 
-from pipeline import sample_scenes as scenes
-from pipeline.sample_scenes import BLACK, OVERSAMPLING, WHITE, Colour, Pen, hsl, mix
+from recordmill.pipeline import sample_scenes as scenes
+from recordmill.pipeline.sample_scenes import BLACK, OVERSAMPLING, WHITE, Colour, Pen, hsl, mix
 
 SIZES = [(320, 240), (320, 214), (288, 192), (240, 320), (214, 320), (180, 240), (256, 256), (284, 160)]
 

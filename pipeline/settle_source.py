@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from pipeline.config import ConfigError
-from schemas.image_ref import ImageRef
-from transforms.dataset_settings import DatasetSettings
-from transforms.list_images import Input, ListingSettings, list_images
-from transforms.sources import Source
+from recordmill.pipeline.config import ConfigError
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.list_images import Input, ListingSettings, list_images
+from recordmill.transforms.sources import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from schemas.outcome import Outcome
-from schemas.show_count import show_count
-from transforms.files.show_bytes import show_bytes
+from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.files.show_bytes import show_bytes
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:

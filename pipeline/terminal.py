@@ -9,11 +9,11 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from pipeline.job import Job
-from pipeline.printable import printable
-from pipeline.summary_table import summary_tables
-from schemas.outcome import Outcome
-from transforms import progress
+from recordmill.pipeline.job import Job
+from recordmill.pipeline.printable import printable
+from recordmill.pipeline.summary_table import summary_tables
+from recordmill.schemas.outcome import Outcome
+from recordmill.transforms import progress
 
 SECONDS_BETWEEN_LINES = 10.0
 """How often progress is told where there is no terminal."""

@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.options import Parser
-from pipeline.preflight import UsageError
-from pipeline.printable import printable
-from pipeline.record_progress import record_progress
-from reading.dataset import open_dataset
-from reading.load_error import LoadError
-from reading.verify_dataset import Verification, verify_dataset
-from reading.verify_shard import LEVELS
-from schemas.outcome import DONE, FAILED, WRONG_USAGE
-from transforms.files.show_bytes import show_bytes
+from recordmill.pipeline.options import Parser
+from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.printable import printable
+from recordmill.pipeline.record_progress import record_progress
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.load_error import LoadError
+from recordmill.reading.verify_dataset import Verification, verify_dataset
+from recordmill.reading.verify_shard import LEVELS
+from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
+from recordmill.transforms.files.show_bytes import show_bytes
 
 EXAMPLES = """\
 levels, each with all of those before it:

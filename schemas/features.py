@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from schemas.coercion import COERCE, FeatureValueError, Value
-from schemas.example_proto import Example
+from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
+from recordmill.schemas.example_proto import Example
 
 Kind = Literal["bytes", "float", "int64"]
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from schemas.shard_report import ShardReport
+from recordmill.schemas.shard_report import ShardReport
 
 
 @dataclass(slots=True)

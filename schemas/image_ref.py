@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
-from schemas.record_coder import register_record
+from recordmill.schemas.record_coder import register_record
 
 UNKNOWN_SIZE = -1
 

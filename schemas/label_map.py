@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from schemas.coercion import INT64_MAX, INT64_MIN
+from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from schemas.coercion import COERCE, FeatureValueError
-from schemas.conventions.convention import Convention
-from schemas.features import Feature, Kind
-from schemas.shard_name import SHARD_NAME, check_pattern
+from recordmill.schemas.coercion import COERCE, FeatureValueError
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.shard_name import SHARD_NAME, check_pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from schemas.features import Kind
+from recordmill.schemas.features import Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from apache_beam import coders
 
-from schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef
 
 _FIELDS = [attrgetter(field.name) for field in fields(ImageRef)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from schemas.record_coder import register_record
+from recordmill.schemas.record_coder import register_record
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 import recordmill
 
 REPO = Path(__file__).parents[1]
-PACKAGES = ["configs", "pipeline", "reading", "schemas", "transforms"]
+LINKED = ["configs", "pipeline", "schemas", "transforms"]
 
 
 def test_the_version_is_stated_once():
@@ -20,16 +20,16 @@ def test_the_version_is_stated_once():
 
 
 def test_configs_are_package_data():
-    packaged = {entry.name for entry in resources.files("configs").iterdir() if entry.name.endswith(".yaml")}
+    packaged = {entry.name for entry in resources.files("recordmill.configs").iterdir() if entry.name.endswith(".yaml")}
     assert packaged == {path.name for path in (REPO / "configs").glob("*.yaml")}
     assert packaged
 
 
 def test_recordmill_imports_from_any_folder(tmp_path):
-    subprocess.run([sys.executable, "-c", "import recordmill, pipeline.run"], cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", "import recordmill.pipeline.run"], cwd=tmp_path, check=True)
 
 
-@pytest.mark.parametrize("module", ["pipeline.run", "recordmill"])
+@pytest.mark.parametrize("module", ["recordmill.pipeline.run", "recordmill"])
 def test_entry_modules_load_no_tensorflow(tmp_path, module):
     script = f"import sys, {module}; sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=tmp_path).returncode == 0
@@ -45,9 +45,12 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     subprocess.run(build, check=True, capture_output=True)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         shipped = {Path(*Path(name).parts[1:]) for name in archive.getnames()}
-    sources = {path.relative_to(REPO) for package in PACKAGES for path in (REPO / package).rglob("*.py")}
-    configs = {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
-    page = {Path("transforms/describing", name) for name in ("report.html.jinja", "report.css")}
-    assert page <= shipped
-    assert sources | configs | {Path("recordmill.py"), Path("setup.py")} <= shipped
+    below = [REPO / name for name in LINKED]
+    sources = {path.relative_to(REPO) for folder in below for path in folder.rglob("*.py")}
+    data = {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
+    data |= {Path("transforms/describing", name) for name in ("report.html.jinja", "report.css")}
+    reading = {path.relative_to(REPO) for path in (REPO / "recordmill").rglob("*.py")}
+    assert {Path("recordmill") / path for path in sources | data} | reading | {Path("setup.py")} <= shipped
+    entries = {Path("pipeline", f"{name}.py") for name in ("__init__", "analyze", "inspect", "run", "verify")}
+    assert {path for path in shipped if path.parts[:1] and path.parts[0] in LINKED and path.suffix} == entries
     assert not [path for path in shipped if path.parts[:1] == ("tests",)]

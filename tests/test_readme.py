@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from pipeline.config import load_settings
+from recordmill.pipeline.config import load_settings
 from scripts import readme
 
 ROOT = Path(__file__).parent.parent

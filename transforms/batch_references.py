@@ -6,8 +6,8 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from schemas.image_ref import ImageRef
-from schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 
 BATCH_SIZE = 1024
 """References in a batch at most: some 200 KB."""

@@ -9,13 +9,13 @@ from typing import Any
 import apache_beam as beam
 import orjson
 
-from schemas.conventions import Convention, load_convention
-from schemas.features import Feature, encode_example
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS
-from transforms.imaging import ImageSettings, PreparedImage
-from transforms.rejection import RejectedImage
+from recordmill.schemas.conventions import Convention, load_convention
+from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS
+from recordmill.transforms.imaging import ImageSettings, PreparedImage
+from recordmill.transforms.rejection import RejectedImage
 
 ANNOTATION_FIELDS = (
     BOX_FIELDS

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from schemas.conventions import Convention
-from schemas.own_convention import OwnConvention, OwnFeature
-from schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS, RECORD_FIELDS
-from transforms.sources import Source
+from recordmill.schemas.conventions import Convention
+from recordmill.schemas.own_convention import OwnConvention, OwnFeature
+from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS, RECORD_FIELDS
+from recordmill.transforms.sources import Source
 
 _ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
 

@@ -18,23 +18,29 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from schemas.reference_batch import ReferenceBatch
-from schemas.shard_report import ShardReport
-from transforms.converting.convert_image import ConvertedImage, convert_image
-from transforms.converting.read_ahead import default_threads
-from transforms.converting.readers import Readers
-from transforms.converting.second_process import SecondProcess
-from transforms.converting.shard_files import failed_report, find_finished, fingerprint, staging_folder, write_shard
-from transforms.dataset_settings import DatasetSettings
-from transforms.feature_functions.compute import FeatureFunctionError
-from transforms.files import storage
-from transforms.files.output_errors import explain_output_error
-from transforms.planning.key_hashes import hash_key
-from transforms.planning.plan import Plan
-from transforms.progress import PROGRESS
-from transforms.run_settings import RunSettings
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.convert_image import ConvertedImage, convert_image
+from recordmill.transforms.converting.read_ahead import default_threads
+from recordmill.transforms.converting.readers import Readers
+from recordmill.transforms.converting.second_process import SecondProcess
+from recordmill.transforms.converting.shard_files import (
+    failed_report,
+    find_finished,
+    fingerprint,
+    staging_folder,
+    write_shard,
+)
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.feature_functions.compute import FeatureFunctionError
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.run_settings import RunSettings
 
 FEWEST_FOR_TWO = 2_000
 """References below which a second process would take as long to begin as it saves."""

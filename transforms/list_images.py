@@ -14,13 +14,13 @@ from itertools import chain
 import apache_beam as beam
 import pathspec
 
-from schemas.image_ref import ImageRef
-from transforms.files import storage
-from transforms.listing.local_folders import Entry, walk_folder
-from transforms.listing.patterns import compile_pattern
-from transforms.planning.splitting import SPLIT_WORDS
-from transforms.progress import PROGRESS
-from transforms.sources import Source
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.files import storage
+from recordmill.transforms.listing.local_folders import Entry, walk_folder
+from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.planning.splitting import SPLIT_WORDS
+from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.sources import Source
 
 SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 """Files and folders that systems leave behind; they are no images and nobody means them."""

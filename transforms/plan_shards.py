@@ -11,24 +11,24 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from schemas.reference_batch import ReferenceBatch
-from transforms.converting.convert_image import convert_image
-from transforms.converting.read_ahead import ReadAhead, default_threads
-from transforms.dataset_settings import DatasetSettings
-from transforms.feature_functions.compute import FeatureFunctionError
-from transforms.files.output_errors import explain_output_error
-from transforms.files.record_reader import FRAMING_BYTES
-from transforms.planning.claim import claim_output
-from transforms.planning.hash_histogram import range_of
-from transforms.planning.key_hashes import hash_key
-from transforms.planning.output_state import decide_action, read_output
-from transforms.planning.plan import Plan, class_numbers, make_plan
-from transforms.planning.splitting import ImageSplitter, Selection
-from transforms.planning.summary import SAMPLE_SIZE, Summary
-from transforms.progress import PROGRESS
-from transforms.run_settings import RunSettings
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.converting.convert_image import convert_image
+from recordmill.transforms.converting.read_ahead import ReadAhead, default_threads
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.feature_functions.compute import FeatureFunctionError
+from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.files.record_reader import FRAMING_BYTES
+from recordmill.transforms.planning.claim import claim_output
+from recordmill.transforms.planning.hash_histogram import range_of
+from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.output_state import decide_action, read_output
+from recordmill.transforms.planning.plan import Plan, class_numbers, make_plan
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection
+from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
+from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.run_settings import RunSettings
 
 ShardId = tuple[str, int]
 

@@ -7,21 +7,21 @@ from typing import Any
 
 import apache_beam as beam
 
-from schemas.finished_shards import FinishedShards
-from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
-from schemas.shard_report import ShardReport
-from schemas.show_count import show_count
-from transforms.converting.shard_files import staging_folder
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing import StagedDataset, choose_samples
-from transforms.files import storage
-from transforms.files.output_errors import explain_output_error
-from transforms.planning.output_state import find_fault, read_marker, read_output
-from transforms.planning.plan import Plan
-from transforms.planning.summary import Summary
-from transforms.progress import PROGRESS
-from transforms.publishing.duplicates import list_duplicates
-from transforms.publishing.ledger import (
+from recordmill.schemas.finished_shards import FinishedShards
+from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.shard_files import staging_folder
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing import StagedDataset, choose_samples
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.planning.output_state import find_fault, read_marker, read_output
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.publishing.duplicates import list_duplicates
+from recordmill.transforms.publishing.ledger import (
     Ledger,
     LedgerError,
     balance_ledger,
@@ -30,11 +30,11 @@ from transforms.publishing.ledger import (
     lost_labels,
     lost_splits,
 )
-from transforms.publishing.marker import DUPLICATES, build_marker, name_shards, numbers_of, preview_numbers
-from transforms.publishing.moved_images import compare_splits
-from transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
-from transforms.publishing.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
-from transforms.run_settings import RunSettings
+from recordmill.transforms.publishing.marker import DUPLICATES, build_marker, name_shards, numbers_of, preview_numbers
+from recordmill.transforms.publishing.moved_images import compare_splits
+from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
+from recordmill.transforms.publishing.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
+from recordmill.transforms.run_settings import RunSettings
 
 
 def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:

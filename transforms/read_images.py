@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from schemas.image_ref import ImageRef
-from transforms.files import storage
-from transforms.files.packed_files import read_packed_range
-from transforms.files.unpacking import MAX_RATIO, DamagedPackingError
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.packed_files import read_packed_range
+from recordmill.transforms.files.unpacking import MAX_RATIO, DamagedPackingError
+from recordmill.transforms.rejection import RejectedImage
 
 RETRY_SECONDS = (0.1, 0.5)
 """How long to wait before each further try, where a store rather than a file is in trouble."""

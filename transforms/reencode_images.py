@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import apache_beam as beam
 
-from schemas.content import Pixels
-from schemas.image_ref import ImageRef
-from transforms.imaging import BadImage, ImageSettings, PreparedImage, prepare_image, prepare_pixels
-from transforms.rejection import RejectedImage
+from recordmill.schemas.content import Pixels
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.imaging import BadImage, ImageSettings, PreparedImage, prepare_image, prepare_pixels
+from recordmill.transforms.rejection import RejectedImage
 
 
 def reencode_image(image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from transforms.imaging.bad_image import REASONS as DECODE_REASONS
+from recordmill.transforms.imaging.bad_image import REASONS as DECODE_REASONS
 
 Stage = Literal["list", "read", "decode", "encode"]
 

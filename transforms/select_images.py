@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import AsDict, AsSingleton
 
-from schemas.image_ref import ImageRef
-from schemas.reference_batch import ReferenceBatch
-from transforms.planning.key_hashes import HASH_RANGE, hash_key
-from transforms.planning.splitting import Selection, SplitSettings, bounds_by_rank, split_by_hash
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
+from recordmill.transforms.planning.splitting import Selection, SplitSettings, bounds_by_rank, split_by_hash
 
 _Hash = Any
 """What Beam is told of hashes: its coder for `int` is signed, and half of them do not fit."""

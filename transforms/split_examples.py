@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import apache_beam as beam
 
-from transforms.planning.key_hashes import hash_key
-from transforms.planning.splitting import SplitSettings, split_by_hash
+from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.splitting import SplitSettings, split_by_hash
 
 
 @dataclass

@@ -8,9 +8,9 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from schemas.reference_batch import ReferenceBatch
-from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.planning.summary import Summary
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.summary import Summary
 
 
 @dataclass

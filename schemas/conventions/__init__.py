@@ -4,6 +4,6 @@ A convention is a module of this package that defines `CONVENTION`; its file nam
 (`convention: tutorial`). Nothing else lists it.
 """
 
-from schemas.conventions.convention import Convention, convention_names, load_convention
+from recordmill.schemas.conventions.convention import Convention, convention_names, load_convention
 
 __all__ = ["Convention", "convention_names", "load_convention"]

@@ -7,8 +7,8 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Literal
 
-from schemas.features import Feature
-from schemas.shard_name import SHARD_NAME
+from recordmill.schemas.features import Feature
+from recordmill.schemas.shard_name import SHARD_NAME
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Convention:
 @cache
 def convention_names() -> tuple[str, ...]:
     """The names of all conventions, sorted."""
-    package = import_module("schemas.conventions")
+    package = import_module("recordmill.schemas.conventions")
     modules = (module.name for module in pkgutil.iter_modules(package.__path__))
     return tuple(sorted(name for name in modules if name != "convention"))
 
@@ -62,7 +62,7 @@ def load_convention(name: str) -> Convention:
     """
     if name not in convention_names():
         raise ValueError(f"there is no convention {name!r}: choose one of {', '.join(convention_names())}")
-    convention = getattr(import_module(f"schemas.conventions.{name}"), "CONVENTION", None)
+    convention = getattr(import_module(f"recordmill.schemas.conventions.{name}"), "CONVENTION", None)
     if not isinstance(convention, Convention):
         raise ValueError(f"the convention {name} cannot be used: write CONVENTION = Convention(...) in {name}.py")
     return convention

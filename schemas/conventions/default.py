@@ -4,8 +4,8 @@ A superset that readers written for slim's `image_to_tfexample`, and most of tho
 `build_image_data.py`, parse as it is. `image/format` says `jpg` and `png`, as slim does.
 """
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature
 
 CONVENTION = Convention(
     title="slim's keys plus class text, file name and digest",

@@ -1,7 +1,7 @@
 """feature_vector: digest, vector and label of each file, as multi-process extraction scripts write them."""
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature
 
 CONVENTION = Convention(
     title="feature extraction scripts'",

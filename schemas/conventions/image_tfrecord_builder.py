@@ -1,7 +1,7 @@
 """image-tfrecord-builder: class name and JPEG under `train/` keys, in test files too; shards counted from 1."""
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature
 
 CONVENTION = Convention(
     title="image-tfrecord-builder",

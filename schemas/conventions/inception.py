@@ -4,8 +4,8 @@ Class ids count from 1: its readers keep 0 for background. `image/colorspace` an
 too, whatever the image: its readers decode to three channels.
 """
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature
 
 CONVENTION = Convention(
     title="Inception's build_image_data.py",

@@ -1,7 +1,7 @@
 """raw-pixels: the pixels themselves and the label, as readers of CIFAR-10's binary files made into TFRecords expect."""
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature
 
 CONVENTION = Convention(
     title="raw pixels and label, as for CIFAR-10",

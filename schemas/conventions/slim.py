@@ -1,7 +1,7 @@
 """slim: what `image_to_tfexample` of TensorFlow's models/research/slim writes; class ids count from 0."""
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature
 
 CONVENTION = Convention(
     title="TF-Slim's image_to_tfexample",

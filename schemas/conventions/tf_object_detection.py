@@ -3,8 +3,8 @@
 `tf_example_decoder.py` there reads it. Class ids count from 1, as `label_map.pbtxt` has them.
 """
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature
 
 CONVENTION = Convention(
     title="TensorFlow's Object Detection API",

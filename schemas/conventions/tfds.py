@@ -1,7 +1,7 @@
 """tfds: TensorFlow Datasets' image features; `objects/` hold boxes where the source has such."""
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature
 
 CONVENTION = Convention(
     title="TensorFlow Datasets",

@@ -5,8 +5,8 @@ The synset is the class's name: ImageNet's folders are called by it. Class ids c
 
 from dataclasses import replace
 
-from schemas.conventions.inception import CONVENTION as INCEPTION
-from schemas.features import Feature
+from recordmill.schemas.conventions.inception import CONVENTION as INCEPTION
+from recordmill.schemas.features import Feature
 
 _SYNSET = Feature("image/class/synset", "bytes", "label_text", "class name, which is the synset there", default=b"")
 

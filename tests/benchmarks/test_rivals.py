@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from benchmarks import frames, measure, photographs
-from schemas.example_proto import Example
-from transforms.feature_functions.built_in import mean_std
+from recordmill.schemas.example_proto import Example
+from recordmill.transforms.feature_functions.built_in import mean_std
 
 COUNT = 60
 MODES = ("reencode", "decode", "copy")

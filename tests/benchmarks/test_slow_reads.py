@@ -8,8 +8,8 @@ from PIL import Image
 
 from benchmarks import measure, photographs, slow_reads
 from benchmarks.slow_reads import SlowFileSystem
-from transforms.converting import read_ahead
-from transforms.converting.readers import REMOTE_READERS
+from recordmill.transforms.converting import read_ahead
+from recordmill.transforms.converting.readers import REMOTE_READERS
 
 
 @pytest.fixture

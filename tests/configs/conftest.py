@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from pipeline.launch import launch
-from pipeline.run import build
-from reading.dataset import open_dataset
-from reading.verify_dataset import verify_dataset
-from schemas.example_proto import Example
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.verify_dataset import verify_dataset
+from recordmill.schemas.example_proto import Example
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pipeline.launch import launch
-from pipeline.run import build
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
 
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 

@@ -8,11 +8,11 @@ import json
 import pytest
 from PIL import Image
 
-from pipeline.launch import launch
-from pipeline.run import build
-from schemas.conventions import convention_names
-from schemas.example_proto import Example
-from transforms.files.tfrecord_file import read_records
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.schemas.conventions import convention_names
+from recordmill.schemas.example_proto import Example
+from recordmill.transforms.files.tfrecord_file import read_records
 
 PICTURES = [(label, number) for label in ("daisy", "rose red") for number in range(3)]
 FEATURE = "--set=features.feature=mean_std"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.marker import class_counts
 
 SIZES = {"a.jpg": (40, 20, 1), "b.jpg": (30, 60, 1), "c.jpg": (40, 20, 6), "d.jpg": (20, 20, 1)}
 """Width, height and orientation; c is 20 x 40 as people see it."""

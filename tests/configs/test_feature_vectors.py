@@ -10,10 +10,10 @@ import pytest
 import simplejpeg
 from PIL import Image
 
-from pipeline.launch import launch
-from pipeline.run import build
-from transforms.feature_functions.built_in import mean_std
-from transforms.feature_functions.settings import resolve
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.transforms.feature_functions.built_in import mean_std
+from recordmill.transforms.feature_functions.settings import resolve
 
 OWN = """
 import hashlib

@@ -6,7 +6,7 @@ import json
 import pytest
 from PIL import Image
 
-from reading.dataset import open_dataset
+from recordmill.reading.dataset import open_dataset
 
 ONE_FILE = ("--set", "splits={fractions: {train: 1}}", "--set", 'shards={count: 1, name: "{split}.record"}')
 

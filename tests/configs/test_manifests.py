@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.marker import class_counts
 
 ROWS = [  # path, class, split, age
     ("cats/1.jpg", "cat", "train", 3),

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.launch import launch
-from pipeline.run import build
-from reading.examples_as_numpy import examples_as_numpy
-from schemas.features import features_from_schema, tensorflow_features
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.reading.examples_as_numpy import examples_as_numpy
+from recordmill.schemas.features import features_from_schema, tensorflow_features
 
 WORDS = ["cat", "dog", "chicken", "horse", "goat"]
 

@@ -11,11 +11,11 @@ import pytest
 from crc32c import crc32c
 from PIL import Image
 
-from pipeline.launch import launch
-from pipeline.run import build
-from schemas.conventions import convention_names, load_convention
-from schemas.example_proto import Example
-from transforms.files.record_reader import masked
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.example_proto import Example
+from recordmill.transforms.files.record_reader import masked
 
 WHOLE = ("--set", "splits={fractions: {train: 1.0}}")
 OURS = [

@@ -6,12 +6,12 @@ import sys
 import pytest
 from apache_beam.runners.pipeline_context import PipelineContext
 
-from pipeline.options import build_parser
-from pipeline.prepare import prepare_job
-from pipeline.run import build
-from pipeline.run_job import _make_pipeline
-from pipeline.terminal import Terminal
-from schemas.reference_batch import ReferenceBatchCoder
+from recordmill.pipeline.options import build_parser
+from recordmill.pipeline.prepare import prepare_job
+from recordmill.pipeline.run import build
+from recordmill.pipeline.run_job import _make_pipeline
+from recordmill.pipeline.terminal import Terminal
+from recordmill.schemas.reference_batch import ReferenceBatchCoder
 
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset"]
 WORKERS = [

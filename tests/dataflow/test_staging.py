@@ -70,7 +70,11 @@ def test_what_is_staged_converts_in_a_fresh_environment(
         names = [name.partition("/")[2] for name in archive.getnames()]
     assert not [name for name in names if name.startswith(("tests/", "../shared", ".venv"))]
     subprocess.run([*install, tmp_path / "workflow.tar.gz"], check=True)
-    where = [python, "-c", "import pipeline.config, configs, sys; print(pipeline.__file__); import transforms, schemas"]
+    where = [
+        python,
+        "-c",
+        "from recordmill import configs, pipeline, schemas, transforms; print(pipeline.__file__)",
+    ]
     found = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert found.startswith(str(python.parents[1]))  # not the checkout
 

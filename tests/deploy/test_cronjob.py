@@ -13,9 +13,9 @@ import pytest
 import yaml
 from PIL import Image
 
-from pipeline.launch import INTERRUPTED, TERMINATED
-from pipeline.options import build_parser
-from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE
+from recordmill.pipeline.launch import INTERRUPTED, TERMINATED
+from recordmill.pipeline.options import build_parser
+from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE
 
 REPO = Path(__file__).parents[2]
 MANIFEST = REPO / "deploy" / "kubernetes" / "cronjob.yaml"

@@ -40,7 +40,7 @@ def test_what_is_copied_makes_a_whole_package(file, tmp_path):
     for name in copied(file):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         if (REPO / name).is_dir():
-            shutil.copytree(REPO / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(REPO / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(REPO / name, tmp_path / name)
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist", "."]
@@ -48,10 +48,11 @@ def test_what_is_copied_makes_a_whole_package(file, tmp_path):
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         packed = set(archive.namelist())
-    layers = ("configs", "pipeline", "reading", "schemas", "transforms")
-    sources = {path.relative_to(REPO).as_posix() for layer in layers for path in (REPO / layer).rglob("*.py")}
-    configs = {path.relative_to(REPO).as_posix() for path in (REPO / "configs").glob("*.yaml")}
-    assert sources | configs | {"recordmill.py"} <= packed
+    linked = ("configs", "pipeline", "schemas", "transforms")
+    sources = {path.relative_to(REPO) for name in linked for path in (REPO / name).rglob("*.py")}
+    sources |= {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
+    own = {path.relative_to(REPO) for path in (REPO / "recordmill").rglob("*.py")}
+    assert {path.as_posix() for path in {Path("recordmill") / path for path in sources} | own} <= packed
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from pipeline.options import build_parser
+from recordmill.pipeline.options import build_parser
 from scripts import template_metadata
 
 REPO = Path(__file__).parents[2]
@@ -48,4 +48,7 @@ def test_names_and_kinds_are_what_the_service_accepts():
 
 def test_the_entry_file_only_calls_ours():
     lines = (REPO / "deploy" / "dataflow" / "main.py").read_text(encoding="utf-8").splitlines()
-    assert [line.partition("#")[0].strip() for line in lines if line] == ["from pipeline.run import main", "main()"]
+    assert [line.partition("#")[0].strip() for line in lines if line] == [
+        "from recordmill.pipeline.run import main",
+        "main()",
+    ]

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 from PIL import Image
 
-from pipeline.launch import INTERRUPTED, TERMINATED
-from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE
+from recordmill.pipeline.launch import INTERRUPTED, TERMINATED
+from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE
 
 REPO = Path(__file__).parents[2]
 PAGE = "docs/batch.md"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from schemas.conventions import convention_names
-from schemas.features import Feature, parse_example
-from transforms.files.tfrecord_file import read_records
+from recordmill.schemas.conventions import convention_names
+from recordmill.schemas.features import Feature, parse_example
+from recordmill.transforms.files.tfrecord_file import read_records
 
 PAGE = Path(__file__).parents[2] / "docs" / "conventions.md"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing.report_sections import MOST_BARS, SMALLEST_BARS
-from transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES
-from transforms.publishing.duplicates import MOST_LISTED
-from transforms.publishing.near_duplicates import MOST_BITS, MOST_PAIRS
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.report_sections import MOST_BARS, SMALLEST_BARS
+from recordmill.transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES
+from recordmill.transforms.publishing.duplicates import MOST_LISTED
+from recordmill.transforms.publishing.near_duplicates import MOST_BITS, MOST_PAIRS
 
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs/report.md").read_text(encoding="utf-8").split())

@@ -6,8 +6,8 @@ import pytest
 from crc32c import crc32c
 from PIL import Image
 
-from schemas.example_proto import Example
-from transforms.files.record_reader import masked
+from recordmill.schemas.example_proto import Example
+from recordmill.transforms.files.record_reader import masked
 
 
 def write_examples(path, examples):

@@ -100,7 +100,8 @@ def convert(tmp_path_factory) -> Callable[..., Dataset]:
 
     def draw_sample() -> Path:
         code = (
-            "import os, sys; os.chdir(sys.argv[1]); from pipeline.sample import ensure_sample; print(ensure_sample())"
+            "import os, sys; os.chdir(sys.argv[1]); "
+            "from recordmill.pipeline.sample import ensure_sample; print(ensure_sample())"
         )
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [PRODUCT, "-c", code, shelf]

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from pipeline.launch import launch
-from pipeline.run import build
-from schemas.example_proto import Example
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.schemas.example_proto import Example
 
 REPO = Path(__file__).parents[2]
 

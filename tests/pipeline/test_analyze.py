@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from pipeline import analyze as command
-from pipeline.analyze import analyze, main
-from reading.analyze_dataset import Analysis
-from reading.moment_rows import AnalysisError
+from recordmill.pipeline import analyze as command
+from recordmill.pipeline.analyze import analyze, main
+from recordmill.reading.analyze_dataset import Analysis
+from recordmill.reading.moment_rows import AnalysisError
 
 NOTE = {
     "plan": "abc",

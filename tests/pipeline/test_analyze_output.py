@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline import analyze_output as module
-from pipeline.analyze_output import analyze_output
-from schemas.outcome import Outcome
-from transforms.publishing.transform_fn import contents_digest
+from recordmill.pipeline import analyze_output as module
+from recordmill.pipeline.analyze_output import analyze_output
+from recordmill.schemas.outcome import Outcome
+from recordmill.transforms.publishing.transform_fn import contents_digest
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_job_that_nobody_waits_for_is_analysed_by_hand(analyses, status):
 
 
 def test_a_missing_extra_is_said_before_any_work(photos, convert, monkeypatch):
-    monkeypatch.setattr("reading.analyze_dataset.find_spec", lambda name: None)
+    monkeypatch.setattr("recordmill.reading.analyze_dataset.find_spec", lambda name: None)
     done = convert(photos, settings=ANALYZE)
     assert done.errors == [
         "analyze: true: an analysis needs TensorFlow Transform, which is not installed: "

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from transforms.list_images import list_images
+from recordmill.transforms.list_images import list_images
 
 ALL = {"splits.fractions": {"train": 1.0}}
 
@@ -57,7 +57,7 @@ def test_a_file_that_vanishes_or_changes_after_listing(convert, photos, monkeypa
         (photos / "cat/01.jpg").write_bytes((photos / "cat/01.jpg").read_bytes() + b"more")
         (photos / "cat/02.jpg").write_bytes((photos / "cat/02.jpg").read_bytes()[:-1])
 
-    monkeypatch.setattr("transforms.list_images.list_images", list_then_change)
+    monkeypatch.setattr("recordmill.transforms.list_images.list_images", list_then_change)
     done = convert(photos, settings=ALL)
     assert (done.code, done.marker["ledger"]["rejected"]) == (0, {"changed": 2, "vanished": 1})
     assert sorted((row["key"], row["stage"], row["reason"], row["bytes"], row["detail"]) for row in done.rejected) == [

@@ -5,10 +5,10 @@ import orjson
 import pytest
 import yaml
 
-from pipeline.config import DEFAULT_KIND, ConfigError, load_settings, name_dataset, settings_as_dict
-from transforms.dataset_settings import DatasetSettings
-from transforms.sources import load_source
-from transforms.sources.filename_labels import FilenameLabels
+from recordmill.pipeline.config import DEFAULT_KIND, ConfigError, load_settings, name_dataset, settings_as_dict
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.sources import load_source
+from recordmill.transforms.sources.filename_labels import FilenameLabels
 
 
 def errors_of(overrides=(), path=None):

@@ -9,9 +9,9 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineRunner, PipelineState
 
-from pipeline import run_job
-from pipeline.dataflow import check_dataflow, explain_built, is_dataflow, name_job
-from pipeline.preflight import UsageError
+from recordmill.pipeline import run_job
+from recordmill.pipeline.dataflow import check_dataflow, explain_built, is_dataflow, name_job
+from recordmill.pipeline.preflight import UsageError
 
 SHIPPED = ["--setup_file=./setup.py"]
 
@@ -95,7 +95,7 @@ def dataflow(monkeypatch, photos, tmp_path):
         return pipeline, here
 
     monkeypatch.setattr(run_job, "_make_pipeline", made)
-    monkeypatch.setattr("pipeline.dataflow.storage.is_local", lambda path: False)
+    monkeypatch.setattr("recordmill.pipeline.dataflow.storage.is_local", lambda path: False)
     return ["--runner=DataflowRunner", *SHIPPED, f"--outcome_file={tmp_path / 'outcome.json'}"]
 
 

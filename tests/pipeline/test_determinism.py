@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from transforms import convert_shards
-from transforms.converting.read_ahead import default_threads
-from transforms.listing import local_folders
+from recordmill.transforms import convert_shards
+from recordmill.transforms.converting.read_ahead import default_threads
+from recordmill.transforms.listing import local_folders
 
 SETTINGS = {"shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}}
 
@@ -97,7 +97,7 @@ def test_another_order_of_listing(convert, collection, reference, tmp_path, monk
         calls.append(arguments)
         return reversed(list(walk(*arguments)))
 
-    monkeypatch.setattr("transforms.list_images.walk_folder", backwards)
+    monkeypatch.setattr("recordmill.transforms.list_images.walk_folder", backwards)
     assert_same(reference, convert(collection, settings=SETTINGS, output=tmp_path / "other"))
     assert len(calls) == 1
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from pipeline.inspect import main
+from recordmill.pipeline.inspect import main
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def test_errors_are_one_sentence(ours, capsys, more, code, sentence):
 
 
 def test_text_from_a_stranger_cannot_draw_on_the_terminal(tmp_path, capsys):
-    from schemas.example_proto import Example
-    from transforms.files.tfrecord_file import RecordSink
+    from recordmill.schemas.example_proto import Example
+    from recordmill.transforms.files.tfrecord_file import RecordSink
 
     message = Example()
     message.features.feature["\x1b[31mkey[/red]"].bytes_list.value.append(b"\x1b]0;title\x07[bold]")

@@ -3,10 +3,10 @@ import struct
 
 from rich.console import Console
 
-from pipeline.inspect_tables import record_view, show_values, summary_view
-from reading.dataset import open_dataset
-from reading.find_record import read_record
-from reading.summarize_dataset import summarize_dataset
+from recordmill.pipeline.inspect_tables import record_view, show_values, summary_view
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.find_record import read_record
+from recordmill.reading.summarize_dataset import summarize_dataset
 
 
 def render(*parts):

@@ -90,10 +90,10 @@ class Finder(importlib.abc.MetaPathFinder):
     """Wraps a function of transforms.files.storage once that is imported."""
 
     def find_spec(self, name, path, target=None):
-        if name != "transforms.publishing.switch_dataset":
+        if name != "recordmill.transforms.publishing.switch_dataset":
             return None
         sys.meta_path.remove(self)
-        from transforms.files import storage
+        from recordmill.transforms.files import storage
         function, count = os.environ["CUT"].split()
         original, calls = getattr(storage, function), []
 

@@ -1,9 +1,9 @@
 import pickle
 
-from pipeline.config import load_settings
-from pipeline.job import Job
-from transforms.list_images import Input
-from transforms.run_settings import RunSettings
+from recordmill.pipeline.config import load_settings
+from recordmill.pipeline.job import Job
+from recordmill.transforms.list_images import Input
+from recordmill.transforms.run_settings import RunSettings
 
 
 def test_a_job_reaches_workers_as_it_was_built():

@@ -10,8 +10,14 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipeline.job_server import cancel_on_flink, check_job_server, ends_with_this_process, loops_back, quiet_beam
-from pipeline.preflight import PlaceError, UsageError
+from recordmill.pipeline.job_server import (
+    cancel_on_flink,
+    check_job_server,
+    ends_with_this_process,
+    loops_back,
+    quiet_beam,
+)
+from recordmill.pipeline.preflight import PlaceError, UsageError
 
 
 class Listener:

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from pipeline.launch import launch
-from pipeline.run import build
-from schemas.version import VERSION
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.schemas.version import VERSION
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_there_on_reque
     def broken(*_):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("transforms.convert_shards.convert_image", broken)
+    monkeypatch.setattr("recordmill.transforms.convert_shards.convert_image", broken)
     done = convert(photos)
     assert done.code == 1
     (sentence,) = done.errors

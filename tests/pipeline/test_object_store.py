@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem, MatchResult
 
-from pipeline.launch import launch
-from pipeline.run import build
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
 
 
 class _Upload(io.BytesIO):

@@ -1,7 +1,7 @@
 import pytest
 
-from pipeline.options import build_parser, find_unknown_flag
-from pipeline.preflight import UsageError
+from recordmill.pipeline.options import build_parser, find_unknown_flag
+from recordmill.pipeline.preflight import UsageError
 
 BOOLEANS = ["plan", "overwrite", "discard", "wait", "traceback"]
 

@@ -4,7 +4,7 @@ import sys
 import pytest
 from apache_beam.io.filesystem import BeamIOError
 
-from pipeline.preflight import (
+from recordmill.pipeline.preflight import (
     PlaceError,
     UsageError,
     check_answer,
@@ -14,7 +14,7 @@ from pipeline.preflight import (
     normal_path,
     parse_inputs,
 )
-from transforms.list_images import Input
+from recordmill.transforms.list_images import Input
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
             raise BeamIOError("no rights")
         return path if path.endswith(".jpg") else None
 
-    monkeypatch.setattr("transforms.files.storage.describe", describe)
+    monkeypatch.setattr("recordmill.transforms.files.storage.describe", describe)
     texts = ["gs://b/a.jpg", "gs://b/photos", "gs://b/photos/", "gs://b/secret"]
     folders = [find_folder(parse_inputs([text])[0], text, here=True) for text in texts]
     assert folders == ["gs://b", "gs://b/photos", "gs://b/photos", "gs://b/secret"]
@@ -91,7 +91,7 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
 
 def test_an_outputs_store_is_asked_where_no_input_lies_in_it(monkeypatch):
     asked = []
-    monkeypatch.setattr("transforms.files.storage.describe", asked.append)
+    monkeypatch.setattr("recordmill.transforms.files.storage.describe", asked.append)
     for output in ("gs://b/x", "gs://b", "out", "gs://other/x/y"):
         check_answer(output, [Input("gs://b/photos"), Input("photos")], here=True)
     assert asked == ["gs://other/x/y/recordmill.json"]
@@ -109,7 +109,7 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
     def describe(path):
         raise error
 
-    monkeypatch.setattr("transforms.files.storage.describe", describe)
+    monkeypatch.setattr("recordmill.transforms.files.storage.describe", describe)
     with pytest.raises(PlaceError) as raised:
         find_folder(Input("gs://b/x"), "gs://b/x", here=True)
     assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"

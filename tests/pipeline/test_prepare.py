@@ -6,11 +6,11 @@ import yaml
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import S3Options
 
-from pipeline.options import build_parser
-from pipeline.preflight import UsageError
-from pipeline.prepare import prepare_job
-from pipeline.terminal import Terminal
-from transforms.list_images import Input
+from recordmill.pipeline.options import build_parser
+from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.prepare import prepare_job
+from recordmill.pipeline.terminal import Terminal
+from recordmill.transforms.list_images import Input
 
 
 @pytest.fixture
@@ -117,6 +117,6 @@ def test_a_secret_is_refused_on_any_runner(prepare):
 def test_a_second_process_is_allowed_where_the_launcher_works_alone(
     prepare, monkeypatch, flags, arguments, processors, system, processes
 ):
-    monkeypatch.setattr("pipeline.prepare.default_threads", lambda: processors)
-    monkeypatch.setattr("pipeline.prepare.sys.platform", system)
+    monkeypatch.setattr("recordmill.pipeline.prepare.default_threads", lambda: processors)
+    monkeypatch.setattr("recordmill.pipeline.prepare.sys.platform", system)
     assert prepare(*flags, arguments=arguments).run.processes == processes

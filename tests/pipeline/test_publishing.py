@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from transforms.files import storage
+from recordmill.transforms.files import storage
 
 TWO = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}}
 

@@ -3,12 +3,12 @@ import threading
 
 import pytest
 
-from pipeline import reach_store
-from pipeline.reach_store import describe_soon, find_missing_extra
+from recordmill.pipeline import reach_store
+from recordmill.pipeline.reach_store import describe_soon, find_missing_extra
 
 
 def test_a_store_that_answers(monkeypatch, tmp_path):
-    monkeypatch.setattr("transforms.files.storage.describe", lambda path: f"what {path} is")
+    monkeypatch.setattr("recordmill.transforms.files.storage.describe", lambda path: f"what {path} is")
     assert describe_soon("gs://b/x") == "what gs://b/x is"
 
 
@@ -16,14 +16,14 @@ def test_what_a_store_raises_is_raised(monkeypatch):
     def describe(path):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("transforms.files.storage.describe", describe)
+    monkeypatch.setattr("recordmill.transforms.files.storage.describe", describe)
     with pytest.raises(PermissionError, match="gs://b/x"):
         describe_soon("gs://b/x")
 
 
 def test_nobody_waits_for_a_store_that_does_not_answer(monkeypatch):
     late = threading.Event()
-    monkeypatch.setattr("transforms.files.storage.describe", lambda path: late.wait(60))
+    monkeypatch.setattr("recordmill.transforms.files.storage.describe", lambda path: late.wait(60))
     monkeypatch.setattr(reach_store, "SECONDS_TO_ANSWER", 0.05)
     with pytest.raises(TimeoutError, match=r"^no answer in 0 s$"):
         describe_soon("gs://b/x")

@@ -2,9 +2,9 @@ import io
 
 from rich.console import Console
 
-from pipeline.record_progress import record_progress
-from reading.dataset import Dataset
-from reading.shard import Shard
+from recordmill.pipeline.record_progress import record_progress
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.shard import Shard
 
 DATASET = Dataset("/x", "files", (Shard("train", "a", "/x/a", records=300),))
 

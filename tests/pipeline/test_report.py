@@ -105,7 +105,7 @@ def test_a_gzip_dataset_has_its_pictures_too(convert, photos):
 
 def test_the_report_needs_no_template_engine_where_there_is_none_to_make(convert_in_child, photos):
     script = (
-        "import sys; from pipeline.launch import launch; from pipeline.run import build;"
+        "import sys; from recordmill.pipeline.launch import launch; from recordmill.pipeline.run import build;"
         f"code = launch(['--input={photos}', '--output={photos}-out', '--set=report=false'], build);"
         "sys.exit(code or 'jinja2' in sys.modules)"
     )

@@ -11,11 +11,11 @@ import pytest
 import yaml
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
-from pipeline.config import load_settings
-from pipeline.job import Job
-from pipeline.run import build
-from transforms.list_images import Input
-from transforms.run_settings import RunSettings
+from recordmill.pipeline.config import load_settings
+from recordmill.pipeline.job import Job
+from recordmill.pipeline.run import build
+from recordmill.transforms.list_images import Input
+from recordmill.transforms.run_settings import RunSettings
 
 
 @pytest.fixture
@@ -342,6 +342,8 @@ def test_several_inputs_are_listed_side_by_side(tmp_path):
 
 
 def test_where_the_extra_for_google_is_missing_nothing_is_said_of_it():
-    hidden = "import logging, sys; sys.modules['apitools'] = None; import pipeline.run; logging.warning('told')"
+    hidden = (
+        "import logging, sys; sys.modules['apitools'] = None; import recordmill.pipeline.run; logging.warning('told')"
+    )
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, check=True)
     assert done.stderr == "WARNING:root:told\n"

@@ -13,9 +13,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineRunner, PipelineState
 
-from pipeline import run_job
-from pipeline.run_job import StoppedError
-from transforms.publishing.ledger import LedgerError
+from recordmill.pipeline import run_job
+from recordmill.pipeline.run_job import StoppedError
+from recordmill.transforms.publishing.ledger import LedgerError
 
 
 class Job:
@@ -69,7 +69,7 @@ def no_exit(monkeypatch):
     def leave(code):
         raise Left(code)
 
-    monkeypatch.setattr("pipeline.launch.os._exit", leave)
+    monkeypatch.setattr("recordmill.pipeline.launch.os._exit", leave)
     return Left
 
 
@@ -248,7 +248,7 @@ def test_a_crash_in_a_worker_is_told_in_the_outcome_file_too(convert, photos, mo
     def broken(*_):
         raise LedgerError("10 listed, 9 written")
 
-    monkeypatch.setattr("transforms.publish_dataset.balance_ledger", broken)
+    monkeypatch.setattr("recordmill.transforms.publish_dataset.balance_ledger", broken)
     file = tmp_path / "outcome.json"
     done = convert(photos, f"--outcome_file={file}")
     assert (done.code, done.line["status"]) == (1, "failed")

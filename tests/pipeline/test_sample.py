@@ -8,8 +8,8 @@ import pytest
 import simplejpeg
 from PIL import Image, ImageOps
 
-from pipeline import sample
-from pipeline.sample import CLASSES, EXPECTED, ODDITIES, draw_sample, ensure_sample, sample_folder
+from recordmill.pipeline import sample
+from recordmill.pipeline.sample import CLASSES, EXPECTED, ODDITIES, draw_sample, ensure_sample, sample_folder
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from pipeline import sample_scenes as scenes
-from pipeline.sample_scenes import BLACK, OVERSAMPLING, WHITE, Pen, hsl, mix
+from recordmill.pipeline import sample_scenes as scenes
+from recordmill.pipeline.sample_scenes import BLACK, OVERSAMPLING, WHITE, Pen, hsl, mix
 
 
 def test_hsl():

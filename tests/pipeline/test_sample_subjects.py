@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from pipeline.sample_subjects import SIZES, SUBJECTS, draw
+from recordmill.pipeline.sample_subjects import SIZES, SUBJECTS, draw
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

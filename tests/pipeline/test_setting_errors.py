@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from pipeline.config import ConfigError, load_settings
-from pipeline.setting_errors import explain_yaml_error
+from recordmill.pipeline.config import ConfigError, load_settings
+from recordmill.pipeline.setting_errors import explain_yaml_error
 
 
 def errors_of(override):

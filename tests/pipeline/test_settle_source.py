@@ -2,11 +2,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from pipeline.config import ConfigError, load_settings
-from pipeline.settle_source import settle_source
-from transforms.dataset_settings import DatasetSettings
-from transforms.list_images import Input
-from transforms.sources import Source
+from recordmill.pipeline.config import ConfigError, load_settings
+from recordmill.pipeline.settle_source import settle_source
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.list_images import Input
+from recordmill.transforms.sources import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

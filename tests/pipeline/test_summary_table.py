@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from pipeline.summary_table import summary_tables
-from schemas.outcome import Outcome
+from recordmill.pipeline.summary_table import summary_tables
+from recordmill.schemas.outcome import Outcome
 
 LEDGER = {
     "listed": 1300,

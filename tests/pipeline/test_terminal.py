@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from pipeline import terminal
-from pipeline.terminal import Terminal
-from schemas.outcome import Outcome
-from transforms.progress import Progress
+from recordmill.pipeline import terminal
+from recordmill.pipeline.terminal import Terminal
+from recordmill.schemas.outcome import Outcome
+from recordmill.transforms.progress import Progress
 
 
 def lines_of(work, monkeypatch, seconds=0.2):
@@ -50,8 +50,8 @@ def test_a_run_counts_what_it_lists_and_does(convert, photos, monkeypatch):
             seen.append(work)
             return super().watch(work)
 
-    monkeypatch.setattr("pipeline.launch.Terminal", Watched)
-    monkeypatch.setattr("transforms.list_images._TOLD_EVERY", 5)
+    monkeypatch.setattr("recordmill.pipeline.launch.Terminal", Watched)
+    monkeypatch.setattr("recordmill.transforms.list_images._TOLD_EVERY", 5)
     (photos / "cat/text.jpg").write_bytes(b"no picture")
     assert convert(photos).code == 0
     (work,) = seen

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.inspect import main as inspect
-from pipeline.verify import main
+from recordmill.pipeline.inspect import main as inspect
+from recordmill.pipeline.verify import main
 
 ROOT = Path(__file__).parents[2]
 
 CUT = """
 import os, signal, sys
-from pipeline.launch import launch
-from pipeline.run import build
-from transforms.files import storage
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.transforms.files import storage
 
 move = storage.move_file
 

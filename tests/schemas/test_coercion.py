@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.coercion import COERCE, INT64_MAX, INT64_MIN, FeatureValueError, coerce_bytes, coerce_float, coerce_int64
+from recordmill.schemas.coercion import (
+    COERCE,
+    INT64_MAX,
+    INT64_MIN,
+    FeatureValueError,
+    coerce_bytes,
+    coerce_float,
+    coerce_int64,
+)
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 

@@ -1,6 +1,6 @@
 """Against golden bytes; the comparison with TensorFlow itself is in `test_tensorflow.py`."""
 
-from schemas.example_proto import Example
+from recordmill.schemas.example_proto import Example
 
 SCALARS = Example()
 SCALARS.features.feature["b"].bytes_list.value.append(b"x")

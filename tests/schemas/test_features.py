@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.coercion import INT64_MAX, INT64_MIN, FeatureValueError
-from schemas.conventions import convention_names, load_convention
-from schemas.example_proto import Example
-from schemas.features import (
+from recordmill.schemas.coercion import INT64_MAX, INT64_MIN, FeatureValueError
+from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import (
     ExampleEncoder,
     Feature,
     describe_features,
@@ -89,7 +89,7 @@ def test_threads_share_an_encoder():
 def test_an_encoder_keeps_none_of_what_it_encoded():
     script = (
         "import resource, sys\n"
-        "from schemas.features import ExampleEncoder, Feature\n"
+        "from recordmill.schemas.features import ExampleEncoder, Feature\n"
         "encoder = ExampleEncoder([Feature('image', 'bytes', 'encoded', '')])\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "before = peak()\n"

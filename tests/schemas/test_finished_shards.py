@@ -1,8 +1,8 @@
 import random
 from dataclasses import replace
 
-from schemas.finished_shards import FinishedShards, gather_reports
-from schemas.shard_report import ShardReport
+from recordmill.schemas.finished_shards import FinishedShards, gather_reports
+from recordmill.schemas.shard_report import ShardReport
 
 
 def report(split, index, classes):

@@ -4,8 +4,8 @@ from dataclasses import fields, replace
 import pytest
 from apache_beam import coders
 
-from schemas.image_ref import ImageRef
-from schemas.record_coder import RecordCoder
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.record_coder import RecordCoder
 
 REF = ImageRef(
     key="a/ü\n.jpg",

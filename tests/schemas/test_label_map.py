@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.coercion import INT64_MAX, INT64_MIN
-from schemas.label_map import LabelMap, LabelSettings, build_label_map, is_integer_label
+from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
+from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map, is_integer_label
 
 NAMES = LabelSettings()
 

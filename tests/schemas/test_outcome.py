@@ -1,6 +1,6 @@
 import orjson
 
-from schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
+from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
 
 
 def test_exit_codes_are_those_of_the_documentation():

@@ -1,9 +1,9 @@
 import pytest
 
-from schemas.conventions.convention import Convention
-from schemas.features import Feature, encode_example, parse_example
-from schemas.own_convention import OwnConvention, OwnFeature
-from schemas.shard_name import SHARD_NAME
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.features import Feature, encode_example, parse_example
+from recordmill.schemas.own_convention import OwnConvention, OwnFeature
+from recordmill.schemas.shard_name import SHARD_NAME
 
 
 def test_a_mapping_is_a_convention():

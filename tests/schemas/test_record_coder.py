@@ -9,8 +9,8 @@ from apache_beam.typehints import Dict, Tuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from schemas.record_coder import RecordCoder, register_record
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.record_coder import RecordCoder, register_record
 
 
 @dataclass(frozen=True)
@@ -76,4 +76,4 @@ def test_another_process_gets_the_class_back(tmp_path):
         "sys.stdout.write(f'{type(ref).__module__}.{type(ref).__name__} {ref.image_bytes}')\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout == "schemas.image_ref.ImageRef 7", done.stderr
+    assert done.stdout == "recordmill.schemas.image_ref.ImageRef 7", done.stderr

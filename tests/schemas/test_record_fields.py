@@ -1,7 +1,7 @@
 import pytest
 
-from schemas.conventions import convention_names, load_convention
-from schemas.record_fields import (
+from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.record_fields import (
     BOX_FIELDS,
     IMAGE_FIELDS,
     MANY_LABELS_FIELDS,

@@ -9,8 +9,8 @@ from apache_beam.typehints import Tuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder, decode_batch, encode_batch
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder, decode_batch, encode_batch
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-1, 2**63 - 1)

@@ -1,7 +1,7 @@
 from apache_beam import coders
 
-from schemas.record_coder import RecordCoder
-from schemas.shard_report import ShardReport
+from recordmill.schemas.record_coder import RecordCoder
+from recordmill.schemas.shard_report import ShardReport
 
 REPORT = ShardReport(
     split="train",

@@ -1,4 +1,4 @@
-from schemas.show_count import show_count
+from recordmill.schemas.show_count import show_count
 
 
 def test_one_and_many():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from schemas.conventions import load_convention
-from schemas.example_proto import Example
-from schemas.features import Feature, encode_example, tensorflow_features
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Feature, encode_example, tensorflow_features
 
 RECORD = {
     "encoded": b"\xff\xd8\xff",

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 import orjson
 import pytest
 
-from pipeline.launch import launch
-from pipeline.run import build
-from transforms.files import storage
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.transforms.files import storage
 
 pytestmark = pytest.mark.slow
 

@@ -14,16 +14,16 @@ from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from PIL import Image
 
-from schemas.image_ref import ImageRef
-from transforms.batch_references import BatchReferences
-from transforms.convert_shards import ConvertShards
-from transforms.dataset_settings import DatasetSettings
-from transforms.list_images import Input, ListImages
-from transforms.plan_shards import PlanShards, ShuffleReferences
-from transforms.publish_dataset import PublishDataset
-from transforms.run_settings import RunSettings
-from transforms.select_images import SelectImages
-from transforms.summarize_images import SummarizeImages
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.batch_references import BatchReferences
+from recordmill.transforms.convert_shards import ConvertShards
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.list_images import Input, ListImages
+from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
+from recordmill.transforms.publish_dataset import PublishDataset
+from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.select_images import SelectImages
+from recordmill.transforms.summarize_images import SummarizeImages
 
 
 def draw_picture(seed, size=(8, 6), kind="JPEG", mode="RGB") -> bytes:

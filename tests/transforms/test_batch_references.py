@@ -3,9 +3,9 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.image_ref import ImageRef
-from transforms import batch_references
-from transforms.batch_references import BatchReferences, _BatchReferences
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms import batch_references
+from recordmill.transforms.batch_references import BatchReferences, _BatchReferences
 
 REFS = [ImageRef(f"{number}.jpg", "/x", size=number) for number in range(20)]
 

@@ -5,14 +5,14 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.conventions import load_convention
-from schemas.features import Feature, encode_example, parse_example
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from schemas.record_fields import IMAGE_FIELDS
-from transforms.build_examples import BuildExamples, check_source_features, find_class, image_record
-from transforms.imaging import ImageSettings, PreparedImage, prepare_image
-from transforms.rejection import RejectedImage
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.features import Feature, encode_example, parse_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_fields import IMAGE_FIELDS
+from recordmill.transforms.build_examples import BuildExamples, check_source_features, find_class, image_record
+from recordmill.transforms.imaging import ImageSettings, PreparedImage, prepare_image
+from recordmill.transforms.rejection import RejectedImage
 
 IMAGE = PreparedImage(b"bytes", "JPEG", 6, 8, 3, None, ())
 REF = ImageRef("in/cät/ü 1.jpg", "/x", label="cät", features='{"image/patient":"p\\u00e4"}')

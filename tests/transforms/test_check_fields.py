@@ -2,23 +2,23 @@ import re
 
 import pytest
 
-from schemas.conventions import load_convention
-from schemas.features import encode_example, parse_example
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from schemas.own_convention import OwnConvention, OwnFeature
-from schemas.record_fields import RECORD_FIELDS
-from transforms.build_examples import image_record
-from transforms.check_fields import check_fields
-from transforms.converting.annotations import resolve_annotations
-from transforms.converting.boxes import BoxSettings, boxes_of
-from transforms.imaging import ImageSettings, prepare_image
-from transforms.manifests.columns import Columns
-from transforms.sources.class_folders import ClassFolders
-from transforms.sources.coco import Coco
-from transforms.sources.filename_labels import FilenameLabels
-from transforms.sources.imagefolder import ImageFolder
-from transforms.sources.manifest import Manifest
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.features import encode_example, parse_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.own_convention import OwnConvention, OwnFeature
+from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.transforms.build_examples import image_record
+from recordmill.transforms.check_fields import check_fields
+from recordmill.transforms.converting.annotations import resolve_annotations
+from recordmill.transforms.converting.boxes import BoxSettings, boxes_of
+from recordmill.transforms.imaging import ImageSettings, prepare_image
+from recordmill.transforms.manifests.columns import Columns
+from recordmill.transforms.sources.class_folders import ClassFolders
+from recordmill.transforms.sources.coco import Coco
+from recordmill.transforms.sources.filename_labels import FilenameLabels
+from recordmill.transforms.sources.imagefolder import ImageFolder
+from recordmill.transforms.sources.manifest import Manifest
 
 EVERYTHING = Manifest(columns=Columns(uri="u", labels="l", boxes="b", box_labels="c"))
 SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))

@@ -16,25 +16,25 @@ from apache_beam.testing.util import assert_that
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.features import parse_example
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from schemas.reference_batch import ReferenceBatch
-from transforms import convert_shards
-from transforms.convert_shards import (
+from recordmill.schemas.features import parse_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms import convert_shards
+from recordmill.transforms.convert_shards import (
     ConvertShards,
     _ConvertShard,
     find_duplicate_key,
     order_references,
 )
-from transforms.converting.readers import Readers
-from transforms.dataset_settings import DatasetSettings
-from transforms.files.tfrecord_file import read_records
-from transforms.imaging import ImageSettings
-from transforms.planning.key_hashes import hash_key
-from transforms.planning.plan import Plan
-from transforms.planning.splitting import Selection
-from transforms.planning.summary import Summary
+from recordmill.transforms.converting.readers import Readers
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.files.tfrecord_file import read_records
+from recordmill.transforms.imaging import ImageSettings
+from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.splitting import Selection
+from recordmill.transforms.planning.summary import Summary
 
 SETTINGS = DatasetSettings(seed=3)
 PLAN = Plan("id", "convert", "", Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.label_map import LabelSettings
-from schemas.own_convention import OwnConvention, OwnFeature
-from transforms.dataset_settings import DatasetSettings, RejectionLimits
-from transforms.feature_functions.settings import FeatureFunction
-from transforms.imaging.settings import ImageSettings
-from transforms.list_images import ListingSettings
-from transforms.planning.shard_settings import ShardSettings
-from transforms.planning.splitting import SplitSettings
-from transforms.sources.filename_labels import FilenameLabels
-from transforms.sources.table import Table
-from transforms.sources.voc import Voc
+from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.own_convention import OwnConvention, OwnFeature
+from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
+from recordmill.transforms.feature_functions.settings import FeatureFunction
+from recordmill.transforms.imaging.settings import ImageSettings
+from recordmill.transforms.list_images import ListingSettings
+from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.planning.splitting import SplitSettings
+from recordmill.transforms.sources.filename_labels import FilenameLabels
+from recordmill.transforms.sources.table import Table
+from recordmill.transforms.sources.voc import Voc
 
 OWN_IMAGE = {"img": OwnFeature(field="encoded", type="bytes")}
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})

@@ -8,9 +8,9 @@ from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from transforms.dataset_settings import DatasetSettings
-from transforms.group_duplicates import GroupDuplicates, digest_image, link_groups
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.group_duplicates import GroupDuplicates, digest_image, link_groups
 
 TOGETHER, DROP = DatasetSettings(duplicates="together"), DatasetSettings(duplicates="drop")
 

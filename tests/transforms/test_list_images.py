@@ -10,11 +10,11 @@ from apache_beam.io.filesystem import FileMetadata, FileSystem, MatchResult
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.image_ref import ImageRef
-from transforms.files import storage
-from transforms.list_images import Input, ListImages, ListingSettings, list_images
-from transforms.sources import Source
-from transforms.sources.class_folders import ClassFolders
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.files import storage
+from recordmill.transforms.list_images import Input, ListImages, ListingSettings, list_images
+from recordmill.transforms.sources import Source
+from recordmill.transforms.sources.class_folders import ClassFolders
 
 SOURCE = ClassFolders()
 

@@ -10,14 +10,14 @@ from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelSettings
-from schemas.reference_batch import ReferenceBatch
-from transforms import plan_shards
-from transforms.dataset_settings import DatasetSettings
-from transforms.imaging import ImageSettings
-from transforms.imaging.settings import Resize
-from transforms.plan_shards import (
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms import plan_shards
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.imaging import ImageSettings
+from recordmill.transforms.imaging.settings import Resize
+from recordmill.transforms.plan_shards import (
     PlanShards,
     ShardAssigner,
     ShuffleReferences,
@@ -25,9 +25,9 @@ from transforms.plan_shards import (
     estimate_growth,
     plan_dataset,
 )
-from transforms.planning.shard_settings import ShardSettings
-from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.planning.summary import Summary
+from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.summary import Summary
 
 SETTINGS = DatasetSettings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))
 SETTINGS_OF_ONE = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))

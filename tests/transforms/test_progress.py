@@ -1,6 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
-from transforms.progress import Progress
+from recordmill.transforms.progress import Progress
 
 
 def test_counts_from_many_threads_add_up():
@@ -21,7 +21,7 @@ def test_reset_goes_back_to_the_start():
 
 def test_stages_take_the_time_from_one_to_the_next(monkeypatch):
     now = iter([10.0, 12.5, 20.0, 21.0])
-    monkeypatch.setattr("transforms.progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("recordmill.transforms.progress.time.monotonic", lambda: next(now))
     progress = Progress()
     progress.reset()
     progress.enter("converting")

@@ -11,18 +11,18 @@ from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that
 
-from schemas.finished_shards import FinishedShards, gather_reports
-from schemas.image_ref import ImageRef
-from transforms.converting.convert_image import convert_image
-from transforms.converting.shard_files import failed_report, fingerprint, staging_folder, write_shard
-from transforms.dataset_settings import DatasetSettings, RejectionLimits
-from transforms.plan_shards import ShardAssigner, plan_dataset
-from transforms.planning.reference_digest import version_digest_of
-from transforms.planning.shard_settings import ShardSettings
-from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.planning.summary import Summary
-from transforms.progress import PROGRESS
-from transforms.publish_dataset import PublishDataset, publish
+from recordmill.schemas.finished_shards import FinishedShards, gather_reports
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.convert_image import convert_image
+from recordmill.transforms.converting.shard_files import failed_report, fingerprint, staging_folder, write_shard
+from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
+from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
+from recordmill.transforms.planning.reference_digest import version_digest_of
+from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.publish_dataset import PublishDataset, publish
 
 DESCRIPTIONS = [
     "README.md",

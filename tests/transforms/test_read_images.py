@@ -8,11 +8,11 @@ from apache_beam.io.filesystem import BeamIOError
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.image_ref import ImageRef
-from transforms import read_images
-from transforms.files import storage
-from transforms.read_images import ReadImages, read_image
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms import read_images
+from recordmill.transforms.files import storage
+from recordmill.transforms.read_images import ReadImages, read_image
+from recordmill.transforms.rejection import RejectedImage
 
 MANY = 2**30
 

@@ -5,10 +5,10 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.image_ref import ImageRef
-from transforms.imaging import ImageSettings, prepare_image
-from transforms.reencode_images import ReencodeImages, reencode_image
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.imaging import ImageSettings, prepare_image
+from recordmill.transforms.reencode_images import ReencodeImages, reencode_image
+from recordmill.transforms.rejection import RejectedImage
 
 
 def test_a_fitting_jpeg_passes_through_bit_for_bit(draw):

@@ -1,4 +1,4 @@
-from transforms.rejection import REASONS, RejectedImage, explain_reason
+from recordmill.transforms.rejection import REASONS, RejectedImage, explain_reason
 
 
 def test_it_says_where_why_and_of_which_bytes():

@@ -7,11 +7,11 @@ from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from schemas.reference_batch import ReferenceBatch
-from transforms.planning.key_hashes import HASH_RANGE
-from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings, bounds_by_rank, hash_key
-from transforms.select_images import LowestFn, SelectImages
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.planning.key_hashes import HASH_RANGE
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings, bounds_by_rank, hash_key
+from recordmill.transforms.select_images import LowestFn, SelectImages
 
 REFS = [
     *(

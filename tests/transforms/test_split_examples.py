@@ -3,9 +3,9 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.image_ref import ImageRef
-from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.split_examples import SplitExamples
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.split_examples import SplitExamples
 
 EXAMPLES = [(f"cat/{number}", b"%d" % number) for number in range(200)]
 

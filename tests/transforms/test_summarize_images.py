@@ -6,12 +6,12 @@ from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.image_ref import ImageRef
-from schemas.reference_batch import ReferenceBatch
-from transforms.planning.key_hashes import HASH_RANGE
-from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.planning.summary import Summary
-from transforms.summarize_images import MergeSummariesFn, SummarizeImages
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.planning.key_hashes import HASH_RANGE
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.summarize_images import MergeSummariesFn, SummarizeImages
 
 SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
 HALF = Selection(take_below=HASH_RANGE // 2)

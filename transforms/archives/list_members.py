@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from schemas.image_ref import ImageRef
-from transforms.archives.member import DamagedArchiveError, Limits, Member, check_names
-from transforms.archives.tar_members import tar_members
-from transforms.archives.zip_members import zip_members
-from transforms.files import storage
-from transforms.files.packed_files import UNPACKED, read_packed_range
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.archives.member import DamagedArchiveError, Limits, Member, check_names
+from recordmill.transforms.archives.tar_members import tar_members
+from recordmill.transforms.archives.zip_members import zip_members
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.packed_files import UNPACKED, read_packed_range
 
 GZIP = "gzip"
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import orjson
 
-from schemas.features import Kind
-from transforms.archives.member import Member
-from transforms.listing.class_names import LONGEST_NAME
-from transforms.manifests.cell_values import feature_value
-from transforms.manifests.entry import BadCellError
-from transforms.manifests.feature_from import FeatureFrom
+from recordmill.schemas.features import Kind
+from recordmill.transforms.archives.member import Member
+from recordmill.transforms.listing.class_names import LONGEST_NAME
+from recordmill.transforms.manifests.cell_values import feature_value
+from recordmill.transforms.manifests.entry import BadCellError
+from recordmill.transforms.manifests.feature_from import FeatureFrom
 
 MAX_PART_BYTES = 2**20
 """The longest label, caption or JSON that is read."""

@@ -4,7 +4,7 @@ import tarfile
 from collections.abc import Iterator
 from typing import Any
 
-from transforms.archives.member import BoundedStream, DamagedArchiveError, Limits, Member
+from recordmill.transforms.archives.member import BoundedStream, DamagedArchiveError, Limits, Member
 
 _BLOCK = 512
 _KINDS = {

@@ -6,8 +6,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from transforms.archives.member import BoundedStream, DamagedArchiveError, Limits, Member
-from transforms.files.unpacking import DEFLATED, PIECE_BYTES, STORED, ZipMember
+from recordmill.transforms.archives.member import BoundedStream, DamagedArchiveError, Limits, Member
+from recordmill.transforms.files.unpacking import DEFLATED, PIECE_BYTES, STORED, ZipMember
 
 _LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field
 _ENCRYPTED = 0x1

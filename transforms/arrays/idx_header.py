@@ -6,7 +6,7 @@ Two zero bytes, the type of the values (8: unsigned bytes), the number of dimens
 
 import struct
 
-from transforms.arrays.place import BadArrayError
+from recordmill.transforms.arrays.place import BadArrayError
 
 UNSIGNED_BYTES = 8
 

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 import orjson
 
-from schemas.content import Pixels
-from schemas.image_ref import ImageRef
-from transforms.arrays.interleave import interleave
-from transforms.arrays.place import BadArrayError, Place
-from transforms.read_images import read_image
+from recordmill.schemas.content import Pixels
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.interleave import interleave
+from recordmill.transforms.arrays.place import BadArrayError, Place
+from recordmill.transforms.read_images import read_image
 
 Order = Literal["interleaved", "planar"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from transforms.arrays.npy_header import LONGEST_HEADER, NpyHeader, parse_npy_header
-from transforms.arrays.place import BadArrayError, Place
+from recordmill.transforms.arrays.npy_header import LONGEST_HEADER, NpyHeader, parse_npy_header
+from recordmill.transforms.arrays.place import BadArrayError, Place
 
 Labels = list[int] | list[str]
 

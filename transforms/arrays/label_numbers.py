@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from schemas.image_ref import ImageRef
-from transforms.sources.source import announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.sources.source import announce_classes
 
 
 def name_labels(labels: Sequence[int] | Sequence[str], classes: Mapping[str, int]) -> tuple[list[str], set[int]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from transforms.arrays.place import BadArrayError
+from recordmill.transforms.arrays.place import BadArrayError
 
 LONGEST_HEADER = 12_000
 """Bytes that hold any header that numpy itself takes without being told to trust the file."""

@@ -4,9 +4,9 @@ import struct
 import zipfile
 import zlib
 
-from schemas.image_ref import ImageRef
-from transforms.arrays.place import BadArrayError, Place
-from transforms.files import storage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.place import BadArrayError, Place
+from recordmill.transforms.files import storage
 
 _LOCAL_HEADER = struct.Struct(
     "<4s22xHH"

@@ -3,11 +3,11 @@
 import posixpath
 from dataclasses import dataclass
 
-from schemas.image_ref import ImageRef
-from transforms.files import storage
-from transforms.files.packed_files import read_packed_range, read_packed_start
-from transforms.files.unpacking import DamagedPackingError
-from transforms.listing.inside_root import (
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.packed_files import read_packed_range, read_packed_start
+from recordmill.transforms.files.unpacking import DamagedPackingError
+from recordmill.transforms.listing.inside_root import (
     NotAFileError,
     OutsideRootError,
     resolve_inside,

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from schemas.coercion import COERCE, FeatureValueError
-from transforms.columns.column_settings import ColumnSettings
+from recordmill.schemas.coercion import COERCE, FeatureValueError
+from recordmill.transforms.columns.column_settings import ColumnSettings
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?|[+-]?(nan|inf|infinity)", re.I | re.A)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from schemas.coercion import COERCE, FeatureValueError, Value
-from schemas.features import Feature, Kind
+from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
+from recordmill.schemas.features import Feature, Kind
 
 KINDS: dict[str, Kind] = {
     "bool": "int64",

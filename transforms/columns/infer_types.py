@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from transforms.columns.cells import looks_like
-from transforms.columns.column_settings import KINDS, ColumnSettings
-from transforms.tables.read_table import Table
+from recordmill.transforms.columns.cells import looks_like
+from recordmill.transforms.columns.column_settings import KINDS, ColumnSettings
+from recordmill.transforms.tables.read_table import Table
 
 _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
 

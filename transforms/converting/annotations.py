@@ -3,11 +3,11 @@
 from collections import Counter
 from typing import Any
 
-from schemas.label_map import LabelMap
-from transforms.build_examples import find_class
-from transforms.converting.boxes import BoxSettings, place_boxes
-from transforms.imaging import ImageSettings, PreparedImage
-from transforms.imaging.geometry import read_geometry
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.build_examples import find_class
+from recordmill.transforms.converting.boxes import BoxSettings, place_boxes
+from recordmill.transforms.imaging import ImageSettings, PreparedImage
+from recordmill.transforms.imaging.geometry import read_geometry
 
 
 def resolve_annotations(

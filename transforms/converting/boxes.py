@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import orjson
 
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from transforms.imaging.geometry import Box, Geometry
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.imaging.geometry import Box, Geometry
+from recordmill.transforms.rejection import RejectedImage
 
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""

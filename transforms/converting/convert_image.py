@@ -5,15 +5,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from transforms.build_examples import find_class, image_record, reference_record
-from transforms.converting.annotations import resolve_annotations
-from transforms.converting.boxes import count_boxes
-from transforms.dataset_settings import DatasetSettings
-from transforms.feature_functions.compute import compute_features
-from transforms.reencode_images import reencode_image
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.build_examples import find_class, image_record, reference_record
+from recordmill.transforms.converting.annotations import resolve_annotations
+from recordmill.transforms.converting.boxes import count_boxes
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.feature_functions.compute import compute_features
+from recordmill.transforms.reencode_images import reencode_image
+from recordmill.transforms.rejection import RejectedImage
 
 
 @dataclass(slots=True)

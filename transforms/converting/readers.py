@@ -3,8 +3,8 @@
 import threading
 from typing import ClassVar
 
-from transforms.converting.read_ahead import ReadAhead
-from transforms.files import storage
+from recordmill.transforms.converting.read_ahead import ReadAhead
+from recordmill.transforms.files import storage
 
 REMOTE_READERS = 128
 """Images under way at once where each read waits for a network; decoding stays bounded by `threads`."""

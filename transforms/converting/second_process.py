@@ -9,10 +9,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
 
-from schemas.image_ref import ImageRef
-from schemas.reference_batch import ReferenceBatch, decode_batch, encode_batch
-from schemas.shard_report import ShardReport
-from transforms.progress import PROGRESS, Counter
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch, decode_batch, encode_batch
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.progress import PROGRESS, Counter
 
 PARENT_IS_LOOKED_FOR = 0.5
 """Seconds between two looks of the process at whether its parent is still there."""

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from schemas.image_ref import ImageRef
-from schemas.shard_report import ShardReport
-from transforms.converting.convert_image import ConvertedImage
-from transforms.files import storage
-from transforms.files.many_files import force_to_disk
-from transforms.files.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
-from transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.convert_image import ConvertedImage
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.many_files import force_to_disk
+from recordmill.transforms.files.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
+from recordmill.transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
 
 STAGING_PREFIX = ".staging-"
 

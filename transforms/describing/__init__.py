@@ -1,7 +1,7 @@
 """What a dataset says of itself to other tools and to people: the files beside its shards. One file a format."""
 
-from transforms.describing.describe_dataset import describe_dataset
-from transforms.describing.staged_dataset import StagedDataset
-from transforms.describing.thumbnails import choose_samples
+from recordmill.transforms.describing.describe_dataset import describe_dataset
+from recordmill.transforms.describing.staged_dataset import StagedDataset
+from recordmill.transforms.describing.thumbnails import choose_samples
 
 __all__ = ["StagedDataset", "choose_samples", "describe_dataset"]

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from schemas.record_fields import PIXEL_FIELDS
-from schemas.show_count import show_count
-from transforms.describing.staged_dataset import StagedDataset
-from transforms.publishing.marker import LABELS
+from recordmill.schemas.record_fields import PIXEL_FIELDS
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.describing.staged_dataset import StagedDataset
+from recordmill.transforms.publishing.marker import LABELS
 
 _CONTEXT = {
     "@language": "en",

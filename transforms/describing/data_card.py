@@ -5,14 +5,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from schemas.features import describe_features
-from schemas.show_count import show_count
-from transforms.describing.reading_snippet import reading_snippet
-from transforms.describing.staged_dataset import StagedDataset
-from transforms.describing.tfds_files import why_not_tfds
-from transforms.imaging.prepared_image import CHANGES
-from transforms.publishing.marker import class_counts, features_of
-from transforms.rejection import explain_reason
+from recordmill.schemas.features import describe_features
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.describing.reading_snippet import reading_snippet
+from recordmill.transforms.describing.staged_dataset import StagedDataset
+from recordmill.transforms.describing.tfds_files import why_not_tfds
+from recordmill.transforms.imaging.prepared_image import CHANGES
+from recordmill.transforms.publishing.marker import class_counts, features_of
+from recordmill.transforms.rejection import explain_reason
 
 MOST_CLASSES = 100
 """Classes that the card lists; `labels.txt` has all."""

@@ -8,14 +8,14 @@ the one part of the report that says how the dataset was made.
 
 from collections.abc import Callable, Iterable, Iterator
 
-from transforms.describing.croissant import describe_croissant
-from transforms.describing.data_card import describe_card
-from transforms.describing.index_files import describe_index
-from transforms.describing.label_map_text import describe_label_map
-from transforms.describing.report import describe_report
-from transforms.describing.schema_text import describe_schema
-from transforms.describing.staged_dataset import StagedDataset
-from transforms.describing.tfds_files import describe_tfds
+from recordmill.transforms.describing.croissant import describe_croissant
+from recordmill.transforms.describing.data_card import describe_card
+from recordmill.transforms.describing.index_files import describe_index
+from recordmill.transforms.describing.label_map_text import describe_label_map
+from recordmill.transforms.describing.report import describe_report
+from recordmill.transforms.describing.schema_text import describe_schema
+from recordmill.transforms.describing.staged_dataset import StagedDataset
+from recordmill.transforms.describing.tfds_files import describe_tfds
 
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
 

@@ -6,9 +6,9 @@ because a reader that globs for shards (`train-*`) must not find them.
 
 from collections.abc import Iterable, Iterator
 
-from schemas.shard_report import ShardReport
-from transforms.describing.staged_dataset import StagedDataset
-from transforms.files.record_reader import FRAMING_BYTES
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.describing.staged_dataset import StagedDataset
+from recordmill.transforms.files.record_reader import FRAMING_BYTES
 
 _PIECE_LINES = 10_000
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from schemas.label_map import LabelMap
-from transforms.describing.staged_dataset import StagedDataset
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.describing.staged_dataset import StagedDataset
 
 
 def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from schemas.features import Feature
-from schemas.record_fields import BOX_FIELDS
-from transforms.publishing.marker import features_of
+from recordmill.schemas.features import Feature
+from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.transforms.publishing.marker import features_of
 
 _DTYPES = {"bytes": "tf.string", "float": "tf.float32", "int64": "tf.int64"}
 

@@ -9,14 +9,14 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from schemas.record_fields import BOX_FIELDS
-from schemas.show_count import show_count
-from transforms.describing import report_sections as sections
-from transforms.describing.staged_dataset import StagedDataset
-from transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
-from transforms.files.show_bytes import show_bytes
-from transforms.publishing.duplicates import Group
-from transforms.publishing.marker import REPORT, class_counts
+from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.describing import report_sections as sections
+from recordmill.transforms.describing.staged_dataset import StagedDataset
+from recordmill.transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
+from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.publishing.duplicates import Group
+from recordmill.transforms.publishing.marker import REPORT, class_counts
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -46,7 +46,7 @@ def _template() -> "Template":
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"bytes": show_bytes, "number": "{:,}".format, "name": show_name, "percent": show_percent}
     environment.filters |= {"count": show_count, "plural": lambda number, thing: show_count(number, thing).split()[1]}
-    folder = resources.files("transforms.describing")
+    folder = resources.files("recordmill.transforms.describing")
     template = environment.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
     template.globals["css"] = (folder / "report.css").read_text(encoding="utf-8")
     return template

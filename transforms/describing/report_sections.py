@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from schemas.show_count import show_count
-from transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
-from transforms.files.show_bytes import show_bytes
-from transforms.imaging.prepared_image import CHANGES
-from transforms.publishing.marker import class_counts
-from transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
-from transforms.rejection import REASONS, explain_reason
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
+from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.imaging.prepared_image import CHANGES
+from recordmill.transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
+from recordmill.transforms.rejection import REASONS, explain_reason
 
 MOST_BARS = 40
 """Classes that have a bar; of more, the largest and the smallest."""

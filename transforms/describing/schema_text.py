@@ -6,9 +6,9 @@ empty shape gives `FixedLenFeature([])`, none `VarLenFeature`. Written as text, 
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from schemas.features import Feature
-from schemas.label_map import quoted
-from transforms.describing.staged_dataset import StagedDataset
+from recordmill.schemas.features import Feature
+from recordmill.schemas.label_map import quoted
+from recordmill.transforms.describing.staged_dataset import StagedDataset
 
 _TYPES = {"bytes": "BYTES", "float": "FLOAT", "int64": "INT"}
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.features import Feature
-from schemas.shard_report import ShardReport
-from transforms.converting.shard_files import read_rows, shard_path
-from transforms.dataset_settings import DatasetSettings
-from transforms.publishing.duplicates import Duplicates
-from transforms.publishing.marker import LABEL_FIELDS, PublishedShard
-from transforms.publishing.statistics import Statistics
+from recordmill.schemas.features import Feature
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.shard_files import read_rows, shard_path
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.publishing.duplicates import Duplicates
+from recordmill.transforms.publishing.marker import LABEL_FIELDS, PublishedShard
+from recordmill.transforms.publishing.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from typing import Any
 
 import orjson
 
-from schemas.features import Feature
-from schemas.label_map import one_line
-from schemas.show_count import show_count
-from transforms.describing.staged_dataset import StagedDataset
-from transforms.describing.tfds_template import NoTemplateError, file_template
-from transforms.files.record_reader import FRAMING_BYTES
+from recordmill.schemas.features import Feature
+from recordmill.schemas.label_map import one_line
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.describing.staged_dataset import StagedDataset
+from recordmill.transforms.describing.tfds_template import NoTemplateError, file_template
+from recordmill.transforms.files.record_reader import FRAMING_BYTES
 
 MOST_CLASSES = 65_536
 """Class ids from 0 below this number have names in TFDS; labels beyond are plain integers there."""

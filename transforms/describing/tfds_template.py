@@ -7,7 +7,7 @@ TFDS finds a split's files by a template of literal text, `{SPLIT}`, `{SHARD_IND
 import re
 from string import Formatter
 
-from transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.dataset_settings import DatasetSettings
 
 _FIVE_DIGITS = "05d"
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from schemas.coercion import FeatureValueError
-from schemas.features import Feature, parse_example
-from transforms.files import storage
-from transforms.files.record_reader import FRAMING_BYTES
-from transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
-from transforms.imaging.draw_boxes import draw_boxes
-from transforms.imaging.geometry import Box
-from transforms.imaging.sniff import sniff
-from transforms.publishing.statistics import Sidecar
+from recordmill.schemas.coercion import FeatureValueError
+from recordmill.schemas.features import Feature, parse_example
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.record_reader import FRAMING_BYTES
+from recordmill.transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
+from recordmill.transforms.imaging.draw_boxes import draw_boxes
+from recordmill.transforms.imaging.geometry import Box
+from recordmill.transforms.imaging.sniff import sniff
+from recordmill.transforms.publishing.statistics import Sidecar
 
 MOST_CLASSES = 24
 """Classes of which images are shown."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from transforms.converting.boxes import boxes_of
-from transforms.existing_examples.example_fields import BadExampleError, text_of
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.existing_examples.example_fields import BadExampleError, text_of
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from google.protobuf.message import DecodeError
 
-from schemas.conventions import Convention, convention_names, load_convention
-from schemas.example_proto import Example
-from schemas.features import Feature, Kind
-from schemas.record_fields import IMAGE_FIELDS as RECORD_FIELDS
+from recordmill.schemas.conventions import Convention, convention_names, load_convention
+from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.record_fields import IMAGE_FIELDS as RECORD_FIELDS
 
 IMAGE_FIELDS = ("encoded", "pixels_base64")
 """The fields that hold an image."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from schemas.content import Pixels
-from transforms.existing_examples.example_fields import BadExampleError
+from recordmill.schemas.content import Pixels
+from recordmill.transforms.existing_examples.example_fields import BadExampleError
 
 
 def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]) -> tuple[bytes, bytes | Pixels]:

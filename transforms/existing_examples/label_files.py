@@ -14,10 +14,10 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
-from schemas.conventions import Convention
-from transforms.files import storage
-from transforms.listing.class_names import ClassNamesError, why_unread
-from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
+from recordmill.schemas.conventions import Convention
+from recordmill.transforms.files import storage
+from recordmill.transforms.listing.class_names import ClassNamesError, why_unread
+from recordmill.transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
 
 MAX_BYTES = 16 * 2**20
 """The longest file of names that is read."""

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from schemas.content import Pixels
-from schemas.features import Kind
-from transforms.imaging.difference_hash import difference_hash as hash_of
-from transforms.imaging.pixels import copy_pixels, moments, to_image, to_raster
+from recordmill.schemas.content import Pixels
+from recordmill.schemas.features import Kind
+from recordmill.transforms.imaging.difference_hash import difference_hash as hash_of
+from recordmill.transforms.imaging.pixels import copy_pixels, moments, to_image, to_raster
 
 BINS = 8
 """Of the colour histogram, for each channel."""

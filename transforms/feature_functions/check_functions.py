@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from schemas.conventions import Convention
-from schemas.record_fields import IMAGE_FIELDS
-from transforms.feature_functions.settings import FeatureFunction
-from transforms.sources import Source
+from recordmill.schemas.conventions import Convention
+from recordmill.schemas.record_fields import IMAGE_FIELDS
+from recordmill.transforms.feature_functions.settings import FeatureFunction
+from recordmill.transforms.sources import Source
 
 
 def check_functions(

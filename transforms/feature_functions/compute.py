@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from schemas.coercion import COERCE, FeatureValueError, Value
-from schemas.features import Feature
-from transforms.feature_functions.settings import FeatureFunction, resolve
-from transforms.imaging.pixels import Raster, copy_pixels
+from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
+from recordmill.schemas.features import Feature
+from recordmill.transforms.feature_functions.settings import FeatureFunction, resolve
+from recordmill.transforms.imaging.pixels import Raster, copy_pixels
 
 
 class FeatureFunctionError(Exception):

@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
-from schemas.features import Feature, Kind
-from transforms.feature_functions.built_in import BUILT_IN
+from recordmill.schemas.features import Feature, Kind
+from recordmill.transforms.feature_functions.built_in import BUILT_IN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

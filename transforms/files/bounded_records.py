@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from transforms.files.record_bytes import StoredFile
-from transforms.files.record_reader import Damage, RecordFile
-from transforms.files.unpacking import TooLargeError, check_ratio, most_unpacked
+from recordmill.transforms.files.record_bytes import StoredFile
+from recordmill.transforms.files.record_reader import Damage, RecordFile
+from recordmill.transforms.files.unpacking import TooLargeError, check_ratio, most_unpacked
 
 FREE_BYTES = 2**20
 """What a gzip file of records may become in any case: less than others may, for sixteen bytes are a record already."""

@@ -6,8 +6,8 @@ import os
 import stat
 from collections.abc import Iterable
 
-from transforms.files import storage
-from transforms.stores import local_file
+from recordmill.transforms.files import storage
+from recordmill.transforms.stores import local_file
 
 _PIECE_BYTES = 2**20
 
@@ -19,7 +19,7 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
         for pair in ordered:
             storage.move_file(*pair)
         return
-    from transforms.stores.store import in_parallel
+    from recordmill.transforms.stores.store import in_parallel
 
     in_parallel(lambda pair: storage.move_file(*pair), ordered)
 
@@ -39,7 +39,7 @@ def sizes_of(paths: Iterable[str]) -> list[int | None]:
     ordered = list(paths)
     if all(storage.is_local(path) for path in ordered):
         return [storage.size_of(path) for path in ordered]
-    from transforms.stores.store import in_parallel
+    from recordmill.transforms.stores.store import in_parallel
 
     return in_parallel(storage.size_of, ordered)
 
@@ -76,7 +76,7 @@ def digests_of(paths: Iterable[str]) -> list[str]:
     ordered = list(paths)
     if all(storage.is_local(path) for path in ordered):
         return [_digest_of(path) for path in ordered]
-    from transforms.stores.store import in_parallel
+    from recordmill.transforms.stores.store import in_parallel
 
     return in_parallel(_digest_of, ordered)
 

@@ -13,9 +13,16 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import NamedTuple
 
-from transforms.files import storage
-from transforms.files.record_bytes import StoredFile
-from transforms.files.unpacking import MAX_RATIO, DamagedPackingError, TooLargeError, ZipMember, gunzip, unzip
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.record_bytes import StoredFile
+from recordmill.transforms.files.unpacking import (
+    MAX_RATIO,
+    DamagedPackingError,
+    TooLargeError,
+    ZipMember,
+    gunzip,
+    unzip,
+)
 
 
 class Unpacked(NamedTuple):

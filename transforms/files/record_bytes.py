@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from transforms.files import storage
+from recordmill.transforms.files import storage
 
 BLOCK_BYTES = 2**20
 """Read at a time: small enough to stay in a processor's cache while checksums and digests are taken."""

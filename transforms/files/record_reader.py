@@ -15,7 +15,7 @@ from typing import Literal
 
 from crc32c import crc32c
 
-from transforms.files.record_bytes import BLOCK_BYTES, GzipBytes, PlainBytes, StoredFile
+from recordmill.transforms.files.record_bytes import BLOCK_BYTES, GzipBytes, PlainBytes, StoredFile
 
 FRAMING_BYTES = 16
 """Bytes that a record's frame adds to its data."""

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from transforms.stores.local_file import force_to_disk, read_local
-from transforms.stores.local_file import parts_kept_open as parts_kept_open
+from recordmill.transforms.stores.local_file import force_to_disk, read_local
+from recordmill.transforms.stores.local_file import parts_kept_open as parts_kept_open
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
     from apache_beam.io.filesystems import FileSystems
 
-    from transforms.stores.store import Store
+    from recordmill.transforms.stores.store import Store
 
 _PLAIN = "uncompressed"  # CompressionTypes.UNCOMPRESSED; by default Beam unpacks by extension
 _URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://.*")  # as Beam's FileSystems.get_scheme
@@ -38,7 +38,7 @@ def _find_store(path: str) -> "Store | None":
     """The store that a URL is of, where it is one of ours; likewise imported at its first use."""
     if is_local(path):
         return None
-    from transforms.stores.find_store import find_store
+    from recordmill.transforms.stores.find_store import find_store
 
     return find_store(path)
 
@@ -65,7 +65,7 @@ def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
         return read_local(uri, offset, length)
     if store := _find_store(uri):
         return store.read(uri, offset, length)
-    from transforms.stores.beam_errors import beam_errors_as_systems
+    from recordmill.transforms.stores.beam_errors import beam_errors_as_systems
 
     with beam_errors_as_systems(uri), _beam().open(uri, compression_type=_PLAIN) as stream:
         if offset:
@@ -82,8 +82,8 @@ def open_to_read(path: str) -> BinaryIO:
         PermissionError: it may not be read.
         OSError: it cannot be opened.
     """
-    from transforms.stores.beam_errors import beam_errors_as_systems
-    from transforms.stores.object_stream import open_to_read as open_object
+    from recordmill.transforms.stores.beam_errors import beam_errors_as_systems
+    from recordmill.transforms.stores.object_stream import open_to_read as open_object
 
     if store := _find_store(path):
         return open_object(store, path)

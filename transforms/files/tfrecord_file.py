@@ -7,9 +7,9 @@ from typing import Any
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 from apache_beam.io.tfrecordio import WriteToTFRecord
 
-from transforms.files import storage
-from transforms.files.record_bytes import StoredFile
-from transforms.files.record_reader import FRAMING_BYTES, Damage, RecordFile
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.record_bytes import StoredFile
+from recordmill.transforms.files.record_reader import FRAMING_BYTES, Damage, RecordFile
 
 
 class RecordSink:

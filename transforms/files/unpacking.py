@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from transforms.files.record_bytes import GzipBytes, StoredFile
+from recordmill.transforms.files.record_bytes import GzipBytes, StoredFile
 
 PIECE_BYTES = 2**20
 

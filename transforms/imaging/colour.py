@@ -2,8 +2,8 @@
 
 from PIL import Image
 
-from transforms.imaging.depth import is_deep, reduce_depth
-from transforms.imaging.icc import judge_profile, lab_to_srgb, to_srgb
+from recordmill.transforms.imaging.depth import is_deep, reduce_depth
+from recordmill.transforms.imaging.icc import judge_profile, lab_to_srgb, to_srgb
 
 Colour = tuple[int, int, int]
 

@@ -7,8 +7,8 @@ of its size gives nearly the same bits.
 
 from PIL import Image
 
-from transforms.imaging.pixels import Raster
-from transforms.imaging.resize import Size, jpeg_reduction
+from recordmill.transforms.imaging.pixels import Raster
+from recordmill.transforms.imaging.resize import Size, jpeg_reduction
 
 COLUMNS, ROWS = 9, 8
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from PIL import Image, ImageDraw
 
-from transforms.imaging.geometry import Box
+from recordmill.transforms.imaging.geometry import Box
 
 _INNER, _OUTER = (255, 214, 10), (20, 20, 20)  # one of them stands out on any picture
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from transforms.imaging.jpeg_header import read_jpeg_header
-from transforms.imaging.limits import accepted_format
-from transforms.imaging.orientation import is_turned_sideways
-from transforms.imaging.pillow_decode import load_image, open_image
-from transforms.imaging.prepared_image import PreparedImage
-from transforms.imaging.resize import Size, centred_box, padded_box
-from transforms.imaging.settings import ImageSettings, Resize
+from recordmill.transforms.imaging.jpeg_header import read_jpeg_header
+from recordmill.transforms.imaging.limits import accepted_format
+from recordmill.transforms.imaging.orientation import is_turned_sideways
+from recordmill.transforms.imaging.pillow_decode import load_image, open_image
+from recordmill.transforms.imaging.prepared_image import PreparedImage
+from recordmill.transforms.imaging.resize import Size, centred_box, padded_box
+from recordmill.transforms.imaging.settings import ImageSettings, Resize
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""

@@ -5,9 +5,9 @@ from typing import Literal
 
 import simplejpeg
 
-from transforms.imaging.bad_image import BadImage, describe
-from transforms.imaging.jpeg_header import JpegHeader
-from transforms.imaging.pixels import Raster, count_channels
+from recordmill.transforms.imaging.bad_image import BadImage, describe
+from recordmill.transforms.imaging.jpeg_header import JpegHeader
+from recordmill.transforms.imaging.pixels import Raster, count_channels
 
 # Each scan of a progressive JPEG visits every pixel, so that a small file can ask for hours. Real ones have about ten;
 # libjpeg-turbo's own fuzzers stop at 500.

@@ -3,8 +3,8 @@
 import struct
 from dataclasses import dataclass
 
-from transforms.imaging.bad_image import BadImage
-from transforms.imaging.orientation import find_orientation
+from recordmill.transforms.imaging.bad_image import BadImage
+from recordmill.transforms.imaging.orientation import find_orientation
 
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC

@@ -2,9 +2,9 @@
 
 import re
 
-from transforms.imaging.bad_image import BadImage
-from transforms.imaging.settings import ImageSettings
-from transforms.imaging.sniff import sniff, sniff_other
+from recordmill.transforms.imaging.bad_image import BadImage
+from recordmill.transforms.imaging.settings import ImageSettings
+from recordmill.transforms.imaging.sniff import sniff, sniff_other
 
 
 def accepted_format(data: bytes, settings: ImageSettings) -> str:

@@ -25,9 +25,9 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from transforms.imaging.bad_image import BadImage, describe
-from transforms.imaging.depth import is_deep
-from transforms.imaging.orientation import find_orientation
+from recordmill.transforms.imaging.bad_image import BadImage, describe
+from recordmill.transforms.imaging.depth import is_deep
+from recordmill.transforms.imaging.orientation import find_orientation
 
 # Pillow warns about odd metadata, file by file: on a million images that drowns everything else, and none of it changes
 # a pixel. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.

@@ -4,19 +4,31 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from transforms.imaging.colour import apply_profile, to_gray_or_srgb
-from transforms.imaging.difference_hash import difference_hash, hash_reduction
-from transforms.imaging.icc import judge_profile
-from transforms.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg
-from transforms.imaging.jpeg_header import JpegHeader, read_jpeg_header
-from transforms.imaging.limits import accepted_format, check_size
-from transforms.imaging.orientation import is_turned_sideways, turn
-from transforms.imaging.pillow_decode import Loaded, count_encoded_channels, has_more_frames, load_image, open_image
-from transforms.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
-from transforms.imaging.prepared_image import PreparedImage
-from transforms.imaging.resize import Size, jpeg_reduction, resize_image, target_size
-from transforms.imaging.settings import ImageSettings
-from transforms.imaging.stored_form import as_stored, encode_raster, stored_format
+from recordmill.transforms.imaging.colour import apply_profile, to_gray_or_srgb
+from recordmill.transforms.imaging.difference_hash import difference_hash, hash_reduction
+from recordmill.transforms.imaging.icc import judge_profile
+from recordmill.transforms.imaging.jpeg_codec import (
+    SMALLEST_REDUCTION,
+    UnusualJpeg,
+    check_end,
+    check_scans,
+    decode_jpeg,
+)
+from recordmill.transforms.imaging.jpeg_header import JpegHeader, read_jpeg_header
+from recordmill.transforms.imaging.limits import accepted_format, check_size
+from recordmill.transforms.imaging.orientation import is_turned_sideways, turn
+from recordmill.transforms.imaging.pillow_decode import (
+    Loaded,
+    count_encoded_channels,
+    has_more_frames,
+    load_image,
+    open_image,
+)
+from recordmill.transforms.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
+from recordmill.transforms.imaging.prepared_image import PreparedImage
+from recordmill.transforms.imaging.resize import Size, jpeg_reduction, resize_image, target_size
+from recordmill.transforms.imaging.settings import ImageSettings
+from recordmill.transforms.imaging.stored_form import as_stored, encode_raster, stored_format
 
 
 def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:

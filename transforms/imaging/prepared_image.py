@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from transforms.imaging.pixels import Raster
+from recordmill.transforms.imaging.pixels import Raster
 
 CHANGES = {
     "cmyk_converted": "CMYK inks were converted to RGB",

@@ -2,8 +2,8 @@
 
 from PIL import Image
 
-from transforms.imaging.colour import Colour, on_background
-from transforms.imaging.settings import Resize
+from recordmill.transforms.imaging.colour import Colour, on_background
+from recordmill.transforms.imaging.settings import Resize
 
 Size = tuple[int, int]  # width, height, in Pillow's order
 

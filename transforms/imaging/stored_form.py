@@ -2,10 +2,10 @@
 
 import io
 
-from transforms.imaging.jpeg_codec import decode_jpeg, encode_jpeg
-from transforms.imaging.jpeg_header import read_jpeg_header
-from transforms.imaging.pixels import Raster, count_channels, to_image
-from transforms.imaging.settings import ImageSettings
+from recordmill.transforms.imaging.jpeg_codec import decode_jpeg, encode_jpeg
+from recordmill.transforms.imaging.jpeg_header import read_jpeg_header
+from recordmill.transforms.imaging.pixels import Raster, count_channels, to_image
+from recordmill.transforms.imaging.settings import ImageSettings
 
 
 def stored_format(settings: ImageSettings) -> str:

@@ -3,8 +3,8 @@
 import posixpath
 from collections.abc import Mapping, Sequence
 
-from transforms.files import storage
-from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
+from recordmill.transforms.files import storage
+from recordmill.transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
 
 MAX_TEXT_BYTES = 2**20
 

@@ -6,7 +6,7 @@ import posixpath
 import stat
 import unicodedata
 
-from transforms.files import storage
+from recordmill.transforms.files import storage
 
 
 class OutsideRootError(ValueError):

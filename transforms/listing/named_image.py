@@ -2,8 +2,8 @@
 
 import posixpath
 
-from schemas.image_ref import ImageRef
-from transforms.listing.inside_root import (
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.inside_root import (
     OutsideRootError,
     key_of,
     reason_of,

@@ -1,8 +1,8 @@
 """Files that say something of images and lie beside them: annotations, labels, lists of classes."""
 
-from schemas.image_ref import ImageRef
-from transforms.read_images import read_image
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.read_images import read_image
+from recordmill.transforms.rejection import RejectedImage
 
 MAX_BYTES = 16 * 2**20
 """Longer than any file that speaks of one image and does not hold it."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from schemas.coercion import COERCE, FeatureValueError
-from schemas.features import Kind
-from transforms.manifests.entry import BadCellError
+from recordmill.schemas.coercion import COERCE, FeatureValueError
+from recordmill.schemas.features import Kind
+from recordmill.transforms.manifests.entry import BadCellError
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")

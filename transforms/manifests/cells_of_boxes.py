@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from transforms.manifests.cell_values import list_of, parse_list, refuse, text_of
-from transforms.manifests.entry import BadCellError
+from recordmill.transforms.manifests.cell_values import list_of, parse_list, refuse, text_of
+from recordmill.transforms.manifests.entry import BadCellError
 
 _TOO_LARGE = 2**127  # sums are finite below it, as JSON needs them
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from transforms.listing.class_names import LONGEST_NAME
-from transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
-from transforms.manifests.cells_of_boxes import boxes_from, objects_from
-from transforms.manifests.entry import BadCellError, Entry
-from transforms.manifests.feature_from import FeatureFrom
+from recordmill.transforms.listing.class_names import LONGEST_NAME
+from recordmill.transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
+from recordmill.transforms.manifests.cells_of_boxes import boxes_from, objects_from
+from recordmill.transforms.manifests.entry import BadCellError, Entry
+from recordmill.transforms.manifests.feature_from import FeatureFrom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from schemas.features import Feature, Kind
-from transforms.manifests.cell_values import feature_value
-from transforms.manifests.entry import BadCellError
+from recordmill.schemas.features import Feature, Kind
+from recordmill.transforms.manifests.cell_values import feature_value
+from recordmill.transforms.manifests.entry import BadCellError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

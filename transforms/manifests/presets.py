@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transforms.manifests.cell_values import list_of, refuse, text_of
-from transforms.manifests.entry import BadCellError, Entry
+from recordmill.transforms.manifests.cell_values import list_of, refuse, text_of
+from recordmill.transforms.manifests.entry import BadCellError, Entry
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
 

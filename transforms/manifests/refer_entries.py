@@ -10,14 +10,20 @@ from typing import Any
 
 import orjson
 
-from schemas.image_ref import UNKNOWN_SIZE, ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.files import storage
-from transforms.listing.inside_root import OutsideRootError, key_of, reason_of, resolve_inside, size_and_version
-from transforms.manifests.columns import Reader
-from transforms.manifests.entry import BadCellError, Entry
-from transforms.sources.source import announce_classes
-from transforms.tables.row import Row
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.files import storage
+from recordmill.transforms.listing.inside_root import (
+    OutsideRootError,
+    key_of,
+    reason_of,
+    resolve_inside,
+    size_and_version,
+)
+from recordmill.transforms.manifests.columns import Reader
+from recordmill.transforms.manifests.entry import BadCellError, Entry
+from recordmill.transforms.sources.source import announce_classes
+from recordmill.transforms.tables.row import Row
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
-from schemas.image_ref import ImageRef
-from transforms.read_images import read_image
-from transforms.rejection import RejectedImage
-from transforms.tables.csv_rows import read_csv_record
-from transforms.tables.parquet_cells import PARQUET_CELLS
-from transforms.tables.row import MAX_ROW_BYTES, UnreadableTableError
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.read_images import read_image
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.tables.csv_rows import read_csv_record
+from recordmill.transforms.tables.parquet_cells import PARQUET_CELLS
+from recordmill.transforms.tables.row import MAX_ROW_BYTES, UnreadableTableError
 
 
 def read_row_bytes(ref: ImageRef, column: str, delimiter: str, quote: str, max_bytes: int) -> bytes:

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from transforms.converting.shard_files import STAGING_PREFIX, staging_folder
-from transforms.files import storage
+from recordmill.transforms.converting.shard_files import STAGING_PREFIX, staging_folder
+from recordmill.transforms.files import storage
 
 CLAIM = "claim.json"
 

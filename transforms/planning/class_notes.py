@@ -1,10 +1,10 @@
 """What to tell of the classes before anything is converted: those that are hardly the ones that were meant."""
 
-from schemas.label_map import LabelMap
-from schemas.show_count import show_count
-from transforms.dataset_settings import DatasetSettings
-from transforms.planning.summary import Summary
-from transforms.sources.class_folders import ClassFolders
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.sources.class_folders import ClassFolders
 
 MOST_NAMES = 5
 """Classes or folders that a note names."""

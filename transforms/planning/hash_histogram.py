@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from transforms.planning.key_hashes import HASH_BITS
+from recordmill.transforms.planning.key_hashes import HASH_BITS
 
 MAX_BINS = 1 << 16
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import orjson
 
-from transforms.converting.shard_files import MAY_HEAL, staging_folder
-from transforms.files import storage
-from transforms.files.many_files import sizes_of
-from transforms.files.shard_like import looks_like_shard
-from transforms.planning.claim import find_busy, other_stagings
-from transforms.planning.plan import Action
+from recordmill.transforms.converting.shard_files import MAY_HEAL, staging_folder
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.many_files import sizes_of
+from recordmill.transforms.files.shard_like import looks_like_shard
+from recordmill.transforms.planning.claim import find_busy, other_stagings
+from recordmill.transforms.planning.plan import Action
 
 MARKER = "recordmill.json"
 """The file whose presence says that the dataset beside it is complete."""

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 import orjson
 
-from schemas.features import feature_schema
-from schemas.label_map import LabelMap, build_label_map
-from schemas.record_fields import BOX_FIELDS
-from transforms.dataset_settings import DatasetSettings
-from transforms.imaging import imaging_versions
-from transforms.planning.class_notes import note_classes
-from transforms.planning.splitting import Selection, fill_empty_splits
-from transforms.planning.summary import SplitSummary, Summary
+from recordmill.schemas.features import feature_schema
+from recordmill.schemas.label_map import LabelMap, build_label_map
+from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.imaging import imaging_versions
+from recordmill.transforms.planning.class_notes import note_classes
+from recordmill.transforms.planning.splitting import Selection, fill_empty_splits
+from recordmill.transforms.planning.summary import SplitSummary, Summary
 
 PLAN_VERSION = 2
 """Raised whenever the same settings and images would give other bytes than before."""

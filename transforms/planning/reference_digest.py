@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef
 
 _LAST_256_BITS = (1 << 256) - 1
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-from schemas.image_ref import ImageRef
-from transforms.listing.patterns import compile_pattern
-from transforms.planning.key_hashes import HASH_RANGE, KeyHashes, hash_key
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.planning.key_hashes import HASH_RANGE, KeyHashes, hash_key
 
 SPLIT_WORDS = frozenset(
     {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval", "holdout"}

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import count_boxes
-from transforms.planning.hash_histogram import HashHistogram
-from transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
-from transforms.planning.splitting import ImageSplitter
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import count_boxes
+from recordmill.transforms.planning.hash_histogram import HashHistogram
+from recordmill.transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
+from recordmill.transforms.planning.splitting import ImageSplitter
 
 SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""

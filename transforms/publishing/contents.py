@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.publishing.temporary_file import TemporaryFile
+from recordmill.transforms.publishing.temporary_file import TemporaryFile
 
 Digests = NDArray[np.uint64]
 

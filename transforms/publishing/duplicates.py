@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import orjson
 
-from transforms.files import storage
-from transforms.publishing.contents import Contents, Digests
-from transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
-from transforms.publishing.row_spool import RowSpool
-from transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
+from recordmill.transforms.files import storage
+from recordmill.transforms.publishing.contents import Contents, Digests
+from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
+from recordmill.transforms.publishing.row_spool import RowSpool
+from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
 
 EXAMPLES = 6
 """Groups, and pairs, that are kept for a report."""

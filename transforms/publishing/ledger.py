@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.finished_shards import FinishedShards
-from schemas.label_map import LabelMap
-from schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
-from schemas.shard_report import ShardReport
-from schemas.show_count import show_count
-from transforms.dataset_settings import RejectionLimits
-from transforms.planning.reference_digest import add_digests
-from transforms.planning.summary import Summary
+from recordmill.schemas.finished_shards import FinishedShards
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.dataset_settings import RejectionLimits
+from recordmill.transforms.planning.reference_digest import add_digests
+from recordmill.transforms.planning.summary import Summary
 
 _REMEDIES = {
     "format_not_allowed": "convert such files first",

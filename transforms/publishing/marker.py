@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.features import Feature, feature_schema, features_from_schema
-from schemas.finished_shards import FinishedShards
-from schemas.shard_report import ShardReport
-from transforms.dataset_settings import DatasetSettings
-from transforms.planning.plan import Plan
-from transforms.planning.summary import SplitSummary
-from transforms.publishing.ledger import Ledger, balance_boxes
+from recordmill.schemas.features import Feature, feature_schema, features_from_schema
+from recordmill.schemas.finished_shards import FinishedShards
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.summary import SplitSummary
+from recordmill.transforms.publishing.ledger import Ledger, balance_boxes
 
 MARKER_FORMAT = 1
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from schemas.show_count import show_count
-from transforms.files import storage
-from transforms.files.many_files import sizes_of
-from transforms.publishing.contents import Digests
-from transforms.publishing.statistics import Sidecar, digests_of, read_chunks
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.many_files import sizes_of
+from recordmill.transforms.publishing.contents import Digests
+from recordmill.transforms.publishing.statistics import Sidecar, digests_of, read_chunks
 
 MOST_COMPARED = 10_000_000
 """Images of both datasets together that are compared, in 8 bytes each."""

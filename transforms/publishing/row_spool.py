@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from transforms.publishing.temporary_file import TemporaryFile
+from recordmill.transforms.publishing.temporary_file import TemporaryFile
 
 IN_MEMORY = 32 * 2**20
 """Bytes of rows that wait in memory."""

@@ -16,14 +16,14 @@ from typing import Any
 
 import orjson
 
-from schemas.shard_report import ShardReport
-from transforms.converting.shard_files import read_rows, shard_name, shard_path, staging_folder
-from transforms.describing import StagedDataset, describe_dataset
-from transforms.files import storage
-from transforms.files.many_files import check_targets, digests_of, force_to_disk, move_files
-from transforms.planning.output_state import MARKER, holds_plan, read_marker
-from transforms.planning.plan import Plan
-from transforms.publishing.marker import (
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.shard_files import read_rows, shard_name, shard_path, staging_folder
+from recordmill.transforms.describing import StagedDataset, describe_dataset
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.many_files import check_targets, digests_of, force_to_disk, move_files
+from recordmill.transforms.planning.output_state import MARKER, holds_plan, read_marker
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.publishing.marker import (
     CONFIGURATION,
     DUPLICATES,
     LABELS,
@@ -31,9 +31,9 @@ from transforms.publishing.marker import (
     check_names,
     name_sidecars_of_nothing,
 )
-from transforms.publishing.take_back import read_pending, take_back
-from transforms.publishing.transform_fn import remove_stale
-from transforms.run_settings import RunSettings
+from recordmill.transforms.publishing.take_back import read_pending, take_back
+from recordmill.transforms.publishing.transform_fn import remove_stale
+from recordmill.transforms.run_settings import RunSettings
 
 
 def as_json(value: Any) -> bytes:

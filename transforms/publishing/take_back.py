@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from transforms.converting.shard_files import staging_folder
-from transforms.files import storage
-from transforms.files.many_files import force_to_disk, move_files, sizes_of
-from transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
+from recordmill.transforms.converting.shard_files import staging_folder
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.many_files import force_to_disk, move_files, sizes_of
+from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
 
 
 def read_pending(output: str, plan_id: str) -> dict[str, Any]:

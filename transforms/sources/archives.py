@@ -10,12 +10,12 @@ from typing import ClassVar, Literal
 import orjson
 import pathspec
 
-from schemas.content import Content
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.archives.list_members import list_members, read_member
-from transforms.archives.member import DamagedArchiveError, Limits, Member
-from transforms.archives.samples import (
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.archives.list_members import list_members, read_member
+from recordmill.transforms.archives.member import DamagedArchiveError, Limits, Member
+from recordmill.transforms.archives.samples import (
     MAX_PART_BYTES,
     BadSampleError,
     PartFeature,
@@ -24,12 +24,12 @@ from transforms.archives.samples import (
     extensions_of,
     group_samples,
 )
-from transforms.files.unpacking import MAX_RATIO, DamagedPackingError
-from transforms.list_images import SYSTEM_NAMES
-from transforms.listing.patterns import compile_pattern
-from transforms.read_images import read_image
-from transforms.sources.class_folders import folder_label
-from transforms.sources.source import Source
+from recordmill.transforms.files.unpacking import MAX_RATIO, DamagedPackingError
+from recordmill.transforms.list_images import SYSTEM_NAMES
+from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.read_images import read_image
+from recordmill.transforms.sources.class_folders import folder_label
+from recordmill.transforms.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,16 +5,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from schemas.content import Content
-from schemas.image_ref import ImageRef
-from transforms.arrays.image_stack import Order, locate_images, read_stacked_image, refer_images
-from transforms.arrays.label_arrays import read_label_array
-from transforms.arrays.label_numbers import announce_numbers, name_labels
-from transforms.arrays.npy_header import LONGEST_HEADER, parse_npy_header
-from transforms.arrays.npz_members import find_members
-from transforms.arrays.place import BadArrayError, Place, find_beside, place_of
-from transforms.listing.class_names import state_classes
-from transforms.sources.source import Source
+from recordmill.schemas.content import Content
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.image_stack import Order, locate_images, read_stacked_image, refer_images
+from recordmill.transforms.arrays.label_arrays import read_label_array
+from recordmill.transforms.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.arrays.npy_header import LONGEST_HEADER, parse_npy_header
+from recordmill.transforms.arrays.npz_members import find_members
+from recordmill.transforms.arrays.place import BadArrayError, Place, find_beside, place_of
+from recordmill.transforms.listing.class_names import state_classes
+from recordmill.transforms.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

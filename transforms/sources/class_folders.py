@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.image_ref import ImageRef
-from transforms.sources.source import Source
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

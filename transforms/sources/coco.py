@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import orjson
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.listing.named_image import refer_named_image
-from transforms.listing.patterns import compile_pattern
-from transforms.listing.read_beside import read_beside, rejected_ref
-from transforms.rejection import RejectedImage
-from transforms.sources.source import Source, announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.listing.named_image import refer_named_image
+from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.listing.read_beside import read_beside, rejected_ref
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.sources.source import Source, announce_classes
 
 MAX_JSON_BYTES = 2 * 2**30
 """COCO's own largest file has 0.45 GB."""

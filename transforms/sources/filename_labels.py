@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.listing.patterns import compile_pattern
-from transforms.sources.source import Source
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

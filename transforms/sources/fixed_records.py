@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from schemas.content import Content
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.arrays.interleave import interleave
-from transforms.listing.class_names import ClassNamesError, read_class_names, state_classes
-from transforms.read_images import read_image
-from transforms.sources.source import Source, announce_classes
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.interleave import interleave
+from recordmill.transforms.listing.class_names import ClassNamesError, read_class_names, state_classes
+from recordmill.transforms.read_images import read_image
+from recordmill.transforms.sources.source import Source, announce_classes
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "": {"files": {"all": "*.bin"}, "labels": ("label",)},

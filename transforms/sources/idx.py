@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
-from schemas.content import Content
-from schemas.image_ref import ImageRef
-from transforms.arrays.idx_header import LONGEST_HEADER, parse_idx_header
-from transforms.arrays.image_stack import locate_images, read_stacked_image, refer_images
-from transforms.arrays.label_numbers import announce_numbers, name_labels
-from transforms.arrays.place import BadArrayError, find_beside, place_of
-from transforms.listing.class_names import state_classes
-from transforms.listing.patterns import compile_pattern
-from transforms.sources.source import Source
+from recordmill.schemas.content import Content
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.idx_header import LONGEST_HEADER, parse_idx_header
+from recordmill.transforms.arrays.image_stack import locate_images, read_stacked_image, refer_images
+from recordmill.transforms.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.arrays.place import BadArrayError, find_beside, place_of
+from recordmill.transforms.listing.class_names import state_classes
+from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.manifests.columns import Columns, FeatureColumn
-from transforms.sources.manifest import Manifest
-from transforms.sources.source import Source
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.manifests.columns import Columns, FeatureColumn
+from recordmill.transforms.sources.manifest import Manifest
+from recordmill.transforms.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

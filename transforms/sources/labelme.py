@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal
 
 import orjson
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.files import storage
-from transforms.imaging.geometry import Box
-from transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
-from transforms.listing.named_image import refer_named_image
-from transforms.listing.read_beside import read_beside, rejected_ref
-from transforms.rejection import RejectedImage
-from transforms.sources.source import Source, announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.files import storage
+from recordmill.transforms.imaging.geometry import Box
+from recordmill.transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
+from recordmill.transforms.listing.named_image import refer_named_image
+from recordmill.transforms.listing.read_beside import read_beside, rejected_ref
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.sources.source import Source, announce_classes
 
 MAX_JSON_BYTES = 512 * 2**20
 """The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""

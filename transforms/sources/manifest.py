@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from schemas.content import Content
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.listing.class_names import state_classes
-from transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader
-from transforms.manifests.presets import read_automl, read_vertex
-from transforms.manifests.refer_entries import EntryReferrer
-from transforms.manifests.row_bytes import read_row_bytes
-from transforms.sources.source import Source, announce_classes
-from transforms.tables.parquet_rows import bytes_type_fault, class_names
-from transforms.tables.read_table import TABLE_FILES, Table, TableFormat, read_table
-from transforms.tables.row import UnreadableTableError
-from transforms.tables.text_lines import check_encoding
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.class_names import state_classes
+from recordmill.transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader
+from recordmill.transforms.manifests.presets import read_automl, read_vertex
+from recordmill.transforms.manifests.refer_entries import EntryReferrer
+from recordmill.transforms.manifests.row_bytes import read_row_bytes
+from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.tables.parquet_rows import bytes_type_fault, class_names
+from recordmill.transforms.tables.read_table import TABLE_FILES, Table, TableFormat, read_table
+from recordmill.transforms.tables.row import UnreadableTableError
+from recordmill.transforms.tables.text_lines import check_encoding
 
 
 def _default_columns() -> Columns:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import orjson
 
-from schemas.content import Content
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.read_images import read_image
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.read_images import read_image
 
 
 @runtime_checkable
@@ -113,7 +113,7 @@ def announce_classes(file: ImageRef, classes: Mapping[str, int] | Iterable[str])
 @cache
 def source_names() -> tuple[str, ...]:
     """The names of all sources, sorted."""
-    package = import_module("transforms.sources")
+    package = import_module("recordmill.transforms.sources")
     modules = (module.name for module in pkgutil.iter_modules(package.__path__))
     return tuple(sorted(name for name in modules if name != "source"))
 
@@ -126,7 +126,7 @@ def load_source(kind: str) -> type[Any]:
     """
     if kind not in source_names():
         raise ValueError(f"there is no source {kind!r}: choose one of {', '.join(source_names())}")
-    module = import_module(f"transforms.sources.{kind}")
+    module = import_module(f"recordmill.transforms.sources.{kind}")
     source: type[Any] | None = getattr(module, "SOURCE", None)
     if source is None:
         raise ValueError(f"the source {kind} cannot be used: write SOURCE = and its class at the end of {kind}.py")

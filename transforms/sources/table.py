@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Literal
 
 import orjson
 
-from schemas.content import Content
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.columns.cells import CellError, from_json, read_cell, to_json
-from transforms.columns.column_settings import ColumnSettings
-from transforms.columns.infer_types import ColumnTypes, TypeInferenceError
-from transforms.listing.class_names import LONGEST_NAME
-from transforms.sources.source import Source
-from transforms.tables.read_table import TABLE_FILES, TableFormat, read_table
-from transforms.tables.read_table import Table as OpenTable
-from transforms.tables.row import Row, UnreadableTableError
-from transforms.tables.text_lines import check_encoding
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.columns.cells import CellError, from_json, read_cell, to_json
+from recordmill.transforms.columns.column_settings import ColumnSettings
+from recordmill.transforms.columns.infer_types import ColumnTypes, TypeInferenceError
+from recordmill.transforms.listing.class_names import LONGEST_NAME
+from recordmill.transforms.sources.source import Source
+from recordmill.transforms.tables.read_table import TABLE_FILES, TableFormat, read_table
+from recordmill.transforms.tables.read_table import Table as OpenTable
+from recordmill.transforms.tables.row import Row, UnreadableTableError
+from recordmill.transforms.tables.text_lines import check_encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

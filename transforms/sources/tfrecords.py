@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Literal, get_args
 
 import orjson
 
-from schemas.content import Content
-from schemas.conventions import Convention, load_convention
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from schemas.own_convention import OwnConvention
-from transforms.existing_examples.example_boxes import read_boxes
-from transforms.existing_examples.example_fields import (
+from recordmill.schemas.content import Content
+from recordmill.schemas.conventions import Convention, load_convention
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.own_convention import OwnConvention
+from recordmill.transforms.existing_examples.example_boxes import read_boxes
+from recordmill.transforms.existing_examples.example_fields import (
     BadExampleError,
     KeptType,
     class_of,
@@ -26,17 +26,17 @@ from transforms.existing_examples.example_fields import (
     text_in,
     text_of,
 )
-from transforms.existing_examples.example_image import read_image_of
-from transforms.existing_examples.label_files import LabelFiles
-from transforms.files.bounded_records import read_bounded
-from transforms.files.record_bytes import StoredFile
-from transforms.files.record_reader import Damage, RecordFile
-from transforms.files.unpacking import MAX_RATIO
-from transforms.listing.class_names import ClassNamesError
-from transforms.listing.patterns import compile_pattern
-from transforms.read_images import read_image
-from transforms.rejection import RejectedImage
-from transforms.sources.source import Source, announce_classes
+from recordmill.transforms.existing_examples.example_image import read_image_of
+from recordmill.transforms.existing_examples.label_files import LabelFiles
+from recordmill.transforms.files.bounded_records import read_bounded
+from recordmill.transforms.files.record_bytes import StoredFile
+from recordmill.transforms.files.record_reader import Damage, RecordFile
+from recordmill.transforms.files.unpacking import MAX_RATIO
+from recordmill.transforms.listing.class_names import ClassNamesError
+from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.read_images import read_image
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.sources.source import Source, announce_classes
 
 _DATA_AT = 12  # behind the length and its checksum
 

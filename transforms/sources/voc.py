@@ -10,14 +10,14 @@ import orjson
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.listing.inside_root import spelled_path
-from transforms.listing.named_image import refer_named_image
-from transforms.listing.read_beside import read_beside, rejected_ref
-from transforms.rejection import RejectedImage
-from transforms.sources.source import Source, announce_classes
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.listing.inside_root import spelled_path
+from recordmill.transforms.listing.named_image import refer_named_image
+from recordmill.transforms.listing.read_beside import read_beside, rejected_ref
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.sources.source import Source, announce_classes
 
 FLAGS = ("difficult", "truncated")
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import orjson
 import yaml
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.listing.inside_root import root_of, spelled_path
-from transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
-from transforms.rejection import RejectedImage
-from transforms.sources.source import Source, announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.listing.inside_root import root_of, spelled_path
+from recordmill.transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.sources.source import Source, announce_classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
-from transforms.stores.store import BLOCK_BYTES, CONNECTIONS, split_uri, system_error
+from recordmill.transforms.stores.store import BLOCK_BYTES, CONNECTIONS, split_uri, system_error
 
 _MOST_KEYS = 1000  # that one request deletes
 

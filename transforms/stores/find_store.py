@@ -10,7 +10,7 @@ import threading
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from transforms.stores.store import Store
+from recordmill.transforms.stores.store import Store
 
 _stores: dict[str, tuple[object, Store]] = {}
 _lock = threading.Lock()
@@ -34,9 +34,9 @@ def find_store(uri: str) -> Store | None:
 def _make_store(scheme: str, options: PipelineOptions) -> Store | None:
     try:
         if scheme == "gs":
-            from transforms.stores.google_store import GoogleStore as Kind
+            from recordmill.transforms.stores.google_store import GoogleStore as Kind
         else:
-            from transforms.stores.amazon_store import AmazonStore as Kind  # type: ignore[assignment]
+            from recordmill.transforms.stores.amazon_store import AmazonStore as Kind  # type: ignore[assignment]
     except ImportError:  # Beam says which of its extras is missing
         return None
     return Kind(options)

@@ -13,7 +13,7 @@ from google.cloud.storage.exceptions import DataCorruption
 from google.cloud.storage.retry import DEFAULT_RETRY
 from requests.adapters import HTTPAdapter
 
-from transforms.stores.store import BLOCK_BYTES, CONNECTIONS, in_parallel, split_uri, system_error
+from recordmill.transforms.stores.store import BLOCK_BYTES, CONNECTIONS, in_parallel, split_uri, system_error
 
 _TYPE = "application/octet-stream"
 

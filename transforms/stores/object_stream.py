@@ -5,7 +5,7 @@ import io
 import os
 from typing import Any, BinaryIO
 
-from transforms.stores.store import BLOCK_BYTES, Store
+from recordmill.transforms.stores.store import BLOCK_BYTES, Store
 
 
 def open_to_read(store: Store, uri: str) -> BinaryIO:

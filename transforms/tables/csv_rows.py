@@ -4,8 +4,8 @@ import csv
 import io
 from collections.abc import Iterator
 
-from transforms.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError
-from transforms.tables.text_lines import TextLines
+from recordmill.transforms.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError
+from recordmill.transforms.tables.text_lines import TextLines
 
 
 def read_csv_rows(lines: TextLines, delimiter: str, quote: str) -> Iterator[Row]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import orjson
 
-from transforms.tables.row import Row
-from transforms.tables.text_lines import TextLines
+from recordmill.transforms.tables.row import Row
+from recordmill.transforms.tables.text_lines import TextLines
 
 
 def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from transforms.files.record_bytes import StoredFile
-from transforms.files.unpacking import MAX_RATIO, DamagedPackingError, TooLargeError, gunzip
-from transforms.tables.row import UnreadableTableError
+from recordmill.transforms.files.record_bytes import StoredFile
+from recordmill.transforms.files.unpacking import MAX_RATIO, DamagedPackingError, TooLargeError, gunzip
+from recordmill.transforms.tables.row import UnreadableTableError
 
 _GZIP = b"\x1f\x8b"
 

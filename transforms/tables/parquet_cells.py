@@ -16,10 +16,10 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from transforms.files import storage
-from transforms.files.unpacking import MAX_RATIO, most_unpacked
-from transforms.tables.parquet_rows import open_parquet
-from transforms.tables.row import UnreadableTableError
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.unpacking import MAX_RATIO, most_unpacked
+from recordmill.transforms.tables.parquet_rows import open_parquet
+from recordmill.transforms.tables.row import UnreadableTableError
 
 _BATCH_ROWS = 16
 

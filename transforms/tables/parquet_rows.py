@@ -8,8 +8,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from transforms.files.unpacking import MAX_RATIO, most_unpacked
-from transforms.tables.row import Row, UnreadableTableError
+from recordmill.transforms.files.unpacking import MAX_RATIO, most_unpacked
+from recordmill.transforms.tables.row import Row, UnreadableTableError
 
 _BATCH_ROWS = 1024
 

@@ -8,13 +8,13 @@ from typing import Literal
 
 import pyarrow as pa
 
-from transforms.files import storage
-from transforms.tables.csv_rows import read_csv_rows
-from transforms.tables.jsonl_rows import read_jsonl_rows
-from transforms.tables.packed_text import open_text
-from transforms.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
-from transforms.tables.row import Row, UnreadableTableError
-from transforms.tables.text_lines import TextLines
+from recordmill.transforms.files import storage
+from recordmill.transforms.tables.csv_rows import read_csv_rows
+from recordmill.transforms.tables.jsonl_rows import read_jsonl_rows
+from recordmill.transforms.tables.packed_text import open_text
+from recordmill.transforms.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
+from recordmill.transforms.tables.row import Row, UnreadableTableError
+from recordmill.transforms.tables.text_lines import TextLines
 
 TableKind = Literal["csv", "tsv", "jsonl", "parquet"]
 

@@ -4,7 +4,7 @@ import codecs
 import re
 from typing import Protocol
 
-from transforms.tables.row import MAX_ROW_BYTES, UnreadableTableError
+from recordmill.transforms.tables.row import MAX_ROW_BYTES, UnreadableTableError
 
 _CHUNK_BYTES = 2**18
 

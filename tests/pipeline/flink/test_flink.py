@@ -89,7 +89,7 @@ def test_the_bytes_of_direct_runner(
 
 
 def test_workers_have_what_setup_file_ships(flink):
-    script = "import pipeline.run, recordmill, sys; sys.stdout.write(recordmill.__file__)"
+    script = "import recordmill.pipeline.run, recordmill, sys; sys.stdout.write(recordmill.__file__)"
     python = flink_cluster.RUN / "workers/bin/python"
     done = subprocess.run([python, "-c", script], cwd=flink_cluster.RUN, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"{flink_cluster.RUN}/workers/lib/")

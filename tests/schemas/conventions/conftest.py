@@ -4,11 +4,11 @@ import io
 import pytest
 from PIL import Image
 
-from schemas.conventions import load_convention
-from schemas.features import encode_example
-from schemas.image_ref import ImageRef
-from transforms.build_examples import image_record
-from transforms.imaging import ImageSettings, prepare_image
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.features import encode_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.build_examples import image_record
+from recordmill.transforms.imaging import ImageSettings, prepare_image
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 import pytest
 
-from schemas import conventions
-from schemas.conventions import Convention, convention_names, load_convention
-from schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
-from schemas.shard_name import check_pattern, fill_pattern
+from recordmill.schemas import conventions
+from recordmill.schemas.conventions import Convention, convention_names, load_convention
+from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.shard_name import check_pattern, fill_pattern
 
 KNOWN_FIELDS = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS
 KINDS = {"bytes": bytes, "float": float, "int64": int}
@@ -18,7 +18,7 @@ def test_conventions_are_found_by_their_files():
 
 def test_a_new_file_is_a_new_convention(tmp_path, monkeypatch):
     (tmp_path / "dropped_in.py").write_text(
-        "from schemas.conventions import Convention\nCONVENTION = Convention('dropped in', ())\n"
+        "from recordmill.schemas.conventions import Convention\nCONVENTION = Convention('dropped in', ())\n"
     )
     monkeypatch.setattr(conventions, "__path__", [*conventions.__path__, str(tmp_path)])
     convention_names.cache_clear()
@@ -31,7 +31,7 @@ def test_a_new_file_is_a_new_convention(tmp_path, monkeypatch):
 
 
 def test_a_module_that_states_no_convention(monkeypatch):
-    monkeypatch.delattr("schemas.conventions.keras.CONVENTION")
+    monkeypatch.delattr("recordmill.schemas.conventions.keras.CONVENTION")
     load_convention.cache_clear()
     with pytest.raises(ValueError, match=r"^the convention keras cannot be used: write CONVENTION = "):
         load_convention("keras")

@@ -1,6 +1,6 @@
 """Slim's keys plus class text, file name and digest of the encoded bytes."""
 
-from schemas.conventions import load_convention
+from recordmill.schemas.conventions import load_convention
 
 CONVENTION = load_convention("default")
 

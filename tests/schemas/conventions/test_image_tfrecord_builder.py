@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.conventions import load_convention
+from recordmill.schemas.conventions import load_convention
 
 CONVENTION = load_convention("image_tfrecord_builder")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from schemas.conventions import load_convention
+from recordmill.schemas.conventions import load_convention
 
 CONVENTION = load_convention("keras")
 

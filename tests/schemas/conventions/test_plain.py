@@ -1,4 +1,4 @@
-from schemas.conventions import load_convention
+from recordmill.schemas.conventions import load_convention
 
 
 def test_there_is_nothing_in_it():

@@ -1,6 +1,6 @@
 import pytest
 
-from schemas.conventions import load_convention
+from recordmill.schemas.conventions import load_convention
 
 CONVENTION = load_convention("tfds")
 BOXES = {"bbox": [0.5, 0.25, 1.0, 0.75], "box_labels": [2]}

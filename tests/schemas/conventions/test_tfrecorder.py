@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from schemas.conventions import load_convention
+from recordmill.schemas.conventions import load_convention
 
 CONVENTION = load_convention("tfrecorder")
 

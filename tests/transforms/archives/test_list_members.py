@@ -4,10 +4,10 @@ import zipfile
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.archives.list_members import list_members, read_member
-from transforms.archives.member import DamagedArchiveError, Limits
-from transforms.files.unpacking import DamagedPackingError
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.archives.list_members import list_members, read_member
+from recordmill.transforms.archives.member import DamagedArchiveError, Limits
+from recordmill.transforms.files.unpacking import DamagedPackingError
 
 LIMITS = Limits(10_000, 100, 100)
 FILES = {"cat/1.jpg": b"one" * 50, "cat/2.jpg": bytes(range(256)), "dog/1.jpg": b"three"}
@@ -55,7 +55,7 @@ def test_members_before_the_damage_of_a_packed_tar_stay(make_tar, written):
 
 
 def test_a_packed_bomb_is_not_unpacked(written, monkeypatch):
-    monkeypatch.setattr("transforms.files.unpacking.FREE_BYTES", 1000)
+    monkeypatch.setattr("recordmill.transforms.files.unpacking.FREE_BYTES", 1000)
     with pytest.raises(DamagedArchiveError, match="becomes more than 100 times its size"):
         list(list_members(written(gzip.compress(bytes(5_000_000))), LIMITS))
 

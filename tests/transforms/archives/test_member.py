@@ -2,8 +2,8 @@ import io
 
 import pytest
 
-from transforms.archives import member as member_module
-from transforms.archives.member import BoundedStream, DamagedArchiveError, Limits, Member, check_names
+from recordmill.transforms.archives import member as member_module
+from recordmill.transforms.archives.member import BoundedStream, DamagedArchiveError, Limits, Member, check_names
 
 
 @pytest.mark.parametrize(

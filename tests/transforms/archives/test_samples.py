@@ -1,8 +1,8 @@
 import pytest
 
-from schemas.features import Feature
-from transforms.archives.member import Member
-from transforms.archives.samples import BadSampleError, PartFeature, class_of, extensions_of, group_samples
+from recordmill.schemas.features import Feature
+from recordmill.transforms.archives.member import Member
+from recordmill.transforms.archives.samples import BadSampleError, PartFeature, class_of, extensions_of, group_samples
 
 IMAGES = ("jpg", "png")
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.archives.member import DamagedArchiveError, Limits, Member
-from transforms.archives.tar_members import tar_members
+from recordmill.transforms.archives.member import DamagedArchiveError, Limits, Member
+from recordmill.transforms.archives.tar_members import tar_members
 
 LIMITS = Limits(10_000, 100, 100)
 FILES = {"cat/1.jpg": b"one", "dög/" + "n" * 200 + ".jpg": bytes(600), "empty": b""}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.archives.member import DamagedArchiveError, Limits
-from transforms.archives.zip_members import zip_members
-from transforms.files.unpacking import DamagedPackingError, ZipMember
+from recordmill.transforms.archives.member import DamagedArchiveError, Limits
+from recordmill.transforms.archives.zip_members import zip_members
+from recordmill.transforms.files.unpacking import DamagedPackingError, ZipMember
 
 LIMITS = Limits(10_000_000, 100, 100)
 FILES = {"cat/1.jpg": b"one" * 50, "dög/1.jpg": bytes(range(256)) * 4, "empty": b"", "a folder/": b""}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.arrays.idx_header import LONGEST_HEADER, parse_idx_header
-from transforms.arrays.place import BadArrayError
+from recordmill.transforms.arrays.idx_header import LONGEST_HEADER, parse_idx_header
+from recordmill.transforms.arrays.place import BadArrayError
 
 
 @given(shape=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=4))

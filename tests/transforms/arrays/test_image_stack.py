@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from transforms.arrays.image_stack import locate_images, read_stacked_image, refer_images
-from transforms.arrays.place import BadArrayError, Place
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.image_stack import locate_images, read_stacked_image, refer_images
+from recordmill.transforms.arrays.place import BadArrayError, Place
 
 FILE = ImageRef("in/x.npy", "/nowhere/x.npy", 0, "1")
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.arrays.interleave import interleave
+from recordmill.transforms.arrays.interleave import interleave
 
 
 def test_each_pixel_gets_its_channels():

@@ -3,8 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from transforms.arrays.label_arrays import read_label_array
-from transforms.arrays.place import BadArrayError, Place
+from recordmill.transforms.arrays.label_arrays import read_label_array
+from recordmill.transforms.arrays.place import BadArrayError, Place
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from transforms.arrays.label_numbers import announce_numbers, name_labels
-from transforms.sources.source import announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.sources.source import announce_classes
 
 FILE = ImageRef("x", "x")
 

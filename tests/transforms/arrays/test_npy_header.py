@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from transforms.arrays.npy_header import LONGEST_HEADER, parse_npy_header
-from transforms.arrays.place import BadArrayError
+from recordmill.transforms.arrays.npy_header import LONGEST_HEADER, parse_npy_header
+from recordmill.transforms.arrays.place import BadArrayError
 
 
 def saved(array, **options):

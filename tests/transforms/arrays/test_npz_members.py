@@ -4,9 +4,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.arrays.npz_members import find_members
-from transforms.arrays.place import BadArrayError
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.npz_members import find_members
+from recordmill.transforms.arrays.place import BadArrayError
 
 A, B = np.arange(500, dtype=np.uint8).reshape(5, 10, 10), np.arange(5)
 

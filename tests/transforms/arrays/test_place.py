@@ -3,8 +3,8 @@ import unicodedata
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.arrays.place import BadArrayError, Place, find_beside, place_of
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.arrays.place import BadArrayError, Place, find_beside, place_of
 
 DATA = bytes(range(100))
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.coercion import COERCE
-from transforms.columns.cells import CellError, from_json, looks_like, read_cell, to_json
-from transforms.columns.column_settings import KINDS, ColumnSettings
+from recordmill.schemas.coercion import COERCE
+from recordmill.transforms.columns.cells import CellError, from_json, looks_like, read_cell, to_json
+from recordmill.transforms.columns.column_settings import KINDS, ColumnSettings
 
 
 def column(word, **more):

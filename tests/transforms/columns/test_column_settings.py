@@ -1,7 +1,7 @@
 import pytest
 
-from schemas.features import Feature
-from transforms.columns.column_settings import KINDS, ColumnSettings
+from recordmill.schemas.features import Feature
+from recordmill.transforms.columns.column_settings import KINDS, ColumnSettings
 
 
 def test_each_type_goes_to_the_list_of_the_tutorial():

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from transforms.columns.column_settings import ColumnSettings
-from transforms.columns.infer_types import ColumnTypes, TypeInferenceError, parquet_type
-from transforms.tables.read_table import TableFormat, read_table
+from recordmill.transforms.columns.column_settings import ColumnSettings
+from recordmill.transforms.columns.infer_types import ColumnTypes, TypeInferenceError, parquet_type
+from recordmill.transforms.tables.read_table import TableFormat, read_table
 
 
 @pytest.fixture

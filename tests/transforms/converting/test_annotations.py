@@ -3,11 +3,11 @@ import io
 import pytest
 from PIL import Image
 
-from schemas.label_map import LabelMap
-from transforms.converting.annotations import resolve_annotations
-from transforms.converting.boxes import BoxSettings, boxes_of
-from transforms.imaging import ImageSettings, prepare_image
-from transforms.rejection import RejectedImage
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.converting.annotations import resolve_annotations
+from recordmill.transforms.converting.boxes import BoxSettings, boxes_of
+from recordmill.transforms.imaging import ImageSettings, prepare_image
+from recordmill.transforms.rejection import RejectedImage
 
 LABELS = LabelMap({"cat": 0, "dög": 1, "other": 2})
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.label_map import LabelMap
-from transforms.converting.boxes import BoxSettings, boxes_of, place_boxes
-from transforms.imaging.geometry import Geometry
-from transforms.imaging.settings import Resize
-from transforms.rejection import RejectedImage
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.converting.boxes import BoxSettings, boxes_of, place_boxes
+from recordmill.transforms.imaging.geometry import Geometry
+from recordmill.transforms.imaging.settings import Resize
+from recordmill.transforms.rejection import RejectedImage
 
 WHOLE = Geometry((200, 100), 1, False, None, (200, 100))
 LABELS = LabelMap({"cat": 1, "dog": 2}, numbers={"cat": 18, "dog": 17})

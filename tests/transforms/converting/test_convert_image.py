@@ -8,16 +8,16 @@ import orjson
 import pytest
 from PIL import Image
 
-from schemas.content import Content
-from schemas.features import Feature, parse_example
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap, LabelSettings, build_label_map
-from transforms.build_examples import reference_record
-from transforms.converting.convert_image import convert_image
-from transforms.dataset_settings import DatasetSettings
-from transforms.imaging import ImageSettings, prepare_image
-from transforms.read_images import read_image
-from transforms.sources import Source
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature, parse_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
+from recordmill.transforms.build_examples import reference_record
+from recordmill.transforms.converting.convert_image import convert_image
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.imaging import ImageSettings, prepare_image
+from recordmill.transforms.read_images import read_image
+from recordmill.transforms.sources import Source
 
 SETTINGS = DatasetSettings()
 LABELS = LabelMap({"cat": 0, "dog": 1})
@@ -134,7 +134,7 @@ def test_a_bug_is_not_swallowed(pictures, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("transforms.reencode_images.prepare_image", broken)
+    monkeypatch.setattr("recordmill.transforms.reencode_images.prepare_image", broken)
     with pytest.raises(ZeroDivisionError):
         convert(pictures(1)[0])
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.converting import read_ahead
-from transforms.converting.read_ahead import ReadAhead, default_threads
+from recordmill.transforms.converting import read_ahead
+from recordmill.transforms.converting.read_ahead import ReadAhead, default_threads
 
 
 @pytest.fixture(params=[1, 4])

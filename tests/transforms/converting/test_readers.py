@@ -1,7 +1,7 @@
 import pytest
 
-from transforms.converting import readers as readers_module
-from transforms.converting.readers import REMOTE_READERS, Readers
+from recordmill.transforms.converting import readers as readers_module
+from recordmill.transforms.converting.readers import REMOTE_READERS, Readers
 
 
 def test_readers_are_shared_and_end_with_their_last_user():

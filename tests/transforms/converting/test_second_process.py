@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from schemas.shard_report import ShardReport
-from transforms.converting.second_process import SecondProcess
-from transforms.progress import PROGRESS
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.second_process import SecondProcess
+from recordmill.transforms.progress import PROGRESS
 
 REPO = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")
@@ -112,7 +112,7 @@ def test_an_interrupt_is_its_parents_to_handle(process):
 def test_it_ends_with_its_parent_in_the_middle_of_a_shard(last, tmp_path):
     script = (
         "import os, pathlib, signal, sys, time\n"
-        "from transforms.converting.second_process import SecondProcess\n"
+        "from recordmill.transforms.converting.second_process import SecondProcess\n"
         f"told = pathlib.Path({str(tmp_path / 'pid')!r})\n"
         "def write(*_):\n"
         "    told.with_suffix('.part').write_text(str(os.getpid()))\n"

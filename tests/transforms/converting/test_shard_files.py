@@ -6,10 +6,10 @@ from itertools import count
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from schemas.shard_report import ShardReport
-from transforms.converting.convert_image import ConvertedImage
-from transforms.converting.shard_files import (
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.convert_image import ConvertedImage
+from recordmill.transforms.converting.shard_files import (
     Fingerprint,
     failed_report,
     find_finished,
@@ -18,8 +18,8 @@ from transforms.converting.shard_files import (
     staging_folder,
     write_shard,
 )
-from transforms.files.tfrecord_file import DamagedFileError, RecordSink, read_records
-from transforms.planning.reference_digest import digest_of, version_digest_of
+from recordmill.transforms.files.tfrecord_file import DamagedFileError, RecordSink, read_records
+from recordmill.transforms.planning.reference_digest import digest_of, version_digest_of
 
 
 def image(key, record=b"record", **row):

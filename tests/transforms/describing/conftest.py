@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.finished_shards import gather_reports
-from schemas.label_map import LabelMap
-from transforms.converting.convert_image import ConvertedImage
-from transforms.converting.shard_files import Fingerprint, write_shard
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing import StagedDataset
-from transforms.planning.plan import Plan
-from transforms.planning.splitting import Selection
-from transforms.planning.summary import Summary
-from transforms.publishing.ledger import Ledger
-from transforms.publishing.marker import build_marker, name_shards
+from recordmill.schemas.finished_shards import gather_reports
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.converting.convert_image import ConvertedImage
+from recordmill.transforms.converting.shard_files import Fingerprint, write_shard
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing import StagedDataset
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.splitting import Selection
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.publishing.ledger import Ledger
+from recordmill.transforms.publishing.marker import build_marker, name_shards
 
 IMAGES = {
     ("train", 0): ["cat", "dog", None, "emu"],

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.describing.charts import (
+from recordmill.transforms.describing.charts import (
     FLOW_HEIGHT,
     ROW_HEIGHT,
     THINNEST,

@@ -1,8 +1,8 @@
 import json
 
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing.croissant import describe_croissant
-from transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.croissant import describe_croissant
+from recordmill.transforms.planning.shard_settings import ShardSettings
 
 
 def test_files_and_rows_of_each_split_are_described(stage, say):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing.data_card import MOST_CLASSES, _text, describe_card
-from transforms.describing.reading_snippet import reading_snippet
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.data_card import MOST_CLASSES, _text, describe_card
+from recordmill.transforms.describing.reading_snippet import reading_snippet
 
 
 def card(say, dataset) -> str:

@@ -1,9 +1,9 @@
 from collections import Counter
 from dataclasses import replace
 
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing import describe_dataset
-from transforms.planning.output_state import OutputState, decide_action
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing import describe_dataset
+from recordmill.transforms.planning.output_state import OutputState, decide_action
 
 
 def test_every_file_has_one_name_and_some_content(stage, say):

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing import index_files
-from transforms.describing.index_files import describe_index
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing import index_files
+from recordmill.transforms.describing.index_files import describe_index
 
 
 def test_without_being_asked_for_there_is_no_index(stage, say):

@@ -1,5 +1,5 @@
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing.label_map_text import describe_label_map
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.label_map_text import describe_label_map
 
 
 def test_the_object_detection_apis_readers_get_their_label_map(stage, say):

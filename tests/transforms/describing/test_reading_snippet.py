@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pipeline.launch import launch
-from pipeline.run import build
-from schemas.features import Feature, encode_example, feature_schema
-from transforms.describing.reading_snippet import reading_snippet
-from transforms.files.tfrecord_file import RecordSink
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.schemas.features import Feature, encode_example, feature_schema
+from recordmill.transforms.describing.reading_snippet import reading_snippet
+from recordmill.transforms.files.tfrecord_file import RecordSink
 
 ENCODED = Feature("image", "bytes", "encoded", "the pixels")
 LABEL = Feature("label", "int64", "label", "class id")

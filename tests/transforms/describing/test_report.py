@@ -6,19 +6,19 @@ from html.parser import HTMLParser
 import pytest
 from PIL import Image
 
-from schemas.finished_shards import gather_reports
-from schemas.label_map import LabelMap
-from schemas.shard_report import ShardReport
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing import StagedDataset
-from transforms.describing.report import describe_report, show_name, show_percent
-from transforms.planning.plan import Plan
-from transforms.planning.splitting import Selection
-from transforms.planning.summary import Summary
-from transforms.publishing.duplicates import Duplicates, Found, Group
-from transforms.publishing.ledger import Ledger
-from transforms.publishing.marker import build_marker, name_shards
-from transforms.publishing.statistics import Sidecar, Statistics, gather_statistics, list_sidecars
+from recordmill.schemas.finished_shards import gather_reports
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing import StagedDataset
+from recordmill.transforms.describing.report import describe_report, show_name, show_percent
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.splitting import Selection
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.publishing.duplicates import Duplicates, Found, Group
+from recordmill.transforms.publishing.ledger import Ledger
+from recordmill.transforms.publishing.marker import build_marker, name_shards
+from recordmill.transforms.publishing.statistics import Sidecar, Statistics, gather_statistics, list_sidecars
 
 EVIL = [
     "<script>alert(1)</script>",
@@ -169,7 +169,8 @@ def evil_dataset(tmp_path):
 def with_pictures(monkeypatch):
     """Every image has a picture, wherever it may be."""
     monkeypatch.setattr(
-        "transforms.describing.report.make_thumbnails", lambda places, *_: ["data:image/jpeg;base64,AAAA"] * len(places)
+        "recordmill.transforms.describing.report.make_thumbnails",
+        lambda places, *_: ["data:image/jpeg;base64,AAAA"] * len(places),
     )
 
 

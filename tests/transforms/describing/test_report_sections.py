@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from transforms.describing import report_sections as sections
-from transforms.publishing.statistics import ASPECT_BINS, Statistics
+from recordmill.transforms.describing import report_sections as sections
+from recordmill.transforms.publishing.statistics import ASPECT_BINS, Statistics
 
 LEDGER = {
     "listed": 30,

@@ -3,9 +3,9 @@ from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.features import Feature
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing.schema_text import describe_schema
+from recordmill.schemas.features import Feature
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.schema_text import describe_schema
 
 
 def test_a_feature_of_one_value_has_an_empty_shape(stage, say):
@@ -70,7 +70,7 @@ def test_what_may_be_missing_or_many_has_no_shape(stage, say, monkeypatch):
 
 @given(st.text(min_size=1))
 def test_any_key_comes_back(key):
-    from transforms.describing.schema_text import _feature_block
+    from recordmill.transforms.describing.schema_text import _feature_block
 
     schema, _ = parse(_feature_block(Feature(key, "bytes", "x", key), True, {}).encode())
     assert (schema.feature[0].name, schema.feature[0].annotation.comment) == (key, [key])

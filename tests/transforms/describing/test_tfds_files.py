@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.features import Feature
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing.tfds_files import MOST_CLASSES, class_names, describe_tfds, why_not_tfds
-from transforms.imaging.settings import ImageSettings
-from transforms.publishing.statistics import Statistics
+from recordmill.schemas.features import Feature
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.tfds_files import MOST_CLASSES, class_names, describe_tfds, why_not_tfds
+from recordmill.transforms.imaging.settings import ImageSettings
+from recordmill.transforms.publishing.statistics import Statistics
 
 PACKAGE = "tensorflow_datasets.core.features"
 

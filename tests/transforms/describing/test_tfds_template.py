@@ -2,10 +2,10 @@ import re
 
 import pytest
 
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing.tfds_template import NoTemplateError, file_template
-from transforms.planning.shard_settings import ShardSettings
-from transforms.planning.splitting import SplitSettings
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.tfds_template import NoTemplateError, file_template
+from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.planning.splitting import SplitSettings
 
 
 def settings(pattern=None, **changed):

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from schemas.features import encode_example
-from transforms.converting.convert_image import ConvertedImage
-from transforms.converting.shard_files import Fingerprint, write_shard
-from transforms.dataset_settings import DatasetSettings
-from transforms.describing import thumbnails
-from transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES, SIDE, choose_samples, make_thumbnails
-from transforms.publishing.statistics import Sidecar
+from recordmill.schemas.features import encode_example
+from recordmill.transforms.converting.convert_image import ConvertedImage
+from recordmill.transforms.converting.shard_files import Fingerprint, write_shard
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing import thumbnails
+from recordmill.transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES, SIDE, choose_samples, make_thumbnails
+from recordmill.transforms.publishing.statistics import Sidecar
 
 FEATURES = DatasetSettings().example_features
 

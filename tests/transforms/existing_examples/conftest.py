@@ -1,6 +1,6 @@
 import pytest
 
-from schemas.example_proto import Example
+from recordmill.schemas.example_proto import Example
 
 
 @pytest.fixture

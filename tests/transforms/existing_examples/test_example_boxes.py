@@ -1,8 +1,8 @@
 import pytest
 
-from transforms.converting.boxes import boxes_of
-from transforms.existing_examples.example_boxes import read_boxes
-from transforms.existing_examples.example_fields import BadExampleError
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.existing_examples.example_boxes import read_boxes
+from recordmill.transforms.existing_examples.example_fields import BadExampleError
 
 SIDES = {"xmin": [0.0, 0.25], "ymin": [0.5, 0.5], "xmax": [0.5, 1.0], "ymax": [1.0, 0.75]}
 BOXES = [(0.0, 0.5, 0.5, 1.0), (0.25, 0.5, 1.0, 0.75)]

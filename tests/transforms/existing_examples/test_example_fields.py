@@ -1,8 +1,8 @@
 import pytest
 
-from schemas.conventions import Convention, convention_names, load_convention
-from schemas.features import Feature, encode_example
-from transforms.existing_examples.example_fields import (
+from recordmill.schemas.conventions import Convention, convention_names, load_convention
+from recordmill.schemas.features import Feature, encode_example
+from recordmill.transforms.existing_examples.example_fields import (
     BadExampleError,
     class_of,
     find_convention,

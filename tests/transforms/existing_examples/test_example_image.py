@@ -3,8 +3,8 @@ import base64
 import numpy as np
 import pytest
 
-from transforms.existing_examples.example_fields import BadExampleError
-from transforms.existing_examples.example_image import read_image_of
+from recordmill.transforms.existing_examples.example_fields import BadExampleError
+from recordmill.transforms.existing_examples.example_image import read_image_of
 
 PIXELS = np.arange(36, dtype=np.uint8).reshape(3, 4, 3) * 7
 SIZE = {"height": 3, "width": 4, "channels": 3}

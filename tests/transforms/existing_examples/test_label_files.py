@@ -2,10 +2,10 @@ import unicodedata
 
 import pytest
 
-from schemas.conventions import load_convention
-from schemas.label_map import LabelMap
-from transforms.existing_examples.label_files import LabelFiles, parse_label_file
-from transforms.listing.class_names import ClassNamesError
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.existing_examples.label_files import LabelFiles, parse_label_file
+from recordmill.transforms.listing.class_names import ClassNamesError
 
 SLIM = load_convention("slim")
 

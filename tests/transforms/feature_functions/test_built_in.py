@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
 
-from transforms.feature_functions.built_in import (
+from recordmill.transforms.feature_functions.built_in import (
     BUILT_IN,
     color_histogram,
     difference_hash,

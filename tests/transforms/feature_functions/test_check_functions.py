@@ -2,11 +2,11 @@ import re
 
 import pytest
 
-from transforms.columns.column_settings import ColumnSettings
-from transforms.dataset_settings import DatasetSettings
-from transforms.feature_functions.settings import FeatureFunction
-from transforms.planning.shard_settings import ShardSettings
-from transforms.sources.table import Table
+from recordmill.transforms.columns.column_settings import ColumnSettings
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.feature_functions.settings import FeatureFunction
+from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.sources.table import Table
 
 
 def functions(**named):

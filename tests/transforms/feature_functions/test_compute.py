@@ -4,8 +4,8 @@ import types
 import numpy as np
 import pytest
 
-from transforms.feature_functions.compute import FeatureFunctionError, compute_features
-from transforms.feature_functions.settings import FeatureFunction, resolve
+from recordmill.transforms.feature_functions.compute import FeatureFunctionError, compute_features
+from recordmill.transforms.feature_functions.settings import FeatureFunction, resolve
 
 RASTER = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 PIXELS = RASTER[:, :, :3]

@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from schemas.features import Feature
-from transforms.feature_functions.built_in import BUILT_IN, mean_std
-from transforms.feature_functions.settings import FeatureFunction, resolve
+from recordmill.schemas.features import Feature
+from recordmill.transforms.feature_functions.built_in import BUILT_IN, mean_std
+from recordmill.transforms.feature_functions.settings import FeatureFunction, resolve
 
 
 @pytest.fixture

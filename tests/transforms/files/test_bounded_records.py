@@ -5,9 +5,9 @@ import struct
 import pytest
 from crc32c import crc32c
 
-from transforms.files.bounded_records import read_bounded
-from transforms.files.record_bytes import StoredFile
-from transforms.files.record_reader import Damage, RecordFile, masked
+from recordmill.transforms.files.bounded_records import read_bounded
+from recordmill.transforms.files.record_bytes import StoredFile
+from recordmill.transforms.files.record_reader import Damage, RecordFile, masked
 
 TOO_LARGE = Damage("gzip", "the gzip file becomes more than 100 times its size")
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 from apache_beam.io.filesystem import BeamIOError
 
-from transforms.files import storage
-from transforms.files.many_files import check_targets, digests_of, force_to_disk, move_files, sizes_of
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.many_files import check_targets, digests_of, force_to_disk, move_files, sizes_of
 
 
 def test_many_files_move_as_one_does(tmp_path):

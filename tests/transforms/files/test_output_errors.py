@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from transforms.files.output_errors import explain_output_error
+from recordmill.transforms.files.output_errors import explain_output_error
 
 
 @pytest.mark.parametrize(

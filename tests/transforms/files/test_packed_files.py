@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.files.packed_files import UnpackedFiles, read_packed_range, read_packed_start
-from transforms.files.unpacking import DamagedPackingError, ZipMember
-from transforms.read_images import read_image
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.files.packed_files import UnpackedFiles, read_packed_range, read_packed_start
+from recordmill.transforms.files.unpacking import DamagedPackingError, ZipMember
+from recordmill.transforms.read_images import read_image
+from recordmill.transforms.rejection import RejectedImage
 
 TEXT = bytes(range(256)) * 40
 
@@ -61,7 +61,7 @@ def test_what_fails_its_checksum_is_read_only_where_records_have_their_own(tmp_p
 
 
 def test_of_a_bomb_nothing_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("transforms.files.unpacking.FREE_BYTES", 1000)
+    monkeypatch.setattr("recordmill.transforms.files.unpacking.FREE_BYTES", 1000)
     (tmp_path / "data.gz").write_bytes(gzip.compress(bytes(5_000_000)))
     files = UnpackedFiles()
     found = files.unpack(str(tmp_path / "data.gz"), "gzip")

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from transforms.files.record_bytes import GzipBytes, PlainBytes, StoredFile
+from recordmill.transforms.files.record_bytes import GzipBytes, PlainBytes, StoredFile
 
 CONTENT = random.Random(1).randbytes(3_000_000)
 

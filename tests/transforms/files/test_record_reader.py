@@ -7,9 +7,9 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.files import record_reader
-from transforms.files.record_bytes import StoredFile
-from transforms.files.record_reader import Damage, RecordFile, looks_like_records, masked
+from recordmill.transforms.files import record_reader
+from recordmill.transforms.files.record_bytes import StoredFile
+from recordmill.transforms.files.record_reader import Damage, RecordFile, looks_like_records, masked
 
 
 def frame(data, length=None):

@@ -1,8 +1,8 @@
 import pytest
 
-from schemas.conventions import convention_names, load_convention
-from schemas.shard_name import fill_pattern
-from transforms.files.shard_like import looks_like_shard
+from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.shard_name import fill_pattern
+from recordmill.transforms.files.shard_like import looks_like_shard
 
 
 @pytest.mark.parametrize("name", convention_names())

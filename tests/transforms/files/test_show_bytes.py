@@ -1,6 +1,6 @@
 import pytest
 
-from transforms.files.show_bytes import show_bytes
+from recordmill.transforms.files.show_bytes import show_bytes
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from transforms.files import storage
+from recordmill.transforms.files import storage
 
 
 @pytest.mark.parametrize("name", ["a.bin", "a.gz", "a[1]*.gz"])

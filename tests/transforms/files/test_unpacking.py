@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.files import unpacking
-from transforms.files.record_bytes import StoredFile
-from transforms.files.unpacking import DEFLATED, STORED, DamagedPackingError, TooLargeError, ZipMember, gunzip
+from recordmill.transforms.files import unpacking
+from recordmill.transforms.files.record_bytes import StoredFile
+from recordmill.transforms.files.unpacking import (
+    DEFLATED,
+    STORED,
+    DamagedPackingError,
+    TooLargeError,
+    ZipMember,
+    gunzip,
+)
 
 TEXT = bytes(range(256)) * 40
 

@@ -1,6 +1,6 @@
 import pickle
 
-from transforms.imaging.bad_image import BadImage, describe
+from recordmill.transforms.imaging.bad_image import BadImage, describe
 
 
 def test_it_crosses_process_borders():

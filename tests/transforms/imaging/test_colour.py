@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image, ImageCms
 
-from transforms.imaging.colour import on_background, to_gray_or_srgb
+from recordmill.transforms.imaging.colour import on_background, to_gray_or_srgb
 
 WHITE, RED = (255, 255, 255), (255, 0, 0)
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from transforms.imaging import BadImage, ImageSettings, PreparedImage, prepare_image
-from transforms.imaging.bad_image import REASONS
+from recordmill.transforms.imaging import BadImage, ImageSettings, PreparedImage, prepare_image
+from recordmill.transforms.imaging.bad_image import REASONS
 
 DEFAULT = ImageSettings()
 SETTINGS = [DEFAULT, ImageSettings(reencode="always"), ImageSettings(reencode="never"), ImageSettings(check="header")]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageEnhance
 
-from transforms.imaging import ImageSettings, prepare_image
-from transforms.imaging.difference_hash import difference_hash, hash_reduction
+from recordmill.transforms.imaging import ImageSettings, prepare_image
+from recordmill.transforms.imaging.difference_hash import difference_hash, hash_reduction
 
 HASHED = ImageSettings(near_duplicates=True)
 

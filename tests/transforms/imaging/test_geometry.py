@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from transforms.imaging import ImageSettings, Resize, prepare_image
-from transforms.imaging.geometry import read_geometry
+from recordmill.transforms.imaging import ImageSettings, Resize, prepare_image
+from recordmill.transforms.imaging.geometry import read_geometry
 
 WIDTH, HEIGHT = 240, 160
 BOX = (48, 32, 120, 112)  # in stored pixels: left, top, right, bottom

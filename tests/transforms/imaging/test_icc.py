@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image, ImageCms
 
-from transforms.imaging.icc import judge_profile, lab_to_srgb, to_srgb
+from recordmill.transforms.imaging.icc import judge_profile, lab_to_srgb, to_srgb
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 # Red and green change places in the tag table.

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from transforms.imaging import jpeg_codec
-from transforms.imaging.bad_image import BadImage
-from transforms.imaging.jpeg_codec import UnusualJpeg, check_end, check_scans, decode_jpeg, encode_jpeg
-from transforms.imaging.jpeg_header import read_jpeg_header
-from transforms.imaging.pixels import to_image, to_raster
+from recordmill.transforms.imaging import jpeg_codec
+from recordmill.transforms.imaging.bad_image import BadImage
+from recordmill.transforms.imaging.jpeg_codec import UnusualJpeg, check_end, check_scans, decode_jpeg, encode_jpeg
+from recordmill.transforms.imaging.jpeg_header import read_jpeg_header
+from recordmill.transforms.imaging.pixels import to_image, to_raster
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB"])

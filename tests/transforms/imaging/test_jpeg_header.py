@@ -2,8 +2,8 @@ import struct
 
 import pytest
 
-from transforms.imaging.bad_image import BadImage
-from transforms.imaging.jpeg_header import read_jpeg_header
+from recordmill.transforms.imaging.bad_image import BadImage
+from recordmill.transforms.imaging.jpeg_header import read_jpeg_header
 
 
 def segment(marker, payload):

@@ -1,8 +1,8 @@
 import pytest
 
-from transforms.imaging.bad_image import BadImage
-from transforms.imaging.limits import accepted_format, check_size
-from transforms.imaging.settings import ImageSettings
+from recordmill.transforms.imaging.bad_image import BadImage
+from recordmill.transforms.imaging.limits import accepted_format, check_size
+from recordmill.transforms.imaging.settings import ImageSettings
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from transforms.imaging import BadImage, ImageSettings, prepare_image
+from recordmill.transforms.imaging import BadImage, ImageSettings, prepare_image
 
 KNOWN_DIFFERENCES = {
     # Twelve pixels, half of them pure red: quality 95 rounds blue from 0 to 3.2 on average, where 3 are allowed.

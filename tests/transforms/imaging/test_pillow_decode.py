@@ -1,8 +1,8 @@
 import pytest
 from PIL import Image
 
-from transforms.imaging.bad_image import BadImage
-from transforms.imaging.pillow_decode import count_encoded_channels, has_more_frames, load_image, open_image
+from recordmill.transforms.imaging.bad_image import BadImage
+from recordmill.transforms.imaging.pillow_decode import count_encoded_channels, has_more_frames, load_image, open_image
 
 
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM"])

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from transforms.imaging import pixels
-from transforms.imaging.pixels import copy_pixels, count_channels, moments, to_image, to_raster
+from recordmill.transforms.imaging import pixels
+from recordmill.transforms.imaging.pixels import copy_pixels, count_channels, moments, to_image, to_raster
 
 
 @pytest.mark.parametrize(("mode", "channels"), [("L", 1), ("RGB", 3)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from transforms.imaging import BadImage, ImageSettings, PreparedImage, Resize, prepare_image, prepare_pixels
+from recordmill.transforms.imaging import BadImage, ImageSettings, PreparedImage, Resize, prepare_image, prepare_pixels
 
 DEFAULT = ImageSettings(moments=True)
 FAITHFUL = ImageSettings(moments=True, quality=100, subsampling="4:4:4")

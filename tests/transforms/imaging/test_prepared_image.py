@@ -1,9 +1,9 @@
 import re
 from pathlib import Path
 
-from transforms import imaging
-from transforms.imaging.bad_image import REASONS
-from transforms.imaging.prepared_image import CHANGES
+from recordmill.transforms import imaging
+from recordmill.transforms.imaging.bad_image import REASONS
+from recordmill.transforms.imaging.prepared_image import CHANGES
 
 SOURCE = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(imaging.__file__).parent.glob("*.py")))
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from transforms.imaging.resize import jpeg_reduction, resize_image, target_size
-from transforms.imaging.settings import Resize
+from recordmill.transforms.imaging.resize import jpeg_reduction, resize_image, target_size
+from recordmill.transforms.imaging.settings import Resize
 
 
 @pytest.mark.parametrize(

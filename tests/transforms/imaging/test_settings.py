@@ -1,7 +1,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from transforms.imaging.settings import ImageSettings, Resize
+from recordmill.transforms.imaging.settings import ImageSettings, Resize
 
 
 @pytest.mark.parametrize(

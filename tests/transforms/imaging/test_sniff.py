@@ -1,6 +1,6 @@
 import pytest
 
-from transforms.imaging.sniff import sniff, sniff_other
+from recordmill.transforms.imaging.sniff import sniff, sniff_other
 
 
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM"])

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 
-from transforms.imaging import ImageSettings, Resize, prepare_image, prepare_pixels
-from transforms.imaging.pixels import moments, to_raster
-from transforms.imaging.stored_form import as_stored, encode_raster, stored_format
+from recordmill.transforms.imaging import ImageSettings, Resize, prepare_image, prepare_pixels
+from recordmill.transforms.imaging.pixels import moments, to_raster
+from recordmill.transforms.imaging.stored_form import as_stored, encode_raster, stored_format
 
 shapes = st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 3]))
 pictures = shapes.flatmap(lambda shape: arrays(np.uint8, shape))

@@ -1,7 +1,7 @@
 import PIL
 import simplejpeg
 
-from transforms.imaging import imaging_versions
+from recordmill.transforms.imaging import imaging_versions
 
 
 def test_everything_that_decides_on_pixels_has_a_version():

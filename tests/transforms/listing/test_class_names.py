@@ -3,7 +3,7 @@ import unicodedata
 
 import pytest
 
-from transforms.listing.class_names import (
+from recordmill.transforms.listing.class_names import (
     MAX_TEXT_BYTES,
     ClassNamesError,
     number_classes,

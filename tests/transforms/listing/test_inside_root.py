@@ -3,7 +3,7 @@ import unicodedata
 
 import pytest
 
-from transforms.listing.inside_root import (
+from recordmill.transforms.listing.inside_root import (
     NotAFileError,
     OutsideRootError,
     key_of,

@@ -3,9 +3,9 @@ import shlex
 
 import pytest
 
-from pipeline.config import load_settings
-from transforms.list_images import ListingSettings
-from transforms.listing.local_folders import Entry, walk_folder
+from recordmill.pipeline.config import load_settings
+from recordmill.transforms.list_images import ListingSettings
+from recordmill.transforms.listing.local_folders import Entry, walk_folder
 
 NO_JPEG = b"no jpeg"
 

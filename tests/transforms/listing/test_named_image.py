@@ -3,8 +3,8 @@ import unicodedata
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.listing.named_image import refer_named_image
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.named_image import refer_named_image
 
 PATH = "a/notes.xml"
 

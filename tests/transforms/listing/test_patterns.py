@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from transforms.listing.patterns import MAX_LETTERS, compile_pattern
+from recordmill.transforms.listing.patterns import MAX_LETTERS, compile_pattern
 
 
 def test_named_groups_are_found():

@@ -1,8 +1,8 @@
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
+from recordmill.transforms.rejection import RejectedImage
 
 
 def test_a_whole_file_is_read(tmp_path):

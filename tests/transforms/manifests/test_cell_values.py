@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
-from transforms.manifests.entry import BadCellError
+from recordmill.transforms.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
+from recordmill.transforms.manifests.entry import BadCellError
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, ""), ("a b", "a b"), (12, "12"), (-1, "-1"), ("é".encode(), "é")])

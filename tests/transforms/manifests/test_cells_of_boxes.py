@@ -3,8 +3,8 @@ import math
 
 import pytest
 
-from transforms.manifests.cells_of_boxes import boxes_from, objects_from
-from transforms.manifests.entry import BadCellError
+from recordmill.transforms.manifests.cells_of_boxes import boxes_from, objects_from
+from recordmill.transforms.manifests.entry import BadCellError
 
 
 def test_boxes():

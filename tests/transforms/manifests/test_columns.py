@@ -1,8 +1,8 @@
 import pytest
 
-from schemas.features import Feature
-from transforms.manifests.columns import Columns, FeatureColumn, RowReader
-from transforms.manifests.entry import BadCellError, Entry
+from recordmill.schemas.features import Feature
+from recordmill.transforms.manifests.columns import Columns, FeatureColumn, RowReader
+from recordmill.transforms.manifests.entry import BadCellError, Entry
 
 
 def reader(features=None, fractions=False, class_names=None, **columns):

@@ -1,4 +1,4 @@
-from transforms.manifests.entry import Entry
+from recordmill.transforms.manifests.entry import Entry
 
 
 def test_rows_of_boxes_of_one_image_become_one():

@@ -3,8 +3,8 @@ from typing import ClassVar
 
 import pytest
 
-from schemas.features import Feature
-from transforms.manifests.feature_from import FeatureFrom
+from recordmill.schemas.features import Feature
+from recordmill.transforms.manifests.feature_from import FeatureFrom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

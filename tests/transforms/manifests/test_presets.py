@@ -1,7 +1,7 @@
 import pytest
 
-from transforms.manifests.entry import BadCellError, Entry
-from transforms.manifests.presets import ML_USE, read_automl, read_vertex
+from recordmill.transforms.manifests.entry import BadCellError, Entry
+from recordmill.transforms.manifests.presets import ML_USE, read_automl, read_vertex
 
 GCS = "gs://b/a.jpg"
 

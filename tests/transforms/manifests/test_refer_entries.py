@@ -1,12 +1,12 @@
 import orjson
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.manifests.entry import BadCellError, Entry
-from transforms.manifests.refer_entries import EntryReferrer
-from transforms.sources import announce_classes
-from transforms.tables.row import Row
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.manifests.entry import BadCellError, Entry
+from recordmill.transforms.manifests.refer_entries import EntryReferrer
+from recordmill.transforms.sources import announce_classes
+from recordmill.transforms.tables.row import Row
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.manifests.row_bytes import read_row_bytes
-from transforms.rejection import RejectedImage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.manifests.row_bytes import read_row_bytes
+from recordmill.transforms.rejection import RejectedImage
 
 DATA = bytes(range(256))
 TEXT = base64.b64encode(DATA).decode()

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from transforms.files import storage
-from transforms.planning.claim import claim_output, find_busy, other_stagings, staging_names
+from recordmill.transforms.files import storage
+from recordmill.transforms.planning.claim import claim_output, find_busy, other_stagings, staging_names
 
 
 def test_staging_folders_are_known_by_their_names():

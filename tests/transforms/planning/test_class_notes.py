@@ -2,13 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelSettings, build_label_map
-from transforms.dataset_settings import DatasetSettings
-from transforms.planning.class_notes import note_classes
-from transforms.planning.splitting import ImageSplitter, Selection
-from transforms.planning.summary import Summary
-from transforms.sources import load_source
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelSettings, build_label_map
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.planning.class_notes import note_classes
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.sources import load_source
 
 BASE = DatasetSettings()
 

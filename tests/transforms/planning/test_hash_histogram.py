@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.planning import hash_histogram
-from transforms.planning.hash_histogram import HashHistogram, range_of
-from transforms.planning.key_hashes import HASH_RANGE, hash_key
+from recordmill.transforms.planning import hash_histogram
+from recordmill.transforms.planning.hash_histogram import HashHistogram, range_of
+from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 
 HASHES = st.integers(0, HASH_RANGE - 1)
 PAIRS = st.lists(st.tuples(HASHES, st.integers(0, 10**9)), max_size=40)

@@ -4,7 +4,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.planning.key_hashes import HASH_RANGE, hash_key
+from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 
 
 def test_the_numbers_never_change():

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from transforms.files import storage
-from transforms.planning.output_state import (
+from recordmill.transforms.files import storage
+from recordmill.transforms.planning.output_state import (
     OutputState,
     decide_action,
     differences,

@@ -5,24 +5,24 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.config import settings_as_dict
-from schemas.conventions import load_convention
-from schemas.features import feature_schema
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap, LabelSettings
-from transforms.converting.boxes import BoxSettings
-from transforms.dataset_settings import DatasetSettings, RejectionLimits
-from transforms.feature_functions.settings import FeatureFunction
-from transforms.imaging import ImageSettings
-from transforms.planning import hash_histogram
-from transforms.planning import plan as plan_module
-from transforms.planning.hash_histogram import range_of
-from transforms.planning.key_hashes import HASH_RANGE, hash_key
-from transforms.planning.plan import make_plan
-from transforms.planning.shard_settings import ShardSettings
-from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.planning.summary import Summary
-from transforms.sources.filename_labels import FilenameLabels
+from recordmill.pipeline.config import settings_as_dict
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.features import feature_schema
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap, LabelSettings
+from recordmill.transforms.converting.boxes import BoxSettings
+from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
+from recordmill.transforms.feature_functions.settings import FeatureFunction
+from recordmill.transforms.imaging import ImageSettings
+from recordmill.transforms.planning import hash_histogram
+from recordmill.transforms.planning import plan as plan_module
+from recordmill.transforms.planning.hash_histogram import range_of
+from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
+from recordmill.transforms.planning.plan import make_plan
+from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.sources.filename_labels import FilenameLabels
 
 MB = 10**6
 IMAGES = [

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
 
 REF = ImageRef(
     "cat/1.jpg",

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.planning.shard_settings import ShardSettings
 
 
 @pytest.mark.parametrize(

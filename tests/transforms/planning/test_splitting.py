@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from transforms.planning.key_hashes import HASH_RANGE, hash_key
-from transforms.planning.splitting import (
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
+from recordmill.transforms.planning.splitting import (
     ImageSplitter,
     Selection,
     SplitSettings,

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from transforms.planning import hash_histogram, summary
-from transforms.planning.key_hashes import hash_key
-from transforms.planning.reference_digest import digest_of, version_digest_of
-from transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
-from transforms.planning.summary import Summary
-from transforms.sources import announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.planning import hash_histogram, summary
+from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.reference_digest import digest_of, version_digest_of
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.sources import announce_classes
 
 SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), Selection(take_below=3 << 62))
 REFS = st.builds(

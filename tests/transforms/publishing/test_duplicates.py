@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.publishing import duplicates
-from transforms.publishing.duplicates import find_same_bytes, list_duplicates
-from transforms.publishing.statistics import Sidecar, gather_statistics
+from recordmill.transforms.publishing import duplicates
+from recordmill.transforms.publishing.duplicates import find_same_bytes, list_duplicates
+from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics
 
 NOTHING = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 

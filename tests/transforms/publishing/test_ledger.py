@@ -3,15 +3,15 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.finished_shards import FinishedShards
-from schemas.image_ref import ImageRef
-from schemas.label_map import LabelMap
-from schemas.shard_report import ShardReport
-from transforms.converting.shard_files import fingerprint
-from transforms.dataset_settings import RejectionLimits
-from transforms.planning.reference_digest import digest_of
-from transforms.planning.summary import SplitSummary, Summary
-from transforms.publishing.ledger import (
+from recordmill.schemas.finished_shards import FinishedShards
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.shard_files import fingerprint
+from recordmill.transforms.dataset_settings import RejectionLimits
+from recordmill.transforms.planning.reference_digest import digest_of
+from recordmill.transforms.planning.summary import SplitSummary, Summary
+from recordmill.transforms.publishing.ledger import (
     Ledger,
     LedgerError,
     balance_boxes,

@@ -3,17 +3,17 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from schemas.features import feature_schema
-from schemas.finished_shards import FinishedShards, gather_reports
-from schemas.label_map import LabelMap
-from schemas.shard_report import ShardReport
-from transforms.dataset_settings import DatasetSettings
-from transforms.planning.plan import Plan
-from transforms.planning.shard_settings import ShardSettings
-from transforms.planning.splitting import Selection, SplitSettings
-from transforms.planning.summary import SplitSummary, Summary
-from transforms.publishing.ledger import Ledger
-from transforms.publishing.marker import (
+from recordmill.schemas.features import feature_schema
+from recordmill.schemas.finished_shards import FinishedShards, gather_reports
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.planning.splitting import Selection, SplitSettings
+from recordmill.transforms.planning.summary import SplitSummary, Summary
+from recordmill.transforms.publishing.ledger import Ledger
+from recordmill.transforms.publishing.marker import (
     CONFIGURATION,
     DUPLICATES,
     LABELS,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.publishing import moved_images
-from transforms.publishing.moved_images import compare_splits, count_moved, describe_moved
-from transforms.publishing.statistics import Sidecar
+from recordmill.transforms.publishing import moved_images
+from recordmill.transforms.publishing.moved_images import compare_splits, count_moved, describe_moved
+from recordmill.transforms.publishing.statistics import Sidecar
 
 
 def digest(number):

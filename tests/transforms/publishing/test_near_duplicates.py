@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
+from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
 
 CENTRES = st.integers(0, 2**64 - 1)
 FLIPS = st.lists(st.integers(0, 63), max_size=7)

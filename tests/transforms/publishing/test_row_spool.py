@@ -3,7 +3,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.publishing.row_spool import RowSpool
+from recordmill.transforms.publishing.row_spool import RowSpool
 
 VALUES = st.recursive(st.none() | st.integers(-(2**31), 2**31) | st.text(max_size=5), st.lists, max_leaves=4)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.shard_report import ShardReport
-from transforms.publishing import statistics
-from transforms.publishing.statistics import (
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.publishing import statistics
+from recordmill.transforms.publishing.statistics import (
     ASPECT_BINS,
     BINS_PER_DOUBLING,
     Sidecar,

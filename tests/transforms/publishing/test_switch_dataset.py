@@ -6,10 +6,10 @@ from itertools import count
 
 import pytest
 
-from transforms.files import storage
-from transforms.planning.output_state import DamagedMarkerError, decide_action, read_output
-from transforms.publishing.switch_dataset import switch_dataset
-from transforms.publishing.transform_fn import contents_digest
+from recordmill.transforms.files import storage
+from recordmill.transforms.planning.output_state import DamagedMarkerError, decide_action, read_output
+from recordmill.transforms.publishing.switch_dataset import switch_dataset
+from recordmill.transforms.publishing.transform_fn import contents_digest
 
 OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}

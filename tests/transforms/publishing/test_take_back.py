@@ -3,10 +3,10 @@ from itertools import count
 
 import pytest
 
-from transforms.files import storage
-from transforms.planning.output_state import decide_action, read_output
-from transforms.publishing.switch_dataset import switch_dataset
-from transforms.publishing.take_back import take_back
+from recordmill.transforms.files import storage
+from recordmill.transforms.planning.output_state import decide_action, read_output
+from recordmill.transforms.publishing.switch_dataset import switch_dataset
+from recordmill.transforms.publishing.take_back import take_back
 
 MOVED = {"a.tfrecord": b"new a", "labels.txt": b"new labels", "sidecars/a.tfrecord.jsonl": b"new sidecar of a"}
 WAITING = {"b.tfrecord": b"new b", "sidecars/b.tfrecord.jsonl": b"new sidecar of b"}

@@ -6,7 +6,7 @@ import tempfile
 
 import pytest
 
-from transforms.publishing.temporary_file import TemporaryFile, TemporaryFileError
+from recordmill.transforms.publishing.temporary_file import TemporaryFile, TemporaryFileError
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from transforms.publishing import transform_fn
-from transforms.publishing.transform_fn import (
+from recordmill.transforms.publishing import transform_fn
+from recordmill.transforms.publishing.transform_fn import (
     ForeignFolderError,
     contents_digest,
     fits,

@@ -5,11 +5,11 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.archives.samples import PartFeature
-from transforms.rejection import RejectedImage
-from transforms.sources.archives import Archives
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.archives.samples import PartFeature
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.sources.archives import Archives
 
 PATH = "more/pets.train.tar"
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from transforms.sources.arrays import Arrays
-from transforms.sources.source import announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.sources.arrays import Arrays
+from recordmill.transforms.sources.source import announce_classes
 
 X_TRAIN = np.random.default_rng(0).integers(0, 256, (6, 4, 5, 3), dtype=np.uint8)
 Y_TRAIN = np.array([[3], [10], [3], [0], [1], [2]])

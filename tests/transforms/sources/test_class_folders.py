@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.sources.class_folders import ClassFolders
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.sources.class_folders import ClassFolders
 
 FILE = ImageRef("key", "uri", 7, "version", split="train")
 PATHS = ["a/1.jpg", "a/b/1.jpg", "a/b/c/1.jpg", "ä b,[*]\n/1.jpg"]

@@ -5,10 +5,10 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.sources import announce_classes
-from transforms.sources.coco import Annotations, Coco
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.sources import announce_classes
+from recordmill.transforms.sources.coco import Annotations, Coco
 
 PATH = "annotations/instances_train2017.json"
 

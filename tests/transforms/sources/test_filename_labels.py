@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.sources.filename_labels import FilenameLabels
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.sources.filename_labels import FilenameLabels
 
 FILE = ImageRef("key", "uri", 7, "version")
 

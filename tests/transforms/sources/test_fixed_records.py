@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from schemas.image_ref import ImageRef
-from transforms.rejection import RejectedImage
-from transforms.sources.fixed_records import FixedRecords
-from transforms.sources.source import announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.sources.fixed_records import FixedRecords
+from recordmill.transforms.sources.source import announce_classes
 
 CIFAR10 = FixedRecords(preset="cifar10")
 LAYOUT = {"header": 4, "height": 2, "width": 3, "channels": 3}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from schemas.image_ref import ImageRef
-from transforms.sources.idx import Idx
-from transforms.sources.source import announce_classes
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.sources.idx import Idx
+from recordmill.transforms.sources.source import announce_classes
 
 IMAGES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
 LABELS = np.array([9, 10, 0, 10, 2], np.uint8)

@@ -1,8 +1,8 @@
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.manifests.columns import FeatureColumn
-from transforms.sources.imagefolder import ImageFolder
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.manifests.columns import FeatureColumn
+from recordmill.transforms.sources.imagefolder import ImageFolder
 
 
 def test_rows_name_images_beside_them(tmp_path):

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.files import storage
-from transforms.list_images import ListingSettings
-from transforms.sources import announce_classes
-from transforms.sources.labelme import LabelMe, find_image
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.files import storage
+from recordmill.transforms.list_images import ListingSettings
+from recordmill.transforms.sources import announce_classes
+from recordmill.transforms.sources.labelme import LabelMe, find_image
 
 PATH = "street/1.v2.json"
 IMAGE = "street/1.v2.jpg"
@@ -220,7 +220,7 @@ def test_a_file_that_is_no_annotation_is_rejected_with_its_reason(tmp_path, text
 
 
 def test_a_file_that_is_too_long_is_rejected(tmp_path, monkeypatch):
-    monkeypatch.setattr("transforms.sources.labelme.MAX_JSON_BYTES", 99)
+    monkeypatch.setattr("recordmill.transforms.sources.labelme.MAX_JSON_BYTES", 99)
     (ref,) = refer(tmp_path, annotation())
     assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
     assert ref.detail == "1.v2.json: it is longer than 99 bytes"

@@ -2,9 +2,9 @@ import gzip
 
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.manifests.columns import Columns, FeatureColumn
-from transforms.sources.manifest import Manifest
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.manifests.columns import Columns, FeatureColumn
+from recordmill.transforms.sources.manifest import Manifest
 
 COLUMNS = Columns(uri="path", label="class")
 

@@ -3,9 +3,9 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from transforms.sources import Source, class_folders, load_source, source_names
-from transforms.sources.class_folders import ClassFolders
-from transforms.sources.filename_labels import FilenameLabels
+from recordmill.transforms.sources import Source, class_folders, load_source, source_names
+from recordmill.transforms.sources.class_folders import ClassFolders
+from recordmill.transforms.sources.filename_labels import FilenameLabels
 
 
 def test_sources_are_found_by_their_files():

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.features import Feature
-from schemas.image_ref import ImageRef
-from transforms.columns.column_settings import ColumnSettings
-from transforms.sources.table import Table
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.columns.column_settings import ColumnSettings
+from recordmill.transforms.sources.table import Table
 
 COLUMNS = {"truth": "bool", "n": "int", "text": "string", "x": "float"}
 

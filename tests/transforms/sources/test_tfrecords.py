@@ -9,16 +9,16 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.conventions import load_convention
-from schemas.example_proto import Example
-from schemas.features import Feature, encode_example
-from schemas.image_ref import ImageRef
-from schemas.own_convention import OwnConvention, OwnFeature
-from transforms.converting.boxes import boxes_of
-from transforms.files.record_reader import masked
-from transforms.rejection import RejectedImage
-from transforms.sources import announce_classes
-from transforms.sources.tfrecords import Tfrecords
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.own_convention import OwnConvention, OwnFeature
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.files.record_reader import masked
+from recordmill.transforms.rejection import RejectedImage
+from recordmill.transforms.sources import announce_classes
+from recordmill.transforms.sources.tfrecords import Tfrecords
 
 PATH = "old/train-00000-of-00001.tfrecord"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.sources import announce_classes
-from transforms.sources.voc import Voc
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.sources import announce_classes
+from recordmill.transforms.sources.voc import Voc
 
 PATH = "old/Annotations/1.xml"
 OBJECT = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>

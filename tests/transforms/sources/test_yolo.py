@@ -3,11 +3,11 @@ import unicodedata
 import orjson
 import pytest
 
-from schemas.image_ref import ImageRef
-from transforms.converting.boxes import boxes_of
-from transforms.list_images import Input, ListingSettings, list_images
-from transforms.sources import announce_classes
-from transforms.sources.yolo import Yolo, read_names
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.list_images import Input, ListingSettings, list_images
+from recordmill.transforms.sources import announce_classes
+from recordmill.transforms.sources.yolo import Yolo, read_names
 
 
 def refer(folder, path, text=None, **settings):

@@ -3,7 +3,7 @@
 import pytest
 from apache_beam.io.filesystems import FileSystems
 
-from transforms.stores import find_store as stores
+from recordmill.transforms.stores import find_store as stores
 
 
 def place(kind, request, monkeypatch):

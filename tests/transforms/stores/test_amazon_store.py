@@ -2,15 +2,15 @@
 
 import pytest
 
-from transforms.files import storage
-from transforms.stores.find_store import find_store
-from transforms.stores.store import BLOCK_BYTES
+from recordmill.transforms.files import storage
+from recordmill.transforms.stores.find_store import find_store
+from recordmill.transforms.stores.store import BLOCK_BYTES
 
 pytest.importorskip("boto3", reason="no apache-beam[aws] here: make test-stores")
 
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from transforms.stores.amazon_store import _systems_errors
+from recordmill.transforms.stores.amazon_store import _systems_errors
 
 
 def answered(status):

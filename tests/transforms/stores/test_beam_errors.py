@@ -6,7 +6,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 
-from transforms.files import storage
+from recordmill.transforms.files import storage
 
 
 class StoreError(Exception):

@@ -1,4 +1,4 @@
-from transforms.stores.find_store import find_store
+from recordmill.transforms.stores.find_store import find_store
 
 
 def test_other_stores_are_left_to_beam():

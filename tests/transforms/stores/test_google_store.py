@@ -7,7 +7,7 @@ pytest.importorskip("apache_beam.io.gcp.gcsio", reason="no apache-beam[gcp] here
 from google.api_core.exceptions import Forbidden, RetryError, ServiceUnavailable
 from google.auth.exceptions import RefreshError
 
-from transforms.stores.google_store import _systems_errors
+from recordmill.transforms.stores.google_store import _systems_errors
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_an_outage_is_told(error):
 
 
 def test_connections_are_kept_for_all_readers(google):
-    from transforms.stores.find_store import find_store
-    from transforms.stores.store import CONNECTIONS
+    from recordmill.transforms.stores.find_store import find_store
+    from recordmill.transforms.stores.store import CONNECTIONS
 
     _, folder = google
     session = find_store(folder)._client._http

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from transforms.stores import local_file
-from transforms.stores.local_file import force_to_disk, parts_kept_open, read_local
+from recordmill.transforms.stores import local_file
+from recordmill.transforms.stores.local_file import force_to_disk, parts_kept_open, read_local
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import random
 
-from transforms.stores.object_stream import open_to_read
-from transforms.stores.store import BLOCK_BYTES
+from recordmill.transforms.stores.object_stream import open_to_read
+from recordmill.transforms.stores.store import BLOCK_BYTES
 
 
 class OneObject:

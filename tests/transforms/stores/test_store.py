@@ -3,9 +3,9 @@ import random
 
 import pytest
 
-from transforms.files import storage
-from transforms.files.many_files import move_files, sizes_of
-from transforms.stores.store import BLOCK_BYTES, in_parallel, split_uri, system_error
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.many_files import move_files, sizes_of
+from recordmill.transforms.stores.store import BLOCK_BYTES, in_parallel, split_uri, system_error
 
 
 def test_a_url_is_a_bucket_and_an_object():

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.tables import text_lines
-from transforms.tables.csv_rows import read_csv_record, read_csv_rows
-from transforms.tables.row import UnreadableTableError
-from transforms.tables.text_lines import TextLines
+from recordmill.transforms.tables import text_lines
+from recordmill.transforms.tables.csv_rows import read_csv_record, read_csv_rows
+from recordmill.transforms.tables.row import UnreadableTableError
+from recordmill.transforms.tables.text_lines import TextLines
 
 
 def read(content, delimiter=",", quote='"', encoding="utf-8"):

@@ -4,8 +4,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.tables.jsonl_rows import read_jsonl_rows
-from transforms.tables.text_lines import TextLines
+from recordmill.transforms.tables.jsonl_rows import read_jsonl_rows
+from recordmill.transforms.tables.text_lines import TextLines
 
 
 def read(content, encoding="utf-8"):

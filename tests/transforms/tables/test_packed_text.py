@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-from transforms.tables.packed_text import open_text
-from transforms.tables.row import UnreadableTableError
+from recordmill.transforms.tables.packed_text import open_text
+from recordmill.transforms.tables.row import UnreadableTableError
 
 
 def read(path, count=7):

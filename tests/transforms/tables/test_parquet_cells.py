@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from transforms.tables.parquet_cells import ParquetCells
-from transforms.tables.row import UnreadableTableError
+from recordmill.transforms.tables.parquet_cells import ParquetCells
+from recordmill.transforms.tables.row import UnreadableTableError
 
 VALUES = [None if n % 10 == 7 else random.Random(n).randbytes(n * 13 % 500) for n in range(100)]
 KINDS = {
@@ -70,7 +70,7 @@ def test_a_damaged_row_group_leaves_the_others(tmp_path):
 
 
 def test_a_large_value_that_many_rows_share_is_not_written_out_for_each(tmp_path, monkeypatch):
-    monkeypatch.setattr("transforms.files.unpacking.FREE_BYTES", 0)
+    monkeypatch.setattr("recordmill.transforms.files.unpacking.FREE_BYTES", 0)
     value = random.Random(0).randbytes(10_000)
     pq.write_table(pa.table({"x": [value] * 50}), tmp_path / "few.parquet")
     pq.write_table(pa.table({"x": [value] * 5000}), tmp_path / "many.parquet")

@@ -5,14 +5,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from transforms.tables.parquet_rows import (
+from recordmill.transforms.tables.parquet_rows import (
     bytes_type_fault,
     check_sizes,
     class_names,
     open_parquet,
     read_parquet_rows,
 )
-from transforms.tables.row import UnreadableTableError
+from recordmill.transforms.tables.row import UnreadableTableError
 
 
 def written(table, **more):

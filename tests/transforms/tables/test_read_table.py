@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from transforms.tables.read_table import TableFormat, read_table
-from transforms.tables.row import UnreadableTableError
+from recordmill.transforms.tables.read_table import TableFormat, read_table
+from recordmill.transforms.tables.row import UnreadableTableError
 
 WANTED = {"b": "source.columns.uri", "a": "source.columns.label"}
 

@@ -1,4 +1,4 @@
-from transforms.tables.row import Row
+from recordmill.transforms.tables.row import Row
 
 
 def test_a_row_of_several_lines_says_so():

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.tables import text_lines
-from transforms.tables.row import UnreadableTableError
-from transforms.tables.text_lines import TextLines, check_encoding
+from recordmill.transforms.tables import text_lines
+from recordmill.transforms.tables.row import UnreadableTableError
+from recordmill.transforms.tables.text_lines import TextLines, check_encoding
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "gb18030")
 

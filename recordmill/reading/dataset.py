@@ -1,0 +1,191 @@
+"""Opening a dataset: one of ours by its marker, anybody else's by what its files are called and hold.
+
+The one way by which loading, verifying and inspecting find files.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import orjson
+
+from recordmill.reading.found_shards import find_shards, match_files, name_shards, read_label_lines
+from recordmill.reading.load_error import LoadError
+from recordmill.reading.shard import Shard
+from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
+from recordmill.reading.unfinished import find_unfinished
+from recordmill.schemas.features import Feature
+from recordmill.transforms.files import storage
+from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
+from recordmill.transforms.publishing.marker import LABELS, MARKER_FORMAT, features_of
+
+Kind = Literal["recordmill", "tfds", "files"]
+
+_NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that finds some"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """What is known of a dataset before any record is read.
+
+    Attributes:
+        folder: where it lies; of a single file its folder.
+        kind: `recordmill` with our marker, `tfds` with a `dataset_info.json`, else `files`.
+        shards: the files, split by split in the dataset's own order.
+        features: its features; empty where only the records can tell.
+        labels: class ids by name; empty where they are not known.
+        marker: the whole of `recordmill.json`; empty for other kinds.
+        whole: False where some files were opened, not a folder.
+    """
+
+    folder: str
+    kind: Kind
+    shards: tuple[Shard, ...]
+    features: tuple[Feature, ...] = ()
+    labels: Mapping[str, int] = field(default_factory=dict)
+    marker: Mapping[str, Any] = field(default_factory=dict)
+    whole: bool = True
+
+    @property
+    def splits(self) -> dict[str, tuple[Shard, ...]]:
+        """The shards by split; a split of one of ours may have none."""
+        stated = self.marker.get("splits", ()) if self.whole else ()
+        names = dict.fromkeys([*stated, *(shard.split for shard in self.shards)])
+        return {name: tuple(shard for shard in self.shards if shard.split == name) for name in names}
+
+    def split_names(self, split: str | Sequence[str]) -> tuple[str, ...]:
+        """The splits that a caller names: one, several, or several in one text, joined by `+`.
+
+        Raises:
+            LoadError: one of them is not there or named twice, or none is named.
+        """
+        if isinstance(split, str):
+            names = [split] if split in self.splits else [name.strip() for name in split.split("+")]
+        else:
+            names = list(split) if isinstance(split, Sequence) else []
+        known = ", ".join(self.splits)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise LoadError(f"split is {split!r}: name one of {known}, or several as ['a', 'b'] or 'a+b'")
+        for number, name in enumerate(names):
+            if name not in self.splits:
+                raise LoadError(f"{self.folder} has no split {name!r}: choose one of {known}")
+            if name in names[:number]:
+                raise LoadError(f"split names {name!r} twice: name each split once")
+        return tuple(names)
+
+    def shards_of(self, split: str | Sequence[str]) -> tuple[Shard, ...]:
+        """The shards of one split, or of several one after the other; see `split_names`.
+
+        Raises:
+            LoadError: there is no such split.
+        """
+        return tuple(shard for name in self.split_names(split) for shard in self.splits[name])
+
+    def count(self, split: str | Sequence[str]) -> int | None:
+        """How many records a split, or several, are said to hold; None where nobody has counted.
+
+        Raises:
+            LoadError: there is no such split.
+        """
+        counts = [shard.records for shard in self.shards_of(split)]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def rows(self) -> Iterator[tuple[Shard, dict[str, Any]]]:
+        """The sidecars' rows of all records, each with its shard, in the order of `shards`; see `Shard.rows`."""
+        for shard in self.shards:
+            for row in shard.rows():
+                yield shard, row
+
+
+def open_dataset(path: str) -> Dataset:
+    """Opens a dataset's folder, a TFRecord file, or the files that a pattern finds; no record is read.
+
+    Files that lie in a dataset which lists them are opened with all that the dataset says of them.
+
+    Args:
+        path: on any of Beam's file systems. In a pattern `*`, `?` and `[a-z]` stand for what has no slash, and `**` for
+            any folders between.
+
+    Raises:
+        LoadError: there is nothing of the kind, or a folder of ours whose publishing was cut.
+        OSError: it cannot be looked at.
+    """
+    path = path.rstrip("/") or path
+    if storage.size_of(path) is not None:
+        return _open_files([path])
+    if names := storage.folder_names(path):
+        if MARKER not in names and (sentence := find_unfinished(path, names)):
+            raise LoadError(sentence)
+        return _open_described(path) or _open_undescribed(path, names)
+    if found := match_files(path):
+        return _open_files(found)
+    raise LoadError(f"{path} is not there, or holds nothing: {_NAME_ONE}")
+
+
+def _open_described(folder: str) -> Dataset | None:
+    """A dataset that says what it is made of; None where none does."""
+    if storage.exists(storage.join(folder, MARKER)):
+        return _open_ours(folder)
+    if storage.exists(storage.join(folder, DATASET_INFO)):
+        shards, labels = read_tfds_folder(folder)
+        return Dataset(folder, "tfds", shards, labels=labels)
+    return None
+
+
+def _open_undescribed(folder: str, names: list[str]) -> Dataset:
+    shards = find_shards(folder)
+    if not shards:
+        raise LoadError(f"{folder} holds no TFRecord file and no {MARKER}: {_NAME_ONE}")
+    labels = read_label_lines(storage.join(folder, LABELS)) if LABELS in names else {}
+    return Dataset(folder, "files", shards, labels=labels)
+
+
+def _open_files(paths: list[str]) -> Dataset:
+    folder, shards = name_shards(paths)
+    described = _open_described(folder)
+    stated = {shard.name: shard for shard in described.shards} if described else {}
+    if described and stated.keys() >= {shard.name for shard in shards}:
+        return replace(described, shards=tuple(stated[shard.name] for shard in shards), whole=False)
+    return Dataset(folder, "files", shards, whole=False)
+
+
+def _open_ours(folder: str) -> Dataset:
+    try:
+        marker = read_marker(folder)
+        if marker.get("recordmill") != MARKER_FORMAT:
+            raise LoadError(f"{folder}/{MARKER} is of another version of Recordmill: open it with that one")
+        _check_names(marker)
+        shards = _our_shards(folder, marker)
+        return Dataset(folder, "recordmill", shards, features_of(marker), marker["labels"], marker)
+    except FileNotFoundError:
+        raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
+    except (orjson.JSONDecodeError, DamagedMarkerError, KeyError, TypeError, AttributeError) as error:
+        detail = f"{type(error).__name__}: {error}"
+        raise LoadError(f"{folder}/{MARKER} cannot be understood ({detail}): restore it, or make it anew") from None
+
+
+def _check_names(marker: Mapping[str, Any]) -> None:
+    """Raises TypeError where class ids, or the digests of the files beside the shards, are not as we write them."""
+    for what, stated, kind in (
+        ("labels", marker["labels"], int),
+        ("run.digests", marker.get("run", {}).get("digests", {}), str),
+    ):
+        if not isinstance(stated, dict) or not all(isinstance(value, kind) for value in stated.values()):
+            raise TypeError(f"{what} is no object of {kind.__name__} by name")
+
+
+def _our_shards(folder: str, marker: Mapping[str, Any]) -> tuple[Shard, ...]:
+    return tuple(
+        Shard(
+            split=split,
+            name=shard["name"],
+            path=storage.join(folder, shard["name"]),
+            records=shard["records"],
+            bytes=shard["bytes"],
+            sha256=shard["sha256"],
+            sidecar=storage.join(folder, shard["sidecar"]),
+            sidecar_sha256=shard["sidecar_sha256"],
+        )
+        for split, stated in marker["splits"].items()
+        for shard in stated["shards"]
+    )

@@ -1,0 +1,102 @@
+"""Whether classes have the ids in a shard, and in its sidecar, that the marker gives them.
+
+What is wrong in the same way is told once a file, with the first record and the number of the others: where two names
+were swapped, every record of both is wrong.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from recordmill.reading.example_walk import Content, entry_values, feature_entry
+from recordmill.reading.expectations import Expectations
+
+_REMEMBERED = 10_000  # lists of names may all be different
+
+
+class LabelNames:
+    """Looks at the class names of records, and at the ids beside them."""
+
+    def __init__(self, expected: Expectations) -> None:
+        self._ids = expected.class_ids
+        self._keys = expected.name_keys if expected.class_ids else ()
+        self._known: dict[tuple[bytes, bytes | None], str] = {}
+        self._found: dict[str, list[int]] = {}
+
+    def look(self, data: memoryview, content: Content, record: int, offset: int) -> None:
+        """Looks at one record.
+
+        Args:
+            data: the record.
+            content: what the walk said of it.
+            record: its number in the file.
+            offset: where its frame begins.
+        """
+        for text_key, id_key in self._keys:
+            texts = feature_entry(data, content, text_key)
+            if texts is None:
+                continue
+            ids = feature_entry(data, content, id_key) if id_key else None
+            problem = self._known.get((texts, ids))
+            if problem is None:
+                problem = self._judge(entry_values(texts, text_key), None if ids is None else entry_values(ids, id_key))
+                if len(self._known) < _REMEMBERED:
+                    self._known[texts, ids] = problem
+            if problem:
+                self._found.setdefault(problem, [0, record, offset])[0] += 1
+
+    def findings(self) -> Iterator[tuple[str, int, int]]:
+        """What is wrong; number and offset of the first record of which it is true."""
+        for problem, (count, record, offset) in self._found.items():
+            yield _counted(problem, count), record, offset
+
+    def _judge(self, texts: Sequence[Any], ids: Sequence[Any] | None) -> str:
+        if ids is not None and len(ids) != len(texts):
+            return f"{len(texts)} class names stand beside {len(ids)} ids"
+        for text, label in zip(texts, ids or [None] * len(texts), strict=True):
+            if not isinstance(text, bytes) or (isinstance(label, int) and label not in self._ids.values()):
+                continue  # of another kind, or an id that is none: both are told as such
+            if problem := _judge_pair(text.decode("utf-8", "replace"), label, self._ids):
+                return problem
+        return ""
+
+
+def fit_names(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> bool:
+    """Whether the rows of a sidecar give classes the ids that the marker gives them; True where it gives none."""
+    return next(judge_rows(rows, ids), None) is None
+
+
+def judge_rows(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> Iterator[tuple[str, int, int, str]]:
+    """What is wrong with rows; number, offset and key of the first one of which it is true."""
+    known: dict[tuple[Any, Any], str] = {}
+    found: dict[str, list[Any]] = {}
+    for number, row in enumerate(rows if ids else ()):
+        pair = row.get("class"), row.get("label")
+        several = row.get("classes", ())
+        try:
+            problem = known[pair]
+        except (KeyError, TypeError):  # a forged row may hold what is no key
+            problem = "" if pair[0] is None else _judge_pair(*pair, ids)
+            if isinstance(pair[0], str) and isinstance(pair[1], int):
+                known[pair] = problem
+        if not problem and several:
+            names = several if isinstance(several, list) else [several]
+            problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
+        if problem:
+            found.setdefault(problem, [0, number, row.get("offset"), str(row.get("key", ""))])[0] += 1
+    for problem, (count, *place) in found.items():
+        yield _counted(f"in the sidecar {problem}", count), *place
+
+
+def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
+    """What is wrong with a class and its id; None for an id that is not stated."""
+    if not isinstance(name, str) or name not in ids:
+        return f"class {name!r:.80} is none of those in recordmill.json"
+    if isinstance(label, int) and label != ids[name]:
+        return f"class {name!r:.80} has the id {label} here and {ids[name]} in recordmill.json"
+    return ""
+
+
+def _counted(problem: str, count: int) -> str:
+    if count == 1:
+        return problem
+    return f"{problem}, and likewise in {count - 1:,} further record{'s' if count > 2 else ''}"

@@ -1,0 +1,60 @@
+"""What a sidecar says of the records that a verifier meets."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import orjson
+
+from recordmill.reading.shard import Shard
+from recordmill.transforms.files import storage
+
+
+class Findings(Protocol):
+    """What takes findings."""
+
+    shard: Shard
+
+    def add(self, kind: str, detail: str) -> None:
+        """Adds one."""
+
+
+class SidecarRows:
+    """A shard's sidecar, read when it is first needed.
+
+    Attributes:
+        sha256: hex digest of the sidecar; the empty string until it is read, or where it cannot be.
+    """
+
+    def __init__(self, check: Findings) -> None:
+        self._check = check
+        self._rows: list[dict[str, Any]] | None = None
+        self._by_offset: dict[int, int] = {}
+        self.sha256 = ""
+
+    def read(self) -> Sequence[dict[str, Any]]:
+        """The rows of the records, in their order; none, and a finding, where the sidecar cannot be read."""
+        sidecar = self._check.shard.sidecar
+        if self._rows is None:
+            self._rows = []
+            try:
+                content = storage.read_range(sidecar) if sidecar else b""
+                rows = [row for row in map(orjson.loads, content.splitlines()) if "rejected" not in row]
+                self._by_offset = {row["offset"]: number for number, row in enumerate(rows)}
+                self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
+            except FileNotFoundError:
+                self._check.add("missing", f"the sidecar is not there ({sidecar})")
+            except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+                self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
+        return self._rows
+
+    def place(self, offset: int, counted: int) -> tuple[int, int, str]:
+        """The number of the record that begins at an offset, the offset, and the key of its source.
+
+        Args:
+            offset: in the unpacked file.
+            counted: the number by counting, which is taken where no row knows the offset.
+        """
+        rows = self.read()
+        number = self._by_offset.get(offset)
+        return (counted, offset, "") if number is None else (number, offset, str(rows[number].get("key", "")))

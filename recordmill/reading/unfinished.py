@@ -1,0 +1,32 @@
+"""What runs of ours leave in a folder when they are cut: shards as good as finished ones, and no marker."""
+
+from collections.abc import Collection
+
+from recordmill.transforms.files import storage
+from recordmill.transforms.planning.claim import staging_names
+from recordmill.transforms.planning.output_state import MARKER
+from recordmill.transforms.publishing.marker import DUPLICATES, REJECTED
+
+_AGAIN = "run the same command again to finish it"
+
+
+def find_unfinished(folder: str, names: Collection[str]) -> str:
+    """The sentence that says so of a folder without a marker; the empty string where there is no trace of a run.
+
+    Args:
+        folder: where it lies.
+        names: of the files and folders in it.
+    """
+    for staging in staging_names(sorted(names)):
+        if storage.exists(storage.join(folder, staging, MARKER)):
+            left = f"{staging} with a complete dataset, because a publishing was cut or is under way"
+        else:
+            left = f"{staging} with the work of a run that failed, was cut or is under way"
+        return f"{folder} holds no {MARKER} but {left}: {_AGAIN}"
+    lists = [name for name in (REJECTED, DUPLICATES) if name in names]
+    if "sidecars" in names and lists:
+        return (
+            f"{folder} holds no {MARKER} but sidecars/ and {lists[0]}, because a publishing was cut or the file was "
+            "lost: run the command that made the dataset again, or name the files alone by a pattern in quotes"
+        )
+    return ""

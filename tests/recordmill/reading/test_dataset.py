@@ -1,0 +1,115 @@
+import json
+
+import pytest
+
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.load_error import LoadError
+from recordmill.schemas.conventions import load_convention
+
+
+def test_one_of_ours_is_what_its_marker_says(published):
+    folder = published["none"]
+    marker = json.loads((folder / "recordmill.json").read_bytes())
+    dataset = open_dataset(f"{folder}/")
+    assert (dataset.folder, dataset.kind, dataset.marker) == (str(folder), "recordmill", marker)
+    assert dataset.labels == {"cat": 0, "dog": 1, "owl": 2}
+    assert dataset.features == tuple(sorted(load_convention("default").features, key=lambda feature: feature.key))
+    assert {name: len(shards) for name, shards in dataset.splits.items()} == {"train": 2, "test": 2}
+    assert dataset.count("train") + dataset.count("test") == 24
+    shard = dataset.splits["test"][1]
+    assert shard.name == "test-00001-of-00002.tfrecord"
+    assert shard.path == f"{folder}/test-00001-of-00002.tfrecord"
+    assert shard.sidecar == f"{folder}/sidecars/test-00001-of-00002.tfrecord.jsonl"
+    stated = marker["splits"]["test"]["shards"][1]
+    assert [shard.records, shard.bytes, shard.sha256] == [stated[key] for key in ("records", "bytes", "sha256")]
+    assert sorted(row["key"] for _, row in dataset.rows()) == sorted(
+        f"{('cat', 'dog', 'owl')[number % 3]}/{number:02}.jpg" for number in range(24)
+    )
+
+
+@pytest.mark.parametrize("split", [["test", "train"], "test+train", " test + train "])
+def test_several_splits_are_named_at_once(published, split):
+    dataset = open_dataset(str(published["none"]))
+    assert dataset.split_names(split) == ("test", "train")
+    assert dataset.shards_of(split) == (*dataset.splits["test"], *dataset.splits["train"])
+    assert dataset.count(split) == 24
+
+
+def test_a_name_with_a_plus_in_it_is_that_of_one_split(tmp_path, frame):
+    (tmp_path / "a+b.tfrecord").write_bytes(frame(b""))
+    (tmp_path / "c.tfrecord").write_bytes(frame(b""))
+    dataset = open_dataset(str(tmp_path))
+    assert dataset.split_names("a+b") == ("a+b",)
+    assert dataset.split_names(["a+b", "c"]) == ("a+b", "c")
+
+
+def test_one_file_of_ours_knows_what_is_stated_of_it(published):
+    path = published["none"] / "train-00000-of-00002.tfrecord"
+    dataset = open_dataset(str(path))
+    assert (dataset.kind, dataset.whole, [shard.path for shard in dataset.shards]) == ("recordmill", False, [str(path)])
+    assert list(dataset.splits) == ["train"]
+    assert dataset.count("train") == dataset.shards[0].records > 0
+
+
+def test_a_file_alone(tmp_path, frame, monkeypatch):
+    (tmp_path / "numbers").write_bytes(frame(b""))
+    monkeypatch.chdir(tmp_path)
+    dataset = open_dataset("numbers")
+    assert [(shard.split, shard.name, shard.path) for shard in dataset.shards] == [("numbers", "numbers", "numbers")]
+    assert (dataset.kind, dataset.count("numbers")) == ("files", None)
+
+
+def test_a_pattern_of_ours_knows_what_is_stated_of_its_files(published):
+    dataset = open_dataset(f"{published['none']}/train-*")
+    assert (dataset.kind, dataset.whole, list(dataset.splits)) == ("recordmill", False, ["train"])
+    assert [shard.name for shard in dataset.shards] == [f"train-0000{number}-of-00002.tfrecord" for number in (0, 1)]
+    assert dataset.count("train") == sum(shard.records for shard in dataset.shards) > 0
+    with pytest.raises(LoadError, match=r"has no split 'test': choose one of train$"):
+        dataset.count("test")
+
+
+def test_a_pattern_of_anybodys_files_takes_all_of_them(tmp_path, published):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "train-0.tfrecord").write_bytes(b"")
+    dataset = open_dataset(f"{tmp_path}/*/train-*")
+    assert (dataset.kind, dataset.whole, dataset.folder) == ("files", False, str(tmp_path))
+    assert [shard.name for shard in dataset.splits["train"]] == ["a/train-0.tfrecord", "b/train-0.tfrecord"]
+    assert open_dataset(f"{published['none']}/*").kind == "files"  # among them are some that the marker does not list
+
+
+def test_a_folder_with_brackets_in_its_name_is_no_pattern(tmp_path):
+    odd = tmp_path / "a[b]*"
+    odd.mkdir()
+    (odd / "x[1].tfrecord").write_bytes(b"")
+    for path in (odd, odd / "x[1].tfrecord"):
+        assert [shard.path for shard in open_dataset(str(path)).shards] == [str(odd / "x[1].tfrecord")]
+
+
+def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
+    (tmp_path / "flowers_train_00000-of-00001.tfrecord").write_bytes(frame(b""))
+    (tmp_path / "labels.txt").write_text("0:daisy\n1:rose\n")
+    dataset = open_dataset(str(tmp_path))
+    assert (dataset.kind, dataset.labels) == ("files", {"daisy": 0, "rose": 1})
+    assert list(dataset.splits) == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        (None, b"", "is not there, or holds nothing: name a dataset's folder, a TFRecord file, or a pattern that"),
+        ("notes.txt", b"x", "holds no TFRecord file and no recordmill.json: name a dataset's folder, a TFRecord"),
+        ("recordmill.json", b"{", "recordmill.json cannot be understood (JSONDecodeError"),
+        ("recordmill.json", b"[]", "recordmill.json cannot be understood (DamagedMarkerError"),
+        ("recordmill.json", b'{"plan": {}, "recordmill": 1}', "recordmill.json cannot be understood (KeyError"),
+        ("recordmill.json", b'{"plan": {}, "recordmill": 9}', "recordmill.json is of another version of Recordmill"),
+        ("dataset_info.json", b"{", "dataset_info.json cannot be understood"),
+    ],
+)
+def test_what_cannot_be_opened_is_one_sentence(tmp_path, name, content, sentence):
+    if name:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(LoadError) as caught:
+        open_dataset(str(tmp_path))
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)

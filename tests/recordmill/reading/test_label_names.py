@@ -1,0 +1,85 @@
+import pytest
+
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.example_walk import ExampleWalk
+from recordmill.reading.expectations import expect
+from recordmill.reading.label_names import LabelNames, fit_names, judge_rows
+from recordmill.schemas.features import Feature
+
+IDS = {"cat": 1, "dög": 2}
+ONE = (Feature("id", "int64", "label", ""), Feature("text", "bytes", "label_text", ""))
+BOXES = (
+    Feature("ids", "int64", "box_labels", "", many=True),
+    Feature("texts", "bytes", "box_label_texts", "", many=True),
+)
+
+
+def told(features, records, labels=IDS, kind="recordmill"):
+    marker = {"plan": {}} if kind == "recordmill" else {}
+    names, walk = LabelNames(expect(Dataset("/x", kind, (), features, labels=labels, marker=marker))), ExampleWalk()
+    for number, record in enumerate(records):
+        data = memoryview(record)
+        names.look(data, walk(data), number, 100 * number)
+    return list(names.findings())
+
+
+def test_a_class_has_the_id_that_the_marker_gives_it(example):
+    right = [example(id=1, text=b"cat"), example(id=2, text="dög".encode()), example(x=1)]
+    assert told(ONE, right) == []
+    wrong = [*right, example(id=1, text="dög".encode()), example(id=2, text=b"cat"), example(id=2, text=b"cat")]
+    assert told(ONE, wrong) == [
+        ("class 'dög' has the id 1 here and 2 in recordmill.json", 3, 300),
+        ("class 'cat' has the id 2 here and 1 in recordmill.json, and likewise in 1 further record", 4, 400),
+    ]
+
+
+def test_a_class_that_the_marker_does_not_know(example):
+    assert told(ONE, [example(id=1, text=b"yak")]) == [("class 'yak' is none of those in recordmill.json", 0, 0)]
+    assert told(ONE[1:], [example(text=b"yak")]) == [("class 'yak' is none of those in recordmill.json", 0, 0)]
+    assert told(ONE[1:], [example(text=b"cat")]) == []
+    (line,) = told(ONE, [example(id=1, text=b"\xff")])
+    assert line[0] == "class '\ufffd' is none of those in recordmill.json"
+
+
+def test_an_id_that_is_none_is_told_as_such_and_not_again(example):
+    assert told(ONE, [example(id=7, text=b"yak")]) == []
+
+
+def test_every_box_is_looked_at(example):
+    assert told(BOXES, [example(ids=[1, 2], texts=[b"cat", "dög".encode()]), example(x=1)]) == []
+    (line,) = told(BOXES, [example(ids=[1, 1], texts=[b"cat", "dög".encode()])])
+    assert line == ("class 'dög' has the id 1 here and 2 in recordmill.json", 0, 0)
+    (line,) = told(BOXES, [example(ids=[1], texts=[b"cat", b"cat"])])
+    assert line == ("2 class names stand beside 1 ids", 0, 0)
+
+
+def test_of_strangers_nothing_is_known(example):
+    assert told(ONE, [example(id=1, text=b"yak")], kind="files") == []
+    assert told(ONE, [example(id=1, text=b"yak")], labels={}) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"class": "cat", "label": 1}, ""),
+        ({"class": None, "label": None}, ""),
+        ({"class": None, "label": None, "classes": ["cat", "dög", "cat"]}, ""),
+        ({"class": "cat", "label": 2}, "class 'cat' has the id 2 here and 1 in recordmill.json"),
+        ({"class": "yak", "label": 3}, "class 'yak' is none of those in recordmill.json"),
+        ({"class": None, "classes": ["cat", "yak"]}, "class 'yak' is none of those in recordmill.json"),
+        ({"class": ["cat"], "label": {}}, "class ['cat'] is none of those in recordmill.json"),
+        ({"classes": 3}, "class 3 is none of those in recordmill.json"),
+    ],
+)
+def test_rows(row, problem):
+    assert fit_names([row], IDS) == (not problem)
+    assert fit_names([row], {})
+    rows = [{"class": "cat", "label": 1, "offset": 0}, {**row, "offset": 30, "key": "a"}]
+    assert list(judge_rows(rows, IDS)) == ([(f"in the sidecar {problem}", 1, 30, "a")] if problem else [])
+    assert list(judge_rows(rows, {})) == []
+
+
+def test_equal_rows_are_told_once():
+    rows = [{"class": "cat", "label": 2, "offset": n, "key": f"{n}"} for n in range(1002)]
+    problem = "in the sidecar class 'cat' has the id 2 here and 1 in recordmill.json"
+    assert list(judge_rows(rows, IDS)) == [(f"{problem}, and likewise in 1,001 further records", 0, 0, "0")]

@@ -1,0 +1,19 @@
+import pytest
+
+from recordmill.reading.shard import Shard
+
+
+def test_rows_are_those_of_records(tmp_path):
+    sidecar = tmp_path / "a.jsonl"
+    sidecar.write_text('{"key":"a","offset":0}\n{"key":"b","rejected":"empty"}\n{"key":"c","offset":21}\n')
+    rows = list(Shard("train", "a", "/a", sidecar=str(sidecar)).rows())
+    assert rows == [{"key": "a", "offset": 0}, {"key": "c", "offset": 21}]
+
+
+def test_without_a_sidecar_there_are_no_rows():
+    assert list(Shard("train", "a", "/a").rows()) == []
+
+
+def test_a_missing_sidecar_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        list(Shard("train", "a", "/a", sidecar=str(tmp_path / "absent")).rows())

@@ -34,6 +34,7 @@ from recordmill.pipeline.preflight import (
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.settle_source import settle_source
 from recordmill.pipeline.terminal import Terminal
+from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.version import VERSION
 from recordmill.transforms.converting.read_ahead import default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
@@ -78,7 +79,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         run_id=run_id,
         output=output,
         outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
-        recipe={**plain, **_functions_of(settings)},
+        recipe={**leave_out_added(settings, plain), **_functions_of(settings)},
         config_text=yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
         inputs=folders,
         overwrite=flags.overwrite,

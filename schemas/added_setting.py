@@ -14,7 +14,7 @@ def added_setting(default: Any = MISSING, *, default_factory: Any = MISSING) -> 
     another one. Use it for each setting added to a dataclass after commit 357e673; a new dataclass that is itself the
     value of an added setting needs it on that setting alone.
     """
-    return field(default=default, default_factory=default_factory, metadata={_ADDED: True})  # type: ignore[call-overload]
+    return field(default=default, default_factory=default_factory, metadata={_ADDED: True})
 
 
 def leave_out_added(settings: Any, plain: Any) -> Any:

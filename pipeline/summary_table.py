@@ -9,6 +9,7 @@ from rich.table import Table
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -47,8 +48,7 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
             yield kind.replace("_", " "), _counted(ledger[kind])
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
-    if numbers.get("boxes"):
-        yield "boxes", _boxes(numbers["boxes"])
+    yield from _facts_on_annotations(numbers)
     if numbers.get("changes"):
         yield "changed", _counted(numbers["changes"])
     if duplicates := _duplicates(numbers):
@@ -62,6 +62,13 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         if "report" in numbers:
             yield "look at", f"{output}/{numbers['report']}"
         yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
+
+
+def _facts_on_annotations(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if numbers.get("boxes"):
+        yield "boxes", _boxes(numbers["boxes"])
+    if said := ImagesWithoutBoxes.from_marker(numbers).explain(numbers.get("unit", "image")):
+        yield "without boxes", said
 
 
 def _boxes(counts: Mapping[str, int]) -> str:

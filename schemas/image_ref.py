@@ -34,6 +34,7 @@ class ImageRef:
         sha256: the hex digest that the image's bytes must have; the empty string where nobody said.
         features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
             the empty string for none.
+        lacks_file: whether the file that would speak of its boxes is not there, so that it has none.
         status: the empty string for an image to convert. `ignored`, `rejected` and `left_out` stay in the ledger;
             `warning` is told and counted nowhere; `classes` announces classes, see `announce_classes`; `fatal` fails
             the run.
@@ -54,6 +55,7 @@ class ImageRef:
     spelling: str = ""
     sha256: str = ""
     features: str = ""
+    lacks_file: bool = False
     status: str = ""
     reason: str = ""
     detail: str = ""

@@ -54,7 +54,8 @@ class Yolo(Source):
         try:
             fields = read_boxes(read_beside(f"{root_of(file.uri, path)}/{beside}").decode())
         except NoFileError:
-            fields = read_boxes("")
+            yield file.but(split=word, features=orjson.dumps(read_boxes("")).decode(), lacks_file=True)
+            return
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
             return

@@ -22,6 +22,8 @@ from recordmill.transforms.publishing.marker import (
     build_marker,
     check_names,
     class_counts,
+    count_classes,
+    counted_unit,
     name_shards,
     name_sidecars_of_nothing,
     numbers_of,
@@ -194,6 +196,18 @@ def test_an_outcome_repeats_the_numbers():
         "input_bytes": 200,
         "output_bytes": 600,
     }
+
+
+def test_classes_are_those_of_the_label_map_everywhere():
+    with_emu = {**marker(), "labels": {"cat": 0, "dog": 1, "emu": 2}}
+    assert count_classes(with_emu) == numbers_of(with_emu)["classes"] == 3
+
+
+def test_what_is_counted_by_class_has_a_name():
+    instances = {"splits": {"train": {"instances": {}}}, "unit": "image"}
+    assert counted_unit(marker()) == "image"
+    assert counted_unit({**instances, "boxes": {"listed": 1}}) == "box"
+    assert counted_unit(instances) == "label"
 
 
 def test_an_outcome_names_the_report_where_there_is_one():

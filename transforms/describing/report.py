@@ -4,7 +4,6 @@ No script, no font, no file beside it: it opens offline and forbids itself to ru
 escaped, and whatever there may be very many of is shown by some and the number of the rest.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
@@ -21,7 +20,6 @@ from recordmill.transforms.publishing.marker import REPORT, class_counts
 
 if TYPE_CHECKING:
     from jinja2 import Template
-    from markupsafe import Markup
 
 LONGEST_NAME = 160
 """Characters of a name that are shown."""
@@ -47,7 +45,7 @@ def _template() -> "Template":
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"bytes": show_bytes, "number": "{:,}".format, "name": show_name, "percent": show_percent}
-    environment.filters |= {"prose": show_prose, "plain": lambda text: text.replace("`", "")}
+    environment.filters |= {"plain": lambda text: text.replace("`", "")}
     environment.filters |= {"count": show_count, "plural": lambda number, thing: show_count(number, thing).split()[1]}
     folder = resources.files("recordmill.transforms.describing")
     template = environment.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
@@ -62,13 +60,6 @@ def show_name(name: str | None) -> str:
         half = LONGEST_NAME // 2
         text = f"{text[:half]}…{text[-half + 1 :]}"
     return text or "(no class)"
-
-
-def show_prose(text: str) -> "Markup":
-    """A sentence of ours, in which names of settings stand between backticks, as HTML."""
-    from markupsafe import Markup, escape
-
-    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def show_percent(count: float, total: float) -> str:

@@ -11,7 +11,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing import StagedDataset
-from recordmill.transforms.describing.report import describe_report, show_name, show_percent, show_prose
+from recordmill.transforms.describing.report import describe_report, show_name, show_percent
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import Selection
 from recordmill.transforms.planning.summary import Summary
@@ -265,10 +265,6 @@ def test_long_names_are_cut_in_the_middle():
 )
 def test_shares_never_deny_what_is_there(count, total, shown):
     assert show_percent(count, total) == shown
-
-
-def test_names_of_settings_are_code_and_not_backticks():
-    assert show_prose("not `a.b` <i>, nor `c`") == "not <code>a.b</code> &lt;i&gt;, nor <code>c</code>"
 
 
 def test_reasons_show_no_backticks(page):

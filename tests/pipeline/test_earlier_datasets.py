@@ -16,6 +16,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -271,20 +272,21 @@ def test_what_0_1_0_left_unfinished_is_finished(stored, tmp_path, capsys):
 
 def make(case: Case, work: Path) -> Path:
     """A case's dataset, or what is left of the unfinished one, made by the commit that runs this."""
-    import pipeline.launch as launching
-    import transforms.publish_dataset as publishing
-    from pipeline.run import build
+    # That commit's modules lay at the top.
+    launching, running, publishing = map(
+        import_module, ("pipeline.launch", "pipeline.run", "transforms.publish_dataset")
+    )
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     flags = [*prepare(case, work), "--set=report=false"]
     if case is not UNFINISHED:
-        assert launching.launch(flags, build) == 0
+        assert launching.launch(flags, running.build) == 0
         return work / "dataset"
     publishing.stage_dataset = stop
     launching.os._exit = lambda code: None
-    launching.launch(flags, build)
+    launching.launch(flags, running.build)
     (staging,) = (work / "dataset").iterdir()
     for name in ("claim.json", *(f"train-00001.{kind}" for kind in ("tfrecord", "jsonl", "done.json"))):
         (staging / name).unlink()

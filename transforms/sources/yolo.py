@@ -19,6 +19,9 @@ from recordmill.transforms.listing.yolo_lines import OtherShapes, RefusedLineErr
 from recordmill.transforms.rejection import RejectedImage
 from recordmill.transforms.sources.source import Source, announce_classes
 
+NAMES_FILES = ("data.yaml", "classes.txt")
+"""Files directly in the input that name the classes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yolo(Source):
@@ -41,8 +44,9 @@ class Yolo(Source):
     other_shapes: OtherShapes = added_setting("enclose")
     lines: Literal["auto", "boxes"] = added_setting("auto")
 
-    files: ClassVar[tuple[str, ...]] = ("images/", "/data.yaml", "/classes.txt")
+    files: ClassVar[tuple[str, ...]] = ("images/", *(f"/{name}" for name in NAMES_FILES))
     other_files: ClassVar[str] = "read_only_with_images"
+    shared_files: ClassVar[tuple[str, ...]] = NAMES_FILES
 
     def annotations(self) -> Mapping[str, str]:
         """Boxes."""
@@ -50,7 +54,7 @@ class Yolo(Source):
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file, with its boxes; or the classes."""
-        if path in ("data.yaml", "classes.txt"):
+        if path in NAMES_FILES:
             yield from self._announce(path, file)
             return
         folders = path.split("/")

@@ -25,7 +25,8 @@ OTHERS = "others"
 class AnnotationTotals:
     """Counts of one shard, or of several.
 
-    Boxes are those of images that were written. A class without a name goes by its number.
+    Boxes are those of images that were written. A class without a name goes by its number; the empty
+    name stands for any class.
 
     Attributes:
         dropped: boxes that no Example has, by reason and class.

@@ -70,6 +70,7 @@ def resolve_annotations(
     if "boxes" not in fields:
         return counts
     given = {key: fields.pop(key) for key in ("boxes", "boxes_values", "boxes_size", "boxes_fractions")}
+    given["boxes_shapes"] = fields.pop("boxes_shapes", {})
     labels = [label.decode() if isinstance(label, bytes) else label for label in fields.pop("boxes_labels")]
     placed = place_boxes({**given, "boxes_labels": labels}, read_geometry(data, image, images), boxes, label_map)
     fields.update(placed.fields)
@@ -113,6 +114,10 @@ class AnnotationTally:
         if is_empty:
             cause = "all_dropped" if listed else "no_file" if counts.lacks_file else "no_objects"
             self._without_boxes[cause] += 1
+        if shapes := counts.boxes["other_shape"]:  # of whatever class: the source dropped them
+            self._dropped["other_shape"][""] += shapes
+            if is_empty:
+                self._emptied["other_shape"][""] += shapes
         for box in counts.dropped:
             name = box.class_name
             if box.reason == "unknown_class" and name not in (known := self._dropped[box.reason]):

@@ -7,6 +7,7 @@ from typing import Any
 
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.describing.reading_snippet import reading_snippet
 from recordmill.transforms.describing.staged_dataset import StagedDataset
 from recordmill.transforms.describing.tfds_files import why_not_tfds
@@ -126,16 +127,14 @@ def _ledger(marker: Mapping[str, Any]) -> str:
     rows: list[tuple[Any, ...]] = [("listed", "", ledger["listed"]), ("written", "", ledger["written"])]
     for kind in ("rejected", "ignored", "left_out"):
         for reason, count in ledger[kind].items():
-            meaning = f": {explain_reason(reason)}" if kind == "rejected" else ""
-            rows.append((kind.replace("_", " "), f"`{reason}`{meaning}", count))
+            rows.append((kind.replace("_", " "), f"`{reason}`: {explain_reason(kind, reason)}", count))
     return _table(("", "reason", f"{marker['unit']}s"), rows)
 
 
 def _boxes(marker: Mapping[str, Any]) -> Iterator[str]:
     """The ledger of boxes, and the images that have none."""
     if boxes := marker.get("boxes"):
-        first = ("listed", "written", "clipped")
-        names = [*(name for name in first if name in boxes), *(name for name in boxes if name not in first)]
+        names = sorted(boxes, key=lambda name: (name in NOT_DROPPED, boxes[name]), reverse=True)
         dropped = marker.get("dropped_boxes", {})
         rows = [(f"`{name}`", _text(show_names(most_frequent(dropped.get(name, {})))), boxes[name]) for name in names]
         yield _table(("boxes", "classes", ""), rows)

@@ -54,12 +54,13 @@ class ImagesWithoutBoxes:
 def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:
     """Reasons with the classes of their boxes, most frequent first: `unknown_class: 7, 12; empty: cat`."""
     reasons = sorted(dropped.items(), key=lambda item: (-sum(item[1].values()), item[0]))
-    return "; ".join(f"{reason}: {show_names(most_frequent(counts))}" for reason, counts in reasons)
+    said = ((reason, show_names(most_frequent(counts))) for reason, counts in reasons)
+    return "; ".join(f"{reason}: {names}" if names else reason for reason, names in said)
 
 
 def show_names(names: Iterable[str]) -> str:
     """Some names, and that there are more."""
-    shown = list(names)
+    shown = [name for name in names if name]
     return ", ".join(shown[:MOST_NAMES]) + (", ..." if len(shown) > MOST_NAMES else "")
 
 

@@ -102,6 +102,15 @@ def test_a_shard_tells_of_dropped_boxes_and_of_images_without_any():
     )
 
 
+def test_shapes_that_a_source_dropped_are_of_any_class():
+    tally = AnnotationTally()
+    tally.count("a.jpg", AnnotationCounts(boxes=Counter(listed=2, other_shape=2)))
+    tally.count("b.jpg", AnnotationCounts(boxes=Counter(listed=3, written=2, other_shape=1)))
+    assert tally.totals() == AnnotationTotals(
+        dropped={"other_shape": {"": 3}}, emptied={"other_shape": {"": 2}}, without_boxes={"all_dropped": 1}
+    )
+
+
 def test_unknown_classes_are_told_apart_up_to_a_number():
     tally = AnnotationTally()
     tally.count("a.jpg", boxes(*(DroppedBox("unknown_class", str(number), number, True) for number in range(1, 131))))

@@ -32,6 +32,7 @@ def test_they_come_back_from_a_marker_and_from_one_that_says_nothing():
 
 
 def test_the_most_frequent_reasons_and_classes_come_first_and_few_are_named():
+    assert show_dropped({"other_shape": {"": 3}}) == "other_shape"
     numbered = {str(number): 1 for number in range(9)}
     assert show_dropped({"empty": {"cat": 1, "dog": 2}, "unknown_class": numbered}) == (
         "unknown_class: 0, 1, 2, 3, 4, ...; empty: dog, cat"

@@ -114,8 +114,7 @@ def _ledger(marker: Mapping[str, Any]) -> str:
     rows: list[tuple[Any, ...]] = [("listed", "", ledger["listed"]), ("written", "", ledger["written"])]
     for kind in ("rejected", "ignored", "left_out"):
         for reason, count in ledger[kind].items():
-            meaning = f": {explain_reason(reason)}" if kind == "rejected" else ""
-            rows.append((kind.replace("_", " "), f"`{reason}`{meaning}", count))
+            rows.append((kind.replace("_", " "), f"`{reason}`: {explain_reason(kind, reason)}", count))
     return _table(("", "reason", f"{marker['unit']}s"), rows)
 
 

@@ -45,6 +45,7 @@ def _template() -> "Template":
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"bytes": show_bytes, "number": "{:,}".format, "name": show_name, "percent": show_percent}
+    environment.filters |= {"plain": lambda text: text.replace("`", "")}
     environment.filters |= {"count": show_count, "plural": lambda number, thing: show_count(number, thing).split()[1]}
     folder = resources.files("recordmill.transforms.describing")
     template = environment.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))

@@ -55,6 +55,16 @@ def test_it_says_what_became_of_everything(stage, say):
     assert "Plan `0123456789abcdef`" in text
 
 
+def test_it_explains_every_reason(stage, say):
+    dataset = stage()
+    ledger = {**dataset.marker["ledger"], "ignored": {"hidden": 2}, "left_out": {"limit": 1}}
+    text = card(say, replace(dataset, marker={**dataset.marker, "ledger": ledger}))
+    assert section(text, "What became of everything listed").splitlines()[5:7] == [
+        "| ignored | `hidden`: its name begins with a dot | 2 |",
+        "| left out | `limit`: there are more than `limit` asks for | 1 |",
+    ]
+
+
 def test_it_shows_how_to_read(stage, say):
     dataset = stage()
     reading = section(card(say, dataset), "Reading")

@@ -34,12 +34,12 @@ class ImageRef:
         sha256: the hex digest that the image's bytes must have; the empty string where nobody said.
         features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
             the empty string for none.
-        lacks_file: whether the file that would speak of its boxes is not there, so that it has none.
         status: the empty string for an image to convert. `ignored`, `rejected` and `left_out` stay in the ledger;
             `warning` is told and counted nowhere; `classes` announces classes, see `announce_classes`; `fatal` fails
             the run.
         reason: a short stable code where status is set, e.g. `hidden` or `no_class`.
         detail: one line for people where status is set.
+        lacks_file: whether the file that would speak of its boxes is not there, so that it has none.
     """
 
     key: str
@@ -55,10 +55,10 @@ class ImageRef:
     spelling: str = ""
     sha256: str = ""
     features: str = ""
-    lacks_file: bool = False
     status: str = ""
     reason: str = ""
     detail: str = ""
+    lacks_file: bool = False
 
     def but(self, **changes: Any) -> "ImageRef":
         """Another reference, with some fields changed: what `dataclasses.replace` does, in a third of the time."""

@@ -91,7 +91,7 @@ def make(classes, statistics=None, duplicates=None, *, settings=None, ledger=Non
     written = sum(report.records for report in reports)
     names = {name for counts in classes.values() for name in counts} - {""}
     labels = LabelMap({name: at for at, name in enumerate(sorted(names))})
-    starts = dict.fromkeys(settings.splits.names, [0])
+    starts = {name: [0] for name in settings.splits.names}
     plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, labels, Summary(), [], {})
     found = duplicates or Duplicates()
     ledger = ledger or Ledger(written, written, {}, {}, {})

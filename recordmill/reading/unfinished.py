@@ -7,6 +7,7 @@ from recordmill.transforms.planning.claim import staging_names
 from recordmill.transforms.planning.output_state import MARKER
 from recordmill.transforms.publishing.marker import DUPLICATES, REJECTED
 
+
 def find_unfinished(folder: str, names: Collection[str]) -> str:
     """The sentence that says so of a folder without a marker; the empty string where there is no trace of a run.
 

@@ -155,7 +155,7 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
         name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
         for name, split in marker["splits"].items()
     }
-    keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes")
+    keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
     report = {"report": REPORT} if REPORT in marker["files"] else {}
     classes = {name for split in marker["splits"].values() for name in class_counts(split) if name}
     told = {key: marker[key] for key in keys if key in marker}

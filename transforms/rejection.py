@@ -66,6 +66,7 @@ IGNORED: Mapping[str, str] = {
     "labels": "it holds the labels of the images",
     "no_rows": "the manifest has no rows",
     "not_annotations": "its name does not match `source.split`, so it is not read as annotations",
+    "in_no_set": "none of the lists in `source.sets` names it",
     "not_included": "it matches none of the patterns in `include`, or its name is not one that the source reads",
     "read_only_with_images": "it is not an image; where it lies next to one, it is read with that image",
     "system_file": "the operating system left it behind",

@@ -93,7 +93,7 @@ def build_marker(
         "unit": settings.unit,
         "features": feature_schema(settings.example_features),
         "labels": plan.label_map.ids,
-        "splits": {name: _describe_split(name, shards, finished) for name in settings.splits.names},
+        "splits": {name: _describe_split(name, shards, finished) for name in plan.starts},
         "ledger": ledger.as_dict(),
         **({"boxes": boxes} if boxes else {}),
         "changes": dict(sorted(changes.items())),

@@ -58,8 +58,8 @@ def stage(tmp_path):
                 ]
             mark = Fingerprint("0" * 64, "0" * 64)
             reports.append(write_shard(str(folder), split, index, images, mark, settings.compression).finish())
-        recipe = {"seed": 0, "compression": settings.compression}
-        plan = Plan("0123456789abcdef", "convert", "", Selection(), {}, LabelMap(ids), Summary(), [], recipe)
+        recipe, starts = {"seed": 0, "compression": settings.compression}, {name: [0] for name in settings.splits.names}
+        plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, LabelMap(ids), Summary(), [], recipe)
         shards = name_shards(reports, settings)
         marker = build_marker(plan, shards, Ledger(8, 7, {"truncated": 1}, {}, {}), settings, gather_reports(reports))
         assert len(os.listdir(folder)) == 9

@@ -112,7 +112,17 @@ def make(
     written = sum(report.records for report in reports)
     names = {name for counts in classes.values() for name in counts} - {""}
     labels = LabelMap({name: at for at, name in enumerate(sorted(names))})
-    plan = Plan("0123456789abcdef", "convert", "", Selection(), {}, labels, Summary(), [], {})
+    plan = Plan(
+        "0123456789abcdef",
+        "convert",
+        "",
+        Selection(),
+        dict.fromkeys(settings.splits.names, [0]),
+        labels,
+        Summary(),
+        [],
+        {},
+    )
     found = duplicates or Duplicates()
     ledger = ledger or Ledger(written, written, {}, {}, {})
     marker = build_marker(

@@ -10,6 +10,7 @@ from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -42,8 +43,7 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
-    if numbers.get("boxes"):
-        yield "boxes", _boxes(numbers["boxes"])
+    yield from _facts_on_annotations(numbers)
     if numbers.get("changes"):
         yield "changed", _counted(numbers["changes"])
     if duplicates := _duplicates(numbers):
@@ -68,6 +68,13 @@ def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]
     yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
     for kind in kinds:
         yield kind.replace("_", " "), _counted(ledger[kind])
+
+
+def _facts_on_annotations(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if numbers.get("boxes"):
+        yield "boxes", _boxes(numbers["boxes"])
+    if said := ImagesWithoutBoxes.from_marker(numbers).explain(numbers.get("unit", "image")):
+        yield "without boxes", said
 
 
 def _boxes(counts: Mapping[str, int]) -> str:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped
+from recordmill.transforms.publishing.marker import class_counts, counted_unit
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
 
 Section = Literal["ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]
@@ -40,19 +42,12 @@ def find_remarks(marker: Mapping[str, Any], statistics: Statistics, settings: Da
     ]
 
 
-def count_classes(marker: Mapping[str, Any]) -> Counter[str]:
+def add_up_classes(marker: Mapping[str, Any]) -> Counter[str]:
     """How often the whole dataset has each class: all of its label map, and the empty name for what has none."""
     counts: Counter[str] = Counter(dict.fromkeys(marker["labels"], 0))
     for split in marker["splits"].values():
         counts.update(class_counts(split))
     return counts
-
-
-def counted_thing(marker: Mapping[str, Any]) -> str:
-    """What is counted by class, in a word: boxes or labels where an Example may have several, else Examples."""
-    if not any("instances" in split for split in marker["splits"].values()):
-        return str(marker["unit"])
-    return "box" if marker.get("boxes") else "label"
 
 
 def found_unit(marker: Mapping[str, Any]) -> str:
@@ -75,7 +70,7 @@ def _find_duplicates(marker: Mapping[str, Any]) -> Iterator[Remark]:
 
 
 def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
-    of, counts = counted_thing(marker), count_classes(marker)
+    of, counts = counted_unit(marker), add_up_classes(marker)
     classes, unlabelled = len(marker["labels"]), counts.pop("", 0)
     filled = [count for count in counts.values() if count]
     if not filled:
@@ -100,12 +95,13 @@ def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
 
 
 def _find_boxes(marker: Mapping[str, Any]) -> Iterator[Remark]:
-    boxes = marker.get("boxes", {})
-    dropped = {what: count for what, count in boxes.items() if what not in ("listed", "written", "clipped")}
-    if count := sum(dropped.values()):
-        reasons = ", ".join(f"{each:,} {what.replace('_', ' ')}" for what, each in dropped.items())
-        verb = "was" if count == 1 else "were"
-        yield Remark(f"{count:,} of {show_count(boxes['listed'], 'box')} {verb} dropped ({reasons}).", "boxes")
+    boxes: Mapping[str, int] = marker.get("boxes", {})
+    if dropped := sum(count for what, count in boxes.items() if what not in NOT_DROPPED):
+        reasons = show_dropped(marker.get("dropped_boxes", {}))
+        what = f"{dropped:,} of {show_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
+        yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
+    if said := ImagesWithoutBoxes.from_marker(marker).explain(marker["unit"]):
+        yield Remark(f"{said}.", "boxes")
 
 
 def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:

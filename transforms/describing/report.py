@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.describing import report_sections as sections
-from recordmill.transforms.describing.remarks import count_classes, found_unit
+from recordmill.transforms.describing.remarks import add_up_classes, found_unit
 from recordmill.transforms.describing.staged_dataset import StagedDataset
 from recordmill.transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.publishing.duplicates import Group
-from recordmill.transforms.publishing.marker import REPORT
+from recordmill.transforms.publishing.marker import REPORT, count_classes
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -88,14 +88,14 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     images = sum(split["records"] for split in marker["splits"].values())
     return {
         "marker": marker,
-        "title": marker["name"] or _title(images, marker["unit"], classes["count"]),
+        "title": marker["name"] or _title(images, marker["unit"], count_classes(marker)),
         "unit": marker["unit"],
         "found": found_unit(marker),
         "images": images,
         "remarks": dataset.remarks,
         "ledger": sections.describe_ledger(marker),
         "classes": classes,
-        "class_counts": count_classes(marker),
+        "class_counts": add_up_classes(marker),
         "sheet": sheet,
         "boxes_are_drawn": any(feature.field in BOX_FIELDS for feature in dataset.settings.example_features),
         "sheet_is_whole": len(sheet) < MOST_CLASSES or len(sheet) == classes["count"],

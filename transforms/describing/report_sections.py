@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from recordmill.transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
-from recordmill.transforms.describing.remarks import count_classes, counted_thing
+from recordmill.transforms.describing.remarks import add_up_classes
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.imaging.prepared_image import CHANGES
-from recordmill.transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.marker import class_counts, count_classes, counted_unit
 from recordmill.transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
 from recordmill.transforms.rejection import REASONS, Fate, explain_reason
 
@@ -58,7 +58,7 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
     splits = {name: class_counts(split) for name, split in marker["splits"].items()}
     rows: list[dict[str, Any]] = [
         {"name": name, "count": count, "counts": [classes.get(name, 0) for classes in splits.values()]}
-        for name, count in count_classes(marker).items()
+        for name, count in add_up_classes(marker).items()
     ]
     rows.sort(key=lambda row: (-row["count"], row["name"]))
     counts = np.array([row["count"] for row in rows if row["count"]] or [0], np.int64)
@@ -73,11 +73,10 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
         for split, classes in splits.items()
         if (absent := [row["name"] for row in rows if row["name"] and row["count"] and not classes.get(row["name"])])
     ]
-    of = counted_thing(marker)
     sizes = np.bincount(np.log2(np.maximum(counts, 1)).astype(np.int64))
     return {
-        "count": len(marker["labels"]),
-        "of": of,
+        "count": count_classes(marker),
+        "of": counted_unit(marker),
         "in_split": {name: sum(1 for each, count in own.items() if each and count) for name, own in splits.items()},
         "splits": list(splits),
         "largest": largest,

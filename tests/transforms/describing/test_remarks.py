@@ -1,7 +1,7 @@
 import pytest
 
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.describing.remarks import Remark, count_classes, find_remarks
+from recordmill.transforms.describing.remarks import Remark, add_up_classes, find_remarks
 from recordmill.transforms.imaging.settings import ImageSettings, Resize
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
 
@@ -73,15 +73,23 @@ def test_images_without_a_label_are_told_where_others_have_one():
 def test_of_images_with_several_classes_these_are_counted(boxes, of):
     splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
     told = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
-    assert count_classes(told) == {"cat": 20, "dog": 2}
+    assert add_up_classes(told) == {"cat": 20, "dog": 2}
     lacking, imbalance = texts(told)
     assert lacking == f"test has no {of} of 2 of the 2 classes."
     assert imbalance.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ")
 
 
-def test_dropped_boxes_are_told_with_their_reasons():
-    boxes = {"clipped": 3, "listed": 558, "outside": 1, "unknown_class": 41, "written": 516}
-    assert texts(marker(boxes=boxes)) == ["42 of 558 boxes were dropped (1 outside, 41 unknown class)."]
+def test_dropped_boxes_and_images_without_any_are_told():
+    without = {"no_file": 88, "no_objects": 0, "all_dropped": 33, "dropped": {"unknown_class": {"1": 40}}}
+    told = marker(
+        boxes={"clipped": 3, "listed": 558, "outside": 1, "unknown_class": 41, "written": 516},
+        dropped_boxes={"outside": {"cat": 1}, "unknown_class": {"1": 30, "2": 11}},
+        images_without_boxes=without,
+    )
+    assert find_remarks(told, Statistics(), DatasetSettings()) == [
+        Remark("42 of 558 boxes were dropped (unknown_class: 1, 2; outside: cat).", "boxes"),
+        Remark("121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1).", "boxes"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -112,17 +112,8 @@ def make(
     written = sum(report.records for report in reports)
     names = {name for counts in classes.values() for name in counts} - {""}
     labels = LabelMap({name: at for at, name in enumerate(sorted(names))})
-    plan = Plan(
-        "0123456789abcdef",
-        "convert",
-        "",
-        Selection(),
-        dict.fromkeys(settings.splits.names, [0]),
-        labels,
-        Summary(),
-        [],
-        {},
-    )
+    starts = {name: [0] for name in settings.splits.names}
+    plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, labels, Summary(), [], {})
     found = duplicates or Duplicates()
     ledger = ledger or Ledger(written, written, {}, {}, {})
     marker = build_marker(

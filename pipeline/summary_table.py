@@ -10,6 +10,7 @@ from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.idle_settings import say_idle
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -52,6 +53,8 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "boxes", _boxes(numbers["boxes"])
     if numbers.get("changes"):
         yield "changed", _counted(numbers["changes"])
+    if idle := [key for key, count in numbers.get("acted", {}).items() if not count]:
+        yield "no effect", ", ".join(say_idle(key, ledger["written"], numbers["unit"]) for key in idle)
     if duplicates := _duplicates(numbers):
         yield "duplicates", duplicates
     if numbers.get("output_bytes"):

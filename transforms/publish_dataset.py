@@ -16,6 +16,7 @@ from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing import StagedDataset, choose_samples
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.idle_settings import tell_acted
 from recordmill.transforms.planning.output_state import find_fault, read_marker, read_output
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
@@ -51,6 +52,7 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
         outcome = _failed(f"{explain_output_error(error, run.output)}; finished shards", plan, run)
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish") and _published_meanwhile(plan, run):
         outcome = _keep(f"another run has meanwhile put this dataset in {run.output}", plan, run)
+    outcome = tell_acted(outcome, settings)
     if plan.action == "convert" and outcome.status == "failed":
         staging = staging_folder(run.output, plan.plan_id)
         with suppress(OSError):  # the disk may be full

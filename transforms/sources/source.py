@@ -71,6 +71,18 @@ class Source(Protocol):
         """
         return {}
 
+    @property
+    def may_give_pixels(self) -> bool:
+        """Whether `read` gives the pixels of some images."""
+        return self.gives_pixels
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The source's own settings that cannot act under the others, by name, with the reason in a few words.
+
+        A value other than the default is refused at launch: "source.NAME has no effect, since REASON: remove it".
+        """
+        return {}
+
     def settle(self, files: Iterator[ImageRef]) -> Self:
         """The source with those settings filled in that only its files can tell; itself where nothing is missing.
 

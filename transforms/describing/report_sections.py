@@ -12,7 +12,7 @@ from recordmill.schemas.show_count import show_count
 from recordmill.transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.imaging.prepared_image import CHANGES
-from recordmill.transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.marker import class_counts, counted_unit
 from recordmill.transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
 from recordmill.transforms.rejection import REASONS, Fate, explain_reason
 
@@ -60,7 +60,6 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
 
     Of Examples with boxes or several labels these are counted; `of` says what is.
     """
-    several = any("instances" in split for split in marker["splits"].values())
     splits = {name: class_counts(split) for name, split in marker["splits"].items()}
     names = {name for classes in splits.values() for name in classes}
     rows: list[dict[str, Any]] = [
@@ -84,7 +83,7 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "count": len(names - {""}),
         "known": len(marker["labels"]),
-        "of": ("box" if marker.get("boxes") else "label") if several else marker["unit"],
+        "of": counted_unit(marker),
         "in_split": {name: len(classes.keys() - {""}) for name, classes in splits.items()},
         "splits": list(splits),
         "largest": largest,

@@ -91,7 +91,8 @@ def make(classes, statistics=None, duplicates=None, *, settings=None, ledger=Non
     written = sum(report.records for report in reports)
     names = {name for counts in classes.values() for name in counts} - {""}
     labels = LabelMap({name: at for at, name in enumerate(sorted(names))})
-    plan = Plan("0123456789abcdef", "convert", "", Selection(), {}, labels, Summary(), [], {})
+    starts = {name: [0] for name in settings.splits.names}
+    plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, labels, Summary(), [], {})
     found = duplicates or Duplicates()
     ledger = ledger or Ledger(written, written, {}, {}, {})
     marker = build_marker(

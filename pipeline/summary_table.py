@@ -8,7 +8,9 @@ from rich.table import Table
 
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -47,8 +49,7 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
             yield kind.replace("_", " "), _counted(ledger[kind])
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
-    if numbers.get("boxes"):
-        yield "boxes", _boxes(numbers["boxes"])
+    yield from _facts_on_annotations(numbers)
     if numbers.get("changes"):
         yield "changed", _counted(numbers["changes"])
     if duplicates := _duplicates(numbers):
@@ -64,11 +65,19 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
 
 
+def _facts_on_annotations(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if numbers.get("boxes"):
+        yield "boxes", _boxes(numbers["boxes"])
+    if said := ImagesWithoutBoxes.from_marker(numbers).explain(numbers.get("unit", "image")):
+        yield "without boxes", said
+
+
 def _boxes(counts: Mapping[str, int]) -> str:
-    dropped = {name: count for name, count in counts.items() if name not in ("listed", "written", "clipped")}
+    dropped = {name: count for name, count in counts.items() if name not in NOT_DROPPED}
     parts = [f"{counts.get('written', 0):,} written", *([_counted(dropped)] if dropped else [])]
     cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
-    return f"{counts['listed']:,} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
+    enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
+    return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:

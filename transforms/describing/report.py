@@ -16,7 +16,7 @@ from recordmill.transforms.describing.staged_dataset import StagedDataset
 from recordmill.transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.publishing.duplicates import Group
-from recordmill.transforms.publishing.marker import REPORT, class_counts
+from recordmill.transforms.publishing.marker import REPORT, class_counts, count_classes
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -45,6 +45,7 @@ def _template() -> "Template":
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"bytes": show_bytes, "number": "{:,}".format, "name": show_name, "percent": show_percent}
+    environment.filters |= {"plain": lambda text: text.replace("`", "")}
     environment.filters |= {"count": show_count, "plural": lambda number, thing: show_count(number, thing).split()[1]}
     folder = resources.files("recordmill.transforms.describing")
     template = environment.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
@@ -87,7 +88,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     lossy = dataset.statistics.lossless if dataset.settings.images.store in ("auto", "jpeg") else 0
     return {
         "marker": marker,
-        "title": marker["name"] or _title(images, marker["unit"], classes["count"]),
+        "title": marker["name"] or _title(images, marker["unit"], count_classes(marker)),
         "unit": marker["unit"],
         "found": sections.found_unit(marker),
         "images": images,

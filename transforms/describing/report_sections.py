@@ -12,9 +12,9 @@ from recordmill.schemas.show_count import show_count
 from recordmill.transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.imaging.prepared_image import CHANGES
-from recordmill.transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.marker import class_counts, counted_unit
 from recordmill.transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
-from recordmill.transforms.rejection import REASONS, explain_reason
+from recordmill.transforms.rejection import REASONS, Fate, explain_reason
 
 MOST_BARS = 40
 """Classes that have a bar; of more, the largest and the smallest."""
@@ -25,6 +25,8 @@ MOST_BRANCHES = 8
 """Splits that have a branch of their own in the ledger's picture."""
 
 MOST_SIZES_TOLD = 6
+
+_UNWRITTEN: tuple[Fate, ...] = ("rejected", "left_out", "ignored")
 
 
 def describe_ledger(marker: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,13 +40,13 @@ def describe_ledger(marker: Mapping[str, Any]) -> dict[str, Any]:
     if rest := splits[MOST_BRANCHES:]:
         count = sum(split["records"] for _, split in rest)
         branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
-    for kind in ("rejected", "left_out", "ignored"):
+    for kind in _UNWRITTEN:
         for reason, count in sorted(ledger[kind].items(), key=lambda item: (-item[1], item[0])):
-            note = explain_reason(reason) if kind == "rejected" else ""
+            note = explain_reason(kind, reason)
             branches.append({"kind": kind, "name": reason.replace("_", " "), "count": count, "note": note})
     flow = draw_flow([branch["count"] for branch in branches])
     totals = {"written": ledger["written"]}
-    totals |= {kind: sum(ledger[kind].values()) for kind in ("rejected", "left_out", "ignored")}
+    totals |= {kind: sum(ledger[kind].values()) for kind in _UNWRITTEN}
     return {"listed": ledger["listed"], "totals": totals, "flow": flow, "branches": branches}
 
 
@@ -58,7 +60,6 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
 
     Of Examples with boxes or several labels these are counted; `of` says what is.
     """
-    several = any("instances" in split for split in marker["splits"].values())
     splits = {name: class_counts(split) for name, split in marker["splits"].items()}
     names = {name for classes in splits.values() for name in classes}
     rows: list[dict[str, Any]] = [
@@ -82,7 +83,7 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "count": len(names - {""}),
         "known": len(marker["labels"]),
-        "of": ("box" if marker.get("boxes") else "label") if several else marker["unit"],
+        "of": counted_unit(marker),
         "in_split": {name: len(classes.keys() - {""}) for name, classes in splits.items()},
         "splits": list(splits),
         "largest": largest,

@@ -31,6 +31,8 @@ class Source(Protocol):
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
+        labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
+        shared_files: names of files directly in an input that concern the images of all split folders.
     """
 
     contents: ClassVar[Literal["images", "rows"]] = "images"
@@ -39,6 +41,8 @@ class Source(Protocol):
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
     gives_pixels: ClassVar[bool] = False
+    labels_from_folders: ClassVar[bool] = False
+    shared_files: ClassVar[tuple[str, ...]] = ()
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """Yields a reference for each image of one file; without Beam, and without reading the file where possible.

@@ -91,7 +91,8 @@ def make(classes, statistics=None, duplicates=None, *, settings=None, ledger=Non
     written = sum(report.records for report in reports)
     names = {name for counts in classes.values() for name in counts} - {""}
     labels = LabelMap({name: at for at, name in enumerate(sorted(names))})
-    plan = Plan("0123456789abcdef", "convert", "", Selection(), {}, labels, Summary(), [], {})
+    starts = {name: [0] for name in settings.splits.names}
+    plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, labels, Summary(), [], {})
     found = duplicates or Duplicates()
     ledger = ledger or Ledger(written, written, {}, {}, {})
     marker = build_marker(
@@ -265,3 +266,13 @@ def test_long_names_are_cut_in_the_middle():
 )
 def test_shares_never_deny_what_is_there(count, total, shown):
     assert show_percent(count, total) == shown
+
+
+def test_reasons_show_no_backticks(page):
+    row = {"key": "x.jpg", "stage": "list", "detail": "no", "bytes": 3}
+    ledger = Ledger(6, 3, {"name_mismatch": 1}, {"ignored": 1}, {"limit": 1})
+    parsed = page(make({"train": {"cat": 3}}, Statistics(rejected={"name_mismatch": [row]}), ledger=ledger))
+    assert "its name does not match source.pattern" in parsed.text
+    titles = {attributes["title"] for _, attributes in parsed.elements if attributes.get("title")}
+    assert {"it matches a pattern of ignore", "there are more than limit asks for"} <= titles
+    assert "`" not in parsed.text + "".join(titles)

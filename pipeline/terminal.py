@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from recordmill.pipeline.printable import printable
-from recordmill.pipeline.summary_table import summary_tables
 from recordmill.schemas.outcome import Outcome
 from recordmill.transforms import progress
 
@@ -83,6 +82,9 @@ class Terminal:
         for note in outcome.notes:
             self.say(f"note: {note}")
         if outcome.numbers:
+            # Imported here, since Beam comes with it: wrong flags have no numbers, and need not wait for it.
+            from recordmill.pipeline.summary_table import summary_tables
+
             for table in summary_tables(outcome, job.run.output if job else ""):
                 self._console.print()
                 with self._console.capture() as drawn:

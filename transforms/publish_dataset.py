@@ -20,10 +20,12 @@ from recordmill.transforms.planning.output_state import find_fault, read_marker,
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     Ledger,
     LedgerError,
+    balance_boxes,
     balance_ledger,
     check_limits,
     lost_classes,
@@ -86,8 +88,14 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     ledger = balance_ledger(plan.summary, reports)
     lost = lost_classes(plan.summary, finished.class_totals, plan.label_map)
     examples, by_file = list_rejected(reports, plan, run), not settings.source.files
-    if problem := check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file):
-        numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
+    if problem := (
+        check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file)
+        or check_boxes(finished, settings, plan.label_map)
+        or check_labels(finished.annotations, settings.max_rejected.labels, examples.get("unknown_label", ""))
+    ):
+        boxes = balance_boxes(plan.summary, reports)
+        lost = lost[:5]  # stdout's line stays short
+        numbers = {"ledger": ledger.as_dict(), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
         too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)
     plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])

@@ -30,6 +30,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
     marker = dataset.marker
     sections = {
         "": [_introduction(dataset)],
+        **({"Worth a look": _bullets(remark.text for remark in dataset.remarks)} if dataset.remarks else {}),
         "Splits": [_splits(marker)],
         "Labels": _labels(marker),
         "Features": [
@@ -38,7 +39,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
         ],
         "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
         "How it was made": _making(marker),
-        "What became of everything listed": [_ledger(marker), *_boxes(marker), *_notes(marker["notes"])],
+        "What became of everything listed": [_ledger(marker), *_boxes(marker), *_bullets(marker["notes"])],
         "Files": [_files(dataset)],
     }
     paragraphs = [f"# {_text(marker['name'] or 'Dataset')}"]
@@ -142,8 +143,9 @@ def _boxes(marker: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_text(said)}."
 
 
-def _notes(notes: Sequence[str]) -> list[str]:
-    return ["\n".join(f"- {_text(note)}" for note in notes)] if notes else []
+def _bullets(texts: Iterable[str]) -> list[str]:
+    lines = [f"- {_text(text)}" for text in texts if text]
+    return ["\n".join(lines)] if lines else []
 
 
 def _files(dataset: StagedDataset) -> str:

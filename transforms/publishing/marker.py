@@ -170,7 +170,7 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
         for name, split in marker["splits"].items()
     }
     annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
-    keys = ("ledger", *annotations, "changes", "duplicates", "input_bytes", "output_bytes")
+    keys = ("ledger", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
     report = {"report": REPORT} if REPORT in marker["files"] else {}
     numbers = {key: marker[key] for key in keys if key in marker}
     return {"unit": marker["unit"], "splits": splits, "classes": count_classes(marker), **numbers, **report}

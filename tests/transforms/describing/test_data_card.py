@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing.data_card import MOST_CLASSES, _text, describe_card
 from recordmill.transforms.describing.reading_snippet import reading_snippet
+from recordmill.transforms.describing.remarks import Remark
 
 
 def card(say, dataset) -> str:
@@ -53,6 +54,13 @@ def test_it_says_what_became_of_everything(stage, say):
     assert text.count("\n- 1\\. was \\*moved\\*\n") == 1
     assert re.search(r"^\| `rotated` \| .+ \| 1,000 \|$", section(text, "How it was made"), re.MULTILINE)
     assert "Plan `0123456789abcdef`" in text
+
+
+def test_it_repeats_what_is_worth_a_look(stage, say):
+    dataset = stage()
+    told = replace(dataset, remarks=[Remark("test has no image of *emu*.", "classes"), Remark("Two.", "sizes")])
+    assert section(card(say, told), "Worth a look") == "- test has no image of \\*emu\\*.\n- Two."
+    assert "Worth a look" not in card(say, dataset)
 
 
 def test_it_says_what_became_of_boxes_and_which_images_have_none(stage, say):

@@ -51,7 +51,7 @@ def test_a_number_without_a_name_is_a_class_of_its_own_and_never_lost(convert, s
     assert done.code == 3
     assert done.errors[0].startswith("all boxes of 1 class (7) were dropped (1 unknown_class: 7), such as box 6 of 6")
     assert "or leave them out by --set 'labels.classes=[\"ship\"]'" in done.errors[0]
-    chosen = convert(root, "--discard", settings={**SETTINGS, "labels.classes": ["ship"]})
+    chosen = convert(root, settings={**SETTINGS, "labels.classes": ["ship"]})
     assert (chosen.code, chosen.marker["boxes"]) == (0, {"listed": 7, "unknown_class": 1, "written": 6})
 
 

@@ -173,7 +173,7 @@ class DatasetSettings:
         if "train" not in self.splits.names:
             raise ValueError(
                 "analyze learns from the split train, which is none of the splits: name one so, "
-                "or run python -m pipeline.analyze PATH --split NAME afterwards"
+                "or run recordmill analyze PATH --split NAME afterwards"
             )
 
     def _check_convention(self) -> None:

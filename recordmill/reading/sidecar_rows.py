@@ -1,13 +1,29 @@
 """What a sidecar says of the records that a verifier meets."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import orjson
 
 from recordmill.reading.shard import Shard
+from recordmill.schemas.row_totals import RowTotals
 from recordmill.transforms.files import storage
+
+FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
+"""What comes of rows that Recordmill has not written."""
+
+
+def add_rows(rows: Iterable[Mapping[str, Any]]) -> RowTotals:
+    """What rows add up to.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: they are no rows of ours.
+    """
+    totals = RowTotals()
+    for row in rows:
+        totals.add(row)
+    return totals
 
 
 class Findings(Protocol):
@@ -24,6 +40,7 @@ class SidecarRows:
 
     Attributes:
         sha256: hex digest of the sidecar; the empty string until it is read, or where it cannot be.
+        totals: what its rows add up to, those of rejected references too.
     """
 
     def __init__(self, check: Findings) -> None:
@@ -31,6 +48,7 @@ class SidecarRows:
         self._rows: list[dict[str, Any]] | None = None
         self._by_offset: dict[int, int] = {}
         self.sha256 = ""
+        self.totals = RowTotals()
 
     def read(self) -> Sequence[dict[str, Any]]:
         """The rows of the records, in their order; none, and a finding, where the sidecar cannot be read."""
@@ -39,12 +57,14 @@ class SidecarRows:
             self._rows = []
             try:
                 content = storage.read_range(sidecar) if sidecar else b""
-                rows = [row for row in map(orjson.loads, content.splitlines()) if "rejected" not in row]
+                everything = list(map(orjson.loads, content.splitlines()))
+                rows = [row for row in everything if "rejected" not in row]
                 self._by_offset = {row["offset"]: number for number, row in enumerate(rows)}
+                self.totals = add_rows(everything)
                 self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
             except FileNotFoundError:
                 self._check.add("missing", f"the sidecar is not there ({sidecar})")
-            except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+            except (OSError, *FORGED) as error:
                 self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
         return self._rows
 

@@ -134,6 +134,6 @@ def test_a_marker_whose_labels_or_digests_are_none_is_one_sentence(plain):
     for change in ({"labels": ["cat"]}, {"labels": {"cat": "0"}}, {"run": {"digests": []}}, {"run": 3}):
         kept = (plain / "recordmill.json").read_bytes()
         change_marker(plain, lambda marker, change=change: marker.update(change))
-        with pytest.raises(LoadError, match=r"recordmill\.json cannot be understood \(\w+Error: "):
+        with pytest.raises(LoadError, match=r"recordmill\.json cannot be understood: "):
             open_dataset(str(plain))
         (plain / "recordmill.json").write_bytes(kept)

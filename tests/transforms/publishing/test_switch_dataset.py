@@ -19,14 +19,28 @@ SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
 
 def described(plan_id, files):
+    counts = {"records": 1, "sha256": "", "sidecar_sha256": ""}
     shards = [
-        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content)} for name, content in files.items()
+        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content), **counts}
+        for name, content in files.items()
     ]
     return {
-        "plan": {"id": plan_id, "recipe": {}},
-        "splits": {"train": {"shards": shards}},
-        "ledger": {"rejected": {}},
+        "recordmill": 1,
+        "name": "",
+        "plan": {"id": plan_id, "recipe": {"compression": "none"}},
+        "convention": "default",
+        "unit": "image",
+        "features": {},
+        "labels": {},
+        "splits": {"train": {"records": len(files), "bytes": 0, "classes": {}, "shards": shards}},
+        "ledger": {"listed": 0, "written": 0, "rejected": {}, "ignored": {}, "left_out": {}},
+        "changes": {},
+        "duplicates": {},
+        "input_bytes": 0,
+        "output_bytes": 0,
         "files": SIDE_FILES,
+        "notes": [],
+        "run": {"id": plan_id},
     }
 
 

@@ -26,6 +26,7 @@ from recordmill.pipeline.preflight import UsageError
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.outcome import FAILED, Outcome
 from recordmill.transforms.files import storage
+from recordmill.transforms.planning.claim import release_claims
 from recordmill.transforms.progress import PROGRESS
 
 Build = Callable[[beam.Pipeline, Job], Any]
@@ -84,6 +85,9 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
         cancelled = _cancel(result, flags.runner, pipeline.options) if flags.runner not in IN_PROCESS_RUNNERS else ""
         end_server()
         raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
+    finally:
+        if here and not flags.plan:
+            release_claims(job.run.output, job.run.run_id)
     return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
 
 

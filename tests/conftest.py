@@ -50,6 +50,16 @@ def _no_runner(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def choose_runner() -> Callable[[bool], None]:
+    """Says whether what follows in this test is converted on DirectRunner."""
+
+    def choose(on_runner: bool) -> None:
+        _on_runner[0] = on_runner
+
+    return choose
+
+
 @pytest.fixture(autouse=True)
 def _runner_where_asked(request: pytest.FixtureRequest) -> Iterator[None]:
     _on_runner[0] = request.node.get_closest_marker("runner") is not None

@@ -2,7 +2,7 @@
 
 `build()` itself runs. `|` makes nodes instead of a graph to translate. A composite transform is expanded, as Beam does,
 down to the five transforms known here. Every element passes the coder that Beam would choose for a record of its class,
-and every ParDo gets its elements in two bundles, as it may from a runner.
+and every ParDo is pickled and gets its elements in two bundles, as it may from a runner.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +12,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam import coders
+from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import AsSideInput
 from apache_beam.runners.runner import PipelineState
@@ -108,7 +109,7 @@ def _combine(transform: beam.CombineGlobally, elements: list[Any]) -> list[Any]:
 
 
 def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
-    fn = transform.fn
+    fn = pickler.loads(pickler.dumps(transform.fn))
     args, kwargs = transform.raw_side_inputs
     args, kwargs = [_given(each) for each in args], {name: _given(each) for name, each in kwargs.items()}
     found: list[Any] = []

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -44,6 +44,7 @@ class Plan:
         recipe: everything that the plan id stands for.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
+        run_notes: things to be told of this run alone, which say nothing of the dataset.
     """
 
     plan_id: str
@@ -57,6 +58,7 @@ class Plan:
     recipe: dict[str, Any]
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
+    run_notes: list[str] = field(default_factory=list)
 
 
 def make_plan(
@@ -87,7 +89,7 @@ def make_plan(
         notes.append(f"the convention ({settings.layout.title}) stores no boxes: tf_object_detection and tfds do")
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
-    for name in settings.splits.names if not problem else ():
+    for name in _filled_splits(summary, settings) if not problem else ():
         wanted = settings.shards.count or max(1, math.ceil(sizes.get(name, 0) / settings.shards.target_bytes))
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
         starts[name] = split.histogram.cut(wanted)
@@ -113,6 +115,12 @@ def make_plan(
         recipe=full_recipe,
         estimated_bytes=sizes,
     )
+
+
+def _filled_splits(summary: Summary, settings: DatasetSettings) -> Sequence[str]:
+    """The splits that get shards: of those that are given, the ones that have images."""
+    names = settings.splits.names
+    return [name for name in names if name in summary.splits] if settings.splits.given else names
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
@@ -180,10 +188,11 @@ def _fill_splits(
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
         what = f"no {settings.unit} was found for split {empty[0]}"
-        if summary.rejected:
+        if summary.rejected:  # the split's own may be among them
             such = f"{summary.rejected.total():,} rejected, such as {summary.rejected_such[0]}"
             return selection, f"{what}, and {such}: mend that, or remove the split from {key}"
-        return selection, f"{what}: remove it from {key}, or add its {settings.unit}s"
+        notes.extend(f"no {settings.unit} was found for split {name}, which {key} names" for name in empty)
+        return selection, ""
     if settings.splits.stratify:
         return (
             selection,

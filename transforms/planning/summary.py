@@ -12,6 +12,7 @@ from recordmill.transforms.converting.boxes import count_boxes
 from recordmill.transforms.planning.hash_histogram import HashHistogram
 from recordmill.transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.transforms.planning.splitting import ImageSplitter
+from recordmill.transforms.rejection import IGNORED, LEFT_OUT
 
 SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""
@@ -100,12 +101,16 @@ class Summary:
             return
         self.listed += 1
         if ref.status == "ignored":
+            if ref.reason not in IGNORED:
+                raise ValueError(f"{ref.reason!r} is not a reason to ignore: add it to IGNORED, with its meaning")
             self.ignored[ref.reason] += 1
             return
         digest = digest_of(ref)
         self.digest = add_digests(self.digest, digest)
         self.versions = add_digests(self.versions, version_digest_of(ref))
         if ref.status == "left_out":
+            if ref.reason not in LEFT_OUT:
+                raise ValueError(f"{ref.reason!r} is not a reason to leave out: add it to LEFT_OUT, with its meaning")
             self.left_out[ref.reason] += 1
             self.labels.add(ref.label)
             return

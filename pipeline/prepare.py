@@ -15,7 +15,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill.pipeline.analyze_output import check_analysis_is_possible
-from recordmill.pipeline.config import load_settings, name_dataset
+from recordmill.pipeline.config import ConfigError, load_settings, name_dataset
 from recordmill.pipeline.dataflow import check_dataflow, is_dataflow
 from recordmill.pipeline.discard import discard_staging
 from recordmill.pipeline.job import Job
@@ -38,6 +38,7 @@ from recordmill.schemas.version import VERSION
 from recordmill.transforms.converting.read_ahead import default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.files import storage
+from recordmill.transforms.idle_settings import find_idle
 from recordmill.transforms.run_settings import RunSettings
 
 
@@ -73,6 +74,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
             terminal.say(line)
     folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
     settings, plain = settle_source(*name_dataset(settings, plain, output), inputs)
+    if idle := find_idle(settings):
+        raise ConfigError("\n".join(idle))
     run_id = uuid.uuid4().hex[:12]
     run = RunSettings(
         run_id=run_id,

@@ -43,7 +43,7 @@ class ChangeExample:
 
 
 def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings) -> None:
-    """Makes the examples and writes them, as JSON; an image that cannot be shown is left out.
+    """Makes the examples and writes those that there are, as JSON; an image that cannot be shown is left out.
 
     Args:
         path: of the file.
@@ -54,9 +54,11 @@ def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str]
     Raises:
         OSError: the file cannot be written.
     """
-    by_key = {ref.key: ref for ref in refs if ref.key in set(chosen.values())} if chosen else {}
-    examples = (_make_example(change, by_key[key], settings) for change, key in sorted(chosen.items()))
-    storage.write_file(path, orjson.dumps([asdict(example) for example in examples if example]))
+    wanted = set(chosen.values())
+    by_key = {ref.key: ref for ref in refs if ref.key in wanted} if wanted else {}
+    made = [_make_example(change, by_key[key], settings) for change, key in sorted(chosen.items())]
+    if examples := [asdict(example) for example in made if example]:
+        storage.write_file(path, orjson.dumps(examples))
 
 
 def read_examples(paths: Iterable[str]) -> list[ChangeExample]:

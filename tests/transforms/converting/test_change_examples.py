@@ -39,4 +39,6 @@ def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
 
 def test_without_changes_there_are_no_examples(refs, tmp_path):
     keep_examples(str(tmp_path / "none.json"), refs, {}, DatasetSettings())
+    keep_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, DatasetSettings())
+    assert not (tmp_path / "none.json").exists()
     assert read_examples([str(tmp_path / "none.json")]) == []

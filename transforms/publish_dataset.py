@@ -111,9 +111,8 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         boxes = balance_boxes(plan.summary, reports)
         lost = lost[:5]  # stdout's line stays short
         numbers = {"ledger": ledger.as_dict(), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
-        sentence = (
-            f"{problem}: {storage.join(staging_folder(run.output, plan.plan_id), REJECTED)} lists what was rejected"
-        )
+        rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
+        sentence = f"{problem}: {rejected} lists what was rejected" if ledger.rejected else problem
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
     shards = name_shards(reports, settings)

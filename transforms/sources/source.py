@@ -102,6 +102,14 @@ class Source(Protocol):
         """The classes that its settings alone tell, by their numbers; see `announce_classes`."""
         return {}
 
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The files that one reference was made of: what was ignored when it was listed, and is here, is used.
+
+        Args:
+            ref: one of the references that `refer` gave, rejected ones too.
+        """
+        return (ref.uri,)
+
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds. A source overrides it where that is no plain image file.
 

@@ -13,7 +13,7 @@ from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.shard_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks
+from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks, shows_boxes
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.output_errors import explain_output_error
 from recordmill.transforms.idle_settings import tell_acted
@@ -118,7 +118,9 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
-    statistics = gather_statistics(sidecars, choose_samples(finished.class_counts) if settings.report else {})
+    statistics = gather_statistics(
+        sidecars, choose_samples(finished.class_counts, shows_boxes(settings)) if settings.report else {}
+    )
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)

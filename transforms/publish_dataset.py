@@ -14,6 +14,7 @@ from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.shard_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks
+from recordmill.transforms.describing.label_map_text import note_background
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.output_errors import explain_output_error
 from recordmill.transforms.planning.claim import OUTCOME, release_claim, remove_staging
@@ -106,6 +107,8 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         )
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
+    if note := note_background(plan.label_map.ids, finished.class_counts, settings.layout.label_map_file):
+        plan.notes.append(note)
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)

@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-interop test-prism test-flink test-dataflow test-airflow test-stores lint format docs bench lock clean
+.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores lint format docs bench lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -25,6 +25,9 @@ run: setup ## Convert the sample, or whatever ARGS="..." names
 
 test: setup lint ## Lint, type-check and test, as CI does
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-all: setup lint ## As test, with every conversion on DirectRunner; twice the time
+	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner
 
 test-interop: setup ## Try datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch in .venv-interop (5 GB)
 	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop

@@ -13,19 +13,22 @@ from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.shard_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks
+from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks, shows_boxes
 from recordmill.transforms.describing.label_map_text import note_background
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.idle_settings import tell_acted
 from recordmill.transforms.planning.claim import OUTCOME, release_claim, remove_staging
 from recordmill.transforms.planning.output_state import find_fault, find_marker, read_marker
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     Ledger,
     LedgerError,
+    balance_boxes,
     balance_ledger,
     check_limits,
     lost_classes,
@@ -63,6 +66,7 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
         outcome = _failed(explain_output_error(error, run.output), plan, run)
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
         outcome = _join_others(plan, run) or outcome  # files that were gone are where another run has moved them
+    outcome = tell_acted(outcome, settings)
     if plan.action == "convert" and outcome.status == "failed":
         with suppress(OSError):  # the disk may be full
             release_claim(run.output, plan.plan_id, run.run_id)
@@ -100,8 +104,14 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     ledger = balance_ledger(plan.summary, reports)
     lost = lost_classes(plan.summary, finished.class_totals, plan.label_map)
     examples, by_file = list_rejected(reports, plan, run), not settings.source.files
-    if problem := check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file):
-        numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
+    if problem := (
+        check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file)
+        or check_boxes(finished, settings, plan.label_map)
+        or check_labels(finished.annotations, settings.max_rejected.labels, examples.get("unknown_label", ""))
+    ):
+        boxes = balance_boxes(plan.summary, reports)
+        lost = lost[:5]  # stdout's line stays short
+        numbers = {"ledger": ledger.as_dict(), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
         sentence = (
             f"{problem}: {storage.join(staging_folder(run.output, plan.plan_id), REJECTED)} lists what was rejected"
         )
@@ -112,7 +122,9 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
-    statistics = gather_statistics(sidecars, choose_samples(finished.class_counts) if settings.report else {})
+    statistics = gather_statistics(
+        sidecars, choose_samples(finished.class_counts, shows_boxes(settings)) if settings.report else {}
+    )
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)

@@ -167,9 +167,8 @@ def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, 
     lines = ["0 0.9 0.5 0.4 0.4", "7 0.5 0.5 0.1 0.1", "1 0.5 0.5 0 0.1", pose, polygon]
     write(folder, "labels/train/a.txt", "\n".join(lines))
     write(folder, "labels/val/d.txt", "0 0.5 0.5\n")
-    marker, examples = convert(
-        "yolo.yaml", folder, "--set", "splits.from_source={train: train}", "--set", "max_rejected.count=9"
-    )
+    settings = ["splits.from_source={train: train}", "max_rejected.count=9", "labels.classes=[cat, dog]"]
+    marker, examples = convert("yolo.yaml", folder, *(f"--set={each}" for each in settings))
     assert marker["boxes"] == {"clipped": 1, "empty": 1, "enclosed": 1, "listed": 7, "unknown_class": 1, "written": 5}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1}
     (a,) = (each for each in examples["train"] if each["image/filename"] == [b"a.jpg"])
@@ -182,8 +181,7 @@ def test_images_without_a_box_are_counted_by_cause(tmp_path, picture, convert):
     folder = write_yolo(tmp_path / "collection", picture)
     (folder / "labels/train/a.txt").unlink()
     write(folder, "labels/train/b.txt", "7 0.5 0.5 0.1 0.1\n0 2 0.5 0.1 0.1\n7 0.5 0.5 0.1 0.1\n")
-    chosen = ["--set=labels.classes=[cat, dog]", "--set=labels.offset=1"]
-    marker, _ = convert("yolo.yaml", folder, *chosen)
+    marker, _ = convert("yolo.yaml", folder, "--set=labels.classes=[cat, dog]")
     assert marker["boxes"] == {"listed": 4, "outside": 1, "unknown_class": 2, "written": 1}
     assert marker["dropped_boxes"] == {"outside": {"cat": 1}, "unknown_class": {"7": 2}}
     assert marker["images_without_boxes"] == {

@@ -109,6 +109,17 @@ class Manifest(Source):
         keys = {"boxes": boxes, "labels": "labels"}
         return {what: f"source.columns.{key}" for what, key in keys.items() if getattr(self.columns, key)}
 
+    def idle_settings(self) -> Mapping[str, str]:
+        """What speaks of text in tables without text, of boxes or of classes where no column has any."""
+        idle = dict(self._table_format().idle_settings())
+        if self.preset:
+            return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
+        if "boxes" not in self.annotations():
+            idle["boxes_unit"] = "no column of boxes is named"
+        if not (self.columns.label or self.columns.labels):
+            idle["unlabelled"] = "no column of classes is named"
+        return idle
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a row, or a box a row, whose images are put together."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path)) if self.split else None

@@ -93,6 +93,10 @@ class Table(Source):
             blanks=self.blanks,
         )
 
+    def idle_settings(self) -> Mapping[str, str]:
+        """What speaks of text in tables without text."""
+        return self._format.idle_settings()
+
     def settle(self, files: Iterator[ImageRef]) -> "Table":
         """Finds the types of columns that are not declared, in one pass over all rows."""
         if self.infer == "no":

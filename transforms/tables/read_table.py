@@ -76,6 +76,11 @@ class TableFormat:
             return "txt"
         raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
 
+    def idle_settings(self) -> dict[str, str]:
+        """The settings of text that cannot act, with the reason; see `Source.idle_settings`."""
+        idle = {"jsonl": ("names", "delimiter", "quote"), "parquet": ("names", "delimiter", "quote", "encoding")}
+        return dict.fromkeys(idle.get(self.kind, ()), f"source.format is {self.kind}")
+
 
 @dataclass(slots=True)
 class Table:

@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores lint format docs bench lock clean
+.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs bench lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -63,6 +63,9 @@ test-airflow: setup ## Run the DAG by Airflow, in an environment of its own; ten
 	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
 		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0
 	.venv-airflow/bin/python -m pytest -W default tests/airflow tests/docs/test_airflow.py
+
+test-exports: setup ## Convert other people's public collections, and compare with a reader that shares no code with ours
+	RECORDMILL_EXPORTS=1 $(BIN)/python -m pytest tests/exports
 
 lint: setup ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -102,7 +102,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
 
 def _processes(flags: Namespace, beam_arguments: list[str]) -> int:
     """How many processes write shards: two where nobody else has a say in it, and where forks are safe."""
-    alone = flags.runner in IN_PROCESS_RUNNERS and not any(each.startswith("--direct_") for each in beam_arguments)
+    alone = flags.alone and flags.runner in IN_PROCESS_RUNNERS
+    alone = alone and not any(each.startswith("--direct_") for each in beam_arguments)
     return 2 if alone and not flags.threads and default_threads() > 1 and sys.platform == "linux" else 1
 
 

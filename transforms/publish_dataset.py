@@ -73,7 +73,7 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
             staging = staging_folder(run.output, plan.plan_id)
             storage.make_folder(staging)
             storage.write_file(storage.join(staging, OUTCOME), as_json(outcome.as_dict()))
-    outcome = replace(outcome, notes=(*plan.run_notes, *outcome.notes))
+    outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**outcome.as_dict(), "run_id": run.run_id}))
     return outcome
 

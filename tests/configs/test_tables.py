@@ -143,9 +143,9 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
         "observations.yaml",
         folder,
         *("--set", f"source.columns={columns}", "--set", "source.label=kind", "--set", "source.key=id"),
-        *("--set", f"convention={own}", "--set", "splits.fractions={all: 1}"),
+        *("--set", f"convention={own}", "--set", "splits.fractions={train: 1}"),
     )
-    assert sorted(found["all"], key=lambda each: each["name"]) == [
+    assert sorted(found["train"], key=lambda each: each["name"]) == [
         {"name": [b"a"], "class": [1], "v": [0.5, 1.5], "n": [1]},
         {"name": [b"b"], "class": [0], "v": []},
         {"name": [b"c"], "class": [1]},

@@ -83,6 +83,10 @@ LEFT_OUT: Mapping[str, str] = {
 """Every reason for which something that could be converted is left out."""
 
 
+OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows", "wrong_length"})
+"""The reasons for which a file of many images is rejected as one."""
+
+
 def explain_reason(fate: Fate, code: str) -> str:
     """What a reason means, whichever stage found it; the empty string where it is not a reason of this fate."""
     if fate == "rejected":

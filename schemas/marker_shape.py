@@ -23,6 +23,7 @@ _SHAPE: Mapping[str, Any] = {
     "labels": _COUNTS,
     "splits": {"*": _SPLIT},
     "ledger": {"listed": int, "written": int, "rejected": _COUNTS, "ignored": _COUNTS, "left_out": _COUNTS},
+    "named?": {"images": int, "files": int},
     "boxes?": _COUNTS,
     "dropped_boxes?": {"*": _COUNTS},
     "images_without_boxes?": {"dropped": {"*": _COUNTS}},

@@ -15,6 +15,7 @@ class RowTotals:
         input_bytes: bytes of their sources.
         classes: records by class name; the empty name for those without a class of their own.
         rejected: rejected references by reason code.
+        rejected_when_listed: those of them that were never read as images.
         changes: records by what was changed on the way.
         boxes: boxes of all references by what became of them.
         instances: boxes, or else labels of records with several, by class name.
@@ -27,6 +28,7 @@ class RowTotals:
     input_bytes: int = 0
     classes: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
+    rejected_when_listed: int = 0
     changes: Counter[str] = field(default_factory=Counter)
     boxes: Counter[str] = field(default_factory=Counter)
     instances: Counter[str] = field(default_factory=Counter)
@@ -38,6 +40,7 @@ class RowTotals:
         """Takes in one row."""
         if "rejected" in row:
             self.rejected[row["rejected"]] += 1
+            self.rejected_when_listed += row.get("stage") == "list"
         else:
             self.records += 1
             self.input_bytes += row["bytes"]

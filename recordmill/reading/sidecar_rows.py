@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import orjson
@@ -40,7 +41,7 @@ class SidecarRows:
 
     Attributes:
         sha256: hex digest of the sidecar; the empty string until it is read, or where it cannot be.
-        totals: what its rows add up to, those of rejected references too.
+        totals: what its rows add up to, those of rejected references too; None where they are not Recordmill's.
     """
 
     def __init__(self, check: Findings) -> None:
@@ -48,7 +49,7 @@ class SidecarRows:
         self._rows: list[dict[str, Any]] | None = None
         self._by_offset: dict[int, int] = {}
         self.sha256 = ""
-        self.totals = RowTotals()
+        self.totals: RowTotals | None = None
 
     def read(self) -> Sequence[dict[str, Any]]:
         """The rows of the records, in their order; none, and a finding, where the sidecar cannot be read."""
@@ -60,11 +61,12 @@ class SidecarRows:
                 everything = list(map(orjson.loads, content.splitlines()))
                 rows = [row for row in everything if "rejected" not in row]
                 self._by_offset = {row["offset"]: number for number, row in enumerate(rows)}
-                self.totals = add_rows(everything)
+                with suppress(*FORGED):
+                    self.totals = add_rows(everything)
                 self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
             except FileNotFoundError:
                 self._check.add("missing", f"the sidecar is not there ({sidecar})")
-            except (OSError, *FORGED) as error:
+            except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
                 self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
         return self._rows
 

@@ -35,6 +35,7 @@ def check_marker(dataset: Dataset, checks: Sequence[ShardCheck]) -> Iterator[Fin
     wrong = [f"it contradicts itself: {each}" for each in _contradictions(stated)]
     if (found := _count(dataset, checks)) is not None:
         same = {key: stated[key] for key in stated if key in found or key == "boxes"}
+        same["named"] = {"images": stated["named"]["images"]} if "named" in stated else found["named"]
         same["ledger"] = {key: stated["ledger"][key] for key in found["ledger"]}
         same["splits"] = {
             name: {key: split[key] for key in split if key != "shards"} for name, split in stated["splits"].items()
@@ -89,13 +90,10 @@ def _count(dataset: Dataset, checks: Sequence[ShardCheck]) -> dict[str, Any] | N
     if totals is None:
         return None
     try:
-        rejected = Counter(totals.rejected)
         for name in dataset.marker["files"]:
             if name.startswith("sidecars/") and name.endswith(".jsonl"):  # of shards that have no record
                 lines = storage.read_range(storage.join(dataset.folder, name)).splitlines()
-                of_nothing = add_rows(map(orjson.loads, lines))
-                rejected += of_nothing.rejected
-                totals.boxes += of_nothing.boxes
+                totals.merge(add_rows(map(orjson.loads, lines)))
     except (OSError, *FORGED):
         return None
     splits: dict[str, Any] = {}
@@ -103,15 +101,21 @@ def _count(dataset: Dataset, checks: Sequence[ShardCheck]) -> dict[str, Any] | N
         own = [check for check in checks if check.shard.split == name]
         rows = _totals_of(own) or RowTotals()
         instances = {"instances": dict(rows.instances)} if totals.instances else {}
-        counts = {"records": rows.records, "bytes": sum(check.bytes for check in own), "classes": dict(rows.classes)}
+        counts = {
+            "records": rows.records,
+            "bytes": sum(check.shard.bytes or 0 for check in own),
+            "classes": dict(rows.classes),
+        }
         splits[name] = {**counts, **instances}
+    seen = totals.records + totals.rejected.total() - totals.rejected_when_listed
     return {
         "splits": splits,
-        "ledger": {"written": totals.records, "rejected": dict(rejected)},
+        "named": {"images": seen + sum(dataset.marker["ledger"]["left_out"].values())},
+        "ledger": {"written": totals.records, "rejected": dict(totals.rejected)},
         **({"boxes": dict(totals.boxes)} if totals.boxes else {}),
         "changes": dict(totals.changes),
         "input_bytes": totals.input_bytes,
-        "output_bytes": sum(check.bytes for check in checks),
+        "output_bytes": sum(check.shard.bytes or 0 for check in checks),
     }
 
 

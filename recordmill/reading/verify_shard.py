@@ -108,7 +108,10 @@ def verify_shard(
                     _compare_names(check, rows, expected)
             if level != "frames":
                 read = rows.read()
-                check.totals = rows.totals if rows.sha256 and rows.sha256 == shard.sidecar_sha256 else None
+                if rows.sha256 and rows.sha256 == shard.sidecar_sha256:
+                    check.totals = rows.totals
+                    if rows.totals is None:
+                        check.add("sidecar", f"the sidecar's rows cannot be understood ({shard.sidecar})")
                 check.keys_by_digest = {row["sha256"]: row["key"] for row in read if row.get("sha256")}
     except FileNotFoundError:
         check.add("missing", "the file is not there")

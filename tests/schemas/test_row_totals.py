@@ -14,14 +14,15 @@ ROWS = [
     },
     {"bytes": 5, "class": None, "changes": [], "boxes": {"listed": 1, "outside": 1}},
     {"bytes": 7, "class": "dog", "changes": ["rotated", "resized"]},
-    {"rejected": "truncated", "boxes": {"listed": 3, "image_rejected": 3}},
-    {"rejected": "truncated"},
+    {"rejected": "truncated", "stage": "decode", "boxes": {"listed": 3, "image_rejected": 3}},
+    {"rejected": "truncated", "stage": "list"},
 ]
 EXPECTED = RowTotals(
     records=3,
     input_bytes=22,
     classes=Counter({"cat": 1, "": 1, "dog": 1}),
     rejected=Counter(truncated=2),
+    rejected_when_listed=1,
     changes=Counter(rotated=2, resized=1),
     boxes=Counter(listed=6, written=1, empty=1, outside=1, image_rejected=3),
     instances=Counter(cat=1),

@@ -5,6 +5,7 @@ whose note fits its references was finished by an earlier run and is not written
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -25,6 +26,9 @@ from recordmill.transforms.planning.reference_digest import add_digests, digest_
 
 STAGING_PREFIX = ".staging-"
 
+EXAMPLES = "examples.json"
+"""Pictures of changed images for the report, of a split's first shard; see `change_examples`."""
+
 MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
 """Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
 
@@ -35,7 +39,7 @@ def staging_folder(output: str, plan_id: str) -> str:
 
 
 def shard_path(staging: str, split: str, index: int, kind: str) -> str:
-    """Where a shard's file lies in the staging folder; `kind` is `tfrecord`, `jsonl` (sidecar) or `done.json`."""
+    """Where a shard's file lies in staging; `kind` is `tfrecord`, `jsonl` (sidecar), `done.json` or `EXAMPLES`."""
     return storage.join(staging, shard_name(split, index, kind))
 
 
@@ -176,12 +180,18 @@ class WrittenShard:
 
 
 class Tally:
-    """Totals of a shard under way, and the digest of its sidecar."""
+    """Totals of a shard under way, and the digest of its sidecar.
+
+    Attributes:
+        changed: the key of the first image with each change; of `reencoded`, with no other.
+    """
 
     def __init__(self) -> None:
         self._rows = RowTotals()
         self._annotations = AnnotationTally()
+        self._missing: Counter[str] = Counter()
         self._sidecar = hashlib.sha256()
+        self.changed: dict[str, str] = {}
 
     @property
     def records(self) -> int:
@@ -191,6 +201,10 @@ class Tally:
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
         self._rows.add(image.row)
+        for change in image.row.get("changes", ()):
+            if change != "reencoded" or len(image.row["changes"]) == 1:
+                self.changed.setdefault(change, image.row["key"])
+        self._missing.update(image.missing)
         if image.annotations is not None:
             self._annotations.count(image.row["key"], image.annotations)
         line = orjson.dumps(image.row, option=orjson.OPT_APPEND_NEWLINE)
@@ -216,6 +230,7 @@ class Tally:
             boxes=dict(rows.boxes),
             instances=dict(rows.instances),
             annotations=self._annotations.totals(),
+            missing=dict(self._missing),
         )
 
 

@@ -112,6 +112,7 @@ def test_swapped_labels_in_the_marker(plain):
         assert sum("class 'cat' has the id 0 here and 1 in recordmill.json" in line for line in shards) == 4
         assert sum("class 'dog' has the id 1 here and 0 in recordmill.json" in line for line in shards) == 4
         assert [line for line in found if line not in shards] == [
+            "recordmill.json: it contradicts itself: labels is not what its settings say",
             "labels.txt: line 1 is '0:cat' and recordmill.json says '0:dog'",
             "image.class.label.labels.txt: line 1 is 'cat' and recordmill.json says 'dog'",
         ]

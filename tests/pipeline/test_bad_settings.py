@@ -32,7 +32,7 @@ def test_a_configuration_that_is_no_yaml(convert, earlier, photos, tmp_path):
     config.write_text("images: {quality: 90\nsplits: [")
     done = convert(photos, f"--config={config}")
     what = "expected ',' or '}', but got ':' (line 2, column 7)"
-    assert done.told == (2, f"the configuration {config} is no YAML: {what}")
+    assert done.told == (2, f"the configuration {config} is not YAML: {what}")
 
 
 def test_a_configuration_that_is_not_there(convert, earlier, photos, tmp_path):

@@ -150,7 +150,7 @@ def test_a_key_that_is_given_twice(tmp_path, text, key, lines):
 def test_an_override_that_gives_a_key_twice():
     (line,) = errors_of(["splits.fractions={train: 0.9, test: 0.1, train: 1}"])
     assert line == (
-        "--set splits.fractions={train: 0.9, test: 0.1, train: 1} gives train twice, in lines 1 and 1: "
+        "--set splits.fractions={train: 0.9, test: 0.1, train: 1}: the value gives train twice, in lines 1 and 1: "
         "remove one of them"
     )
 

@@ -185,6 +185,7 @@ class Tally:
         self._boxes: Counter[str] = Counter()
         self._instances: Counter[str] = Counter()
         self._annotations = AnnotationTally()
+        self._missing: Counter[str] = Counter()
         self._input_bytes = 0
         self._sidecar = hashlib.sha256()
         self.records = 0
@@ -200,6 +201,7 @@ class Tally:
             self._classes[row["class"] or ""] += 1
             self._changes.update(row["changes"])
             self._instances.update(row.get("classes", ()))
+            self._missing.update(image.missing)
         if "boxes" in row:
             self._boxes.update(row["boxes"])
         if image.annotations is not None:
@@ -226,6 +228,7 @@ class Tally:
             boxes=dict(self._boxes),
             instances=dict(self._instances),
             annotations=self._annotations.totals(),
+            missing=dict(self._missing),
         )
 
 

@@ -1,5 +1,6 @@
 """What describers are given."""
 
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,11 +44,19 @@ class StagedDataset:
     run: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def title(self) -> str:
+        """What people call it: its name, else that of the folder where it will be."""
+        return self.marker["name"] or posixpath.basename(posixpath.dirname(self.folder)) or "Dataset"
+
+    @property
     def sure_features(self) -> tuple[Feature, ...]:
-        """The features that every Example has: all but the label's, where some image has no label."""
+        """The features that every Example has: all but those that some Example lacks, such as a label."""
         unlabelled = any("" in split["classes"] for split in self.marker["splits"].values())
         features = self.settings.example_features
-        return tuple(each for each in features if not unlabelled or each.field not in LABEL_FIELDS)
+        missing = {key for report in self.reports for key in report.missing}
+        return tuple(
+            each for each in features if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)
+        )
 
     def path_of(self, report: ShardReport, kind: str) -> str:
         """Where a shard's file lies now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""

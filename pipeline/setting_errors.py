@@ -117,6 +117,8 @@ def _near_key(kind: Any, loc: Sequence[str | int], value: Any) -> str:
     """
     *above, last = map(str, loc)
     parent = _follow(kind, loc[:-1])[0]
+    if not is_dataclass(parent):  # a member of a union, which pydantic has named
+        return ""
     names = [each.name for each in fields(parent)]
     near = difflib.get_close_matches(last, names, 1, cutoff=0.8)
     if not near and type(value) in (int, float):

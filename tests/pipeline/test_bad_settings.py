@@ -59,6 +59,8 @@ def test_a_malformed_set(convert, earlier, photos, text):
         ("--overwriet", "there is no flag --overwriet: did you mean --overwrite?"),
         ("--zzz", "there is no flag --zzz: see --help"),
         ("photos", "there is no flag photos: see --help"),
+        ("1}", "there is no flag 1}: quote what follows --set, as in --set 'splits.fractions={train: 1}'"),
+        ("dog]", "there is no flag dog]: quote what follows --set, as in --set 'splits.fractions={train: 1}'"),
     ],
 )
 def test_an_unknown_flag(convert, earlier, photos, flag, sentence):

@@ -13,7 +13,7 @@ MAX_RESIZED_PIXELS = 2**28
 """Pixels of the largest image that others are brought to: a gigabyte of memory for each image under way."""
 
 LARGEST_LIMIT = 2**62
-"""The largest `max_bytes` and `max_pixels`: one more still fits into 64 bits."""
+"""The largest limit on bytes and pixels: one more still fits into 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +97,10 @@ class ImageSettings:
         for name in self.formats:
             _check_choice("formats", name, FORMATS)
         for key in ("max_bytes", "max_pixels", "max_side"):
-            if not 1 <= getattr(self, key) <= LARGEST_LIMIT:
-                raise ValueError(f"{key}: must be 1 to {LARGEST_LIMIT:,}")
+            if getattr(self, key) < 1:
+                raise ValueError(f"{key}: must be positive")
+            if getattr(self, key) > LARGEST_LIMIT:
+                raise ValueError(f"{key}: must be at most {LARGEST_LIMIT:,}")
         if self.max_side > MAX_JPEG_SIDE and self.reencode != "never":
             raise ValueError(f"max_side: a JPEG's side has at most {MAX_JPEG_SIDE:,} pixels")
         if not 1 <= self.quality <= 100:

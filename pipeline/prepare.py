@@ -73,7 +73,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         for line in discard_staging(output):
             terminal.say(line)
     folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
-    settings, plain = settle_source(*name_dataset(settings, plain, output), inputs)
+    notes: list[str] = []
+    settings, plain = settle_source(*name_dataset(settings, plain, output), inputs, notes.append)
     if idle := find_idle(settings):
         raise ConfigError("\n".join(idle))
     run_id = uuid.uuid4().hex[:12]
@@ -88,6 +89,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         preview=flags.plan,
         threads=flags.threads,
         processes=_processes(flags, beam_arguments),
+        notes=tuple(notes),
         facts={
             "recordmill": VERSION,
             "beam": beam.__version__,

@@ -1,7 +1,7 @@
 """What a source implements, and how one is found by name."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -85,13 +85,14 @@ class Source(Protocol):
         """
         return {}
 
-    def settle(self, files: Iterator[ImageRef]) -> Self:
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
         """The source with those settings filled in that only its files can tell; itself where nothing is missing.
 
         Called once, by the launcher; what it gives is what the dataset's configuration says.
 
         Args:
             files: a reference to each whole file that is not ignored; listed when they are asked for.
+            note: takes what the user should know of it.
 
         Raises:
             ValueError: the files contradict each other; the message begins with the YAML key.
@@ -101,6 +102,14 @@ class Source(Protocol):
     def classes(self) -> Mapping[str, int]:
         """The classes that its settings alone tell, by their numbers; see `announce_classes`."""
         return {}
+
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The files that one reference was made of: what was ignored when it was listed, and is here, is used.
+
+        Args:
+            ref: one of the references that `refer` gave, rejected ones too.
+        """
+        return (ref.uri,)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds. A source overrides it where that is no plain image file.

@@ -1,7 +1,7 @@
 """YOLO: for each image a text file, one box a line: class number, middle, width and height in parts of the image."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -100,6 +100,12 @@ class Yolo(Source):
                 if shape := _key_points(uri, *size_and_version(uri)):
                     return shape
         return None
+
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The image, and the text file with its boxes."""
+        folders = ref.uri.split("/")[:-1]
+        at = len(folders) - 1 - folders[::-1].index("images") if "images" in folders else None
+        return (ref.uri,) if at is None or ref.lacks_file else (ref.uri, _labels_path(ref.uri, at))
 
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""

@@ -15,6 +15,7 @@ from recordmill.pipeline.parse_yaml import MAX_DEPTH, YamlError, normalize, pars
 from recordmill.pipeline.setting_errors import explain_errors, without_none
 from recordmill.schemas.coercion import INT64_MAX
 from recordmill.schemas.own_convention import OwnConvention
+from recordmill.transforms.check_fields import find_unstored_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.sources import load_source, source_names
 
@@ -149,6 +150,9 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
         settings = TypeAdapter(DatasetSettings).validate_python(values)
     except ValidationError as error:
         problems += explain_errors(error, DatasetSettings, is_whole=not problems)
+    else:
+        if plain.get("convention") is None and (unstored := find_unstored_boxes(settings.layout, settings.source)):
+            problems.append(unstored)
     splits = plain.get("splits")
     written = splits if isinstance(splits, dict) else {}
     given = [key for key in ("from_folders", "from_source") if written.get(key)]

@@ -31,7 +31,7 @@ def check_pattern(pattern: str, key: str) -> None:
         pattern: as users write it.
         key: the setting that it is written under.
     """
-    if re.search(r":[^}]*[0-9]{4}", pattern):
+    if re.search(r":[^}]*[0-9]{5}", pattern):
         raise ValueError(f"{key} {pattern!r:.80} gives names that are too long: use format codes of fewer digits")
     try:
         filled = fill_pattern(pattern, name="n", split="s", index=0, count=1, records=1)

@@ -7,6 +7,7 @@ from typing import Literal
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
+DEFAULT_MAX_PIXELS = 89_478_485
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ class ImageSettings:
 
     formats: tuple[str, ...] = FORMATS
     max_bytes: int = 256 * 2**20
-    max_pixels: int = 89_478_485
+    max_pixels: int = DEFAULT_MAX_PIXELS
     max_side: int = MAX_JPEG_SIDE
     check: Literal["decode", "header"] = "decode"
     store: Literal["auto", "jpeg", "png", "raw"] = "auto"

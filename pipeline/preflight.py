@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Sequence
 
+from recordmill.pipeline.options import UsageError
 from recordmill.pipeline.reach_store import describe_soon, find_missing_extra
 from recordmill.transforms.files import storage
 from recordmill.transforms.list_images import Input
@@ -15,10 +16,6 @@ _SECRETS = {
     "--s3_session_token": "AWS_SESSION_TOKEN",
     "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
 }
-
-
-class UsageError(ValueError):
-    """The flags are wrong; exit code 2."""
 
 
 class PlaceError(ValueError):
@@ -122,7 +119,7 @@ def _is_file(what: str, place: str, path: str, here: bool) -> bool:
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
-    """Checks that inputs are there and that the output can be written and lies outside them.
+    """Checks that inputs are there, and that the output can be written, lies outside them and is a folder of its own.
 
     Raises:
         PlaceError: one of them is not so, or a store's client is not installed.
@@ -137,8 +134,21 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
                 f"the output {output} lies inside the input {each.path} and would become part of it: "
                 "choose a folder outside it"
             )
+        if _is_inside(each.path, output) and not _holds_dataset(output):
+            raise PlaceError(
+                f"the output {output} holds the input {each.path}, so that the dataset's files would lie among others: "
+                f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
+            )
     if storage.is_local(output) and not preview:
         _check_local_output(output)
+
+
+def _holds_dataset(output: str) -> bool:
+    """Whether a folder is a dataset already; yes where that cannot be found out, since the job will say why."""
+    try:
+        return describe_soon(os.path.join(output, MARKER)) is not None
+    except (OSError, ValueError):
+        return True
 
 
 def check_summary(path: str | None, output: str | None) -> None:

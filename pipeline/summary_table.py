@@ -8,7 +8,9 @@ from rich.table import Table
 
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.idle_settings import say_idle
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -38,25 +40,25 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     numbers = outcome.numbers
     ledger = numbers.get("ledger")
     if ledger:
-        planned = sum(split["images"] for split in numbers.get("splits", {}).values())
-        parts = [f"{ledger['written']:,} written" if "written" in ledger else f"{planned:,} to convert"]
-        kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
-        parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
-        yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
-        for kind in kinds:
-            yield kind.replace("_", " "), _counted(ledger[kind])
+        yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
+    if named := numbers.get("named"):
+        yield "found", f"{show_count(named['images'], 'image')} named by {show_count(named['files'], 'file')}"
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
     if numbers.get("boxes"):
         yield "boxes", _boxes(numbers["boxes"])
-    if numbers.get("changes"):
-        yield "changed", _counted(numbers["changes"])
-    if duplicates := _duplicates(numbers):
-        yield "duplicates", duplicates
+    further = {
+        "changed": _counted(numbers.get("changes", {})),
+        "no effect": _idle(numbers),
+        "duplicates": _duplicates(numbers),
+    }
+    yield from ((title, text) for title, text in further.items() if text)
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
         ratio = f"{after / max(before, 1):.2f}x"
         yield "bytes", f"{show_bytes(before)} of {numbers['unit']}s became {show_bytes(after)} of TFRecords, {ratio}"
+    if numbers.get("remarks"):
+        yield "worth a look", "\n".join(numbers["remarks"])
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         if "report" in numbers:
@@ -64,11 +66,26 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
 
 
+def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]]:
+    parts = [f"{ledger['written']:,} written" if "written" in ledger else f"{planned:,} to convert"]
+    kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
+    parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
+    yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
+    for kind in kinds:
+        yield kind.replace("_", " "), _counted(ledger[kind])
+
+
 def _boxes(counts: Mapping[str, int]) -> str:
-    dropped = {name: count for name, count in counts.items() if name not in ("listed", "written", "clipped")}
+    dropped = {name: count for name, count in counts.items() if name not in NOT_DROPPED}
     parts = [f"{counts.get('written', 0):,} written", *([_counted(dropped)] if dropped else [])]
     cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
-    return f"{counts['listed']:,} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
+    enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
+    return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
+
+
+def _idle(numbers: Mapping[str, Any]) -> str:
+    idle = [key for key, count in numbers.get("acted", {}).items() if not count]
+    return ", ".join(say_idle(key, numbers["ledger"]["written"], numbers["unit"]) for key in idle)
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:

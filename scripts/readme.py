@@ -15,12 +15,12 @@ from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.schemas.record_fields import describe_fields
 from recordmill.schemas.shard_name import PLACEHOLDERS
 from recordmill.transforms.converting.boxes import BoxSettings
-from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
+from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
 from recordmill.transforms.imaging.prepared_image import CHANGES
 from recordmill.transforms.imaging.settings import ImageSettings, Resize
 from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import SplitSettings
-from recordmill.transforms.rejection import REASONS
+from recordmill.transforms.rejection import IGNORED, LEFT_OUT, REASONS
 from recordmill.transforms.sources import load_source, source_names
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +35,8 @@ SECTIONS = {
     "splits": SplitSettings,
     "shards": ShardSettings,
     "max_rejected": RejectionLimits,
+    "max_rejected.boxes": LossLimits,
+    "max_rejected.labels": LossLimits,
 }
 
 
@@ -54,6 +56,12 @@ def tables() -> dict[str, str]:
         f"| {stage} | `{code}` | {meaning} |" for stage, codes in REASONS.items() for code, meaning in codes.items()
     ]
     generated["reasons"] = "\n".join(["| stage | reason | meaning |", "|---|---|---|", *rows])
+    rows = [
+        f"| {fate} | `{code}` | {meaning} |"
+        for fate, codes in (("ignored", IGNORED), ("left out", LEFT_OUT))
+        for code, meaning in codes.items()
+    ]
+    generated["reasons without harm"] = "\n".join(["| what | reason | meaning |", "|---|---|---|", *rows])
     rows = [f"| `{kind}` | {meaning} | {'note' if kind in NOTES else ''} |" for kind, meaning in KINDS.items()]
     generated["findings"] = "\n".join(["| kind | what is wrong | |", "|---|---|---|", *rows])
     rows = [f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items()]

@@ -5,7 +5,7 @@ Listing happens in the pipeline, not in the launcher: no list of files is part o
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +18,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.files import storage
 from recordmill.transforms.listing.local_folders import Entry, walk_folder
 from recordmill.transforms.listing.patterns import compile_pattern
-from recordmill.transforms.planning.splitting import SPLIT_WORDS
+from recordmill.transforms.planning.splitting import SPLIT_NAMES
 from recordmill.transforms.progress import PROGRESS
 from recordmill.transforms.sources import Source
 
@@ -107,45 +107,56 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
         else:
             first_folders.add(path.partition("/")[0] if "/" in path else "")
             yield from _refer(file, path, source, settings)
-    if detail := _find_ambiguity(first_folders - {""}, settings):
-        yield ImageRef(source_input.path, source_input.path, status="fatal", reason="split_words", detail=detail)
+    if folders := _splits_not_given(first_folders - {""}, settings):
+        status, detail = _describe_folders(folders, source)
+        place = source_input.path if status == "fatal" else source_input.name
+        yield ImageRef(place, source_input.path, status=status, reason="split_words", detail=detail)
 
 
-def _find_ambiguity(first_folders: set[str], settings: ListingSettings) -> str:
-    """A sentence where the first folders may be splits or classes, and nobody has said which; else the empty string."""
+def _splits_not_given(first_folders: set[str], settings: ListingSettings) -> list[str]:
+    """The first folders, if all of them have names of splits and nobody has said what they are."""
     words = {name.lower() for name in first_folders}
-    if not words or not words <= SPLIT_WORDS or settings.from_folders or settings.classes_known:
-        return ""
-    folders = sorted(first_folders)
-    mapping = ", ".join(f"{name}: {name}" for name in folders)
-    return (
-        f"the first folders are {', '.join(folders)}, which could be splits or classes: "
-        f"set splits.from_folders={{{mapping}}} if they are splits, "
-        f"or labels.classes=[{', '.join(folders)}] if they are classes"
-    )
+    known = settings.from_folders or settings.from_source or settings.classes_known
+    return sorted(first_folders) if words <= SPLIT_NAMES.keys() and not known else []
+
+
+def _describe_folders(folders: Sequence[str], source: Source) -> tuple[str, str]:
+    """A status and a sentence for first folders that may be splits."""
+    what = f"the first folders are {', '.join(folders)}, which could be splits"
+    as_splits = f"splits.from_folders={{{', '.join(f'{name}: {name}' for name in folders)}}}"
+    if not source.labels_from_folders:
+        return "warning", f"{what}: set {as_splits} to keep them"
+    as_classes = f"labels.classes=[{', '.join(folders)}]"
+    return "fatal", f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they are classes"
 
 
 def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:
     if settings.from_folders:
-        folder, _, path = path.partition("/")
-        split = settings.from_folders.get(folder) if path else None
+        folder, _, below = path.partition("/")
+        split = settings.from_folders.get(folder) if below else None
+        if not below and folder in source.shared_files:
+            split = ""
         if split is None:
             known = ", ".join(settings.from_folders)
             detail = f"the file lies in none of the split folders {known}"
             yield file.but(status="rejected", reason="no_split", detail=detail)
             return
-        file = file.but(split=split)
+        path, file = below or path, file.but(split=split)
     refs = iter(source.refer(path, file))
     first = next(refs, None)
     if first is None:
         raise NothingReferredError(f"the source says nothing of {file.uri}: it must yield at least one reference")
+    names_images = False
     for ref in chain((first,), refs):
         if ref.status:
             yield ref
             continue
+        names_images = names_images or ref.uri != file.uri
         if ref.split != file.split or settings.from_source:
             ref = _with_given_split(ref, file.split, settings)
         yield _with_group(ref, settings.group) if settings.group and not ref.status else ref
+    if names_images:
+        yield ImageRef(file.key, file.uri, status="names_images")
 
 
 def _with_given_split(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:

@@ -1,10 +1,14 @@
-"""The one exception that makes a bad record a rejected row instead of a failed run."""
+"""Why something that was listed is in no split, and the exception that makes a bad record a rejected row."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from recordmill.transforms.imaging.bad_image import REASONS as DECODE_REASONS
 
 Stage = Literal["list", "read", "decode", "encode"]
+
+Fate = Literal["rejected", "ignored", "left_out"]
+"""What becomes of things that are listed and not written."""
 
 REASONS: dict[Stage, dict[str, str]] = {
     "list": {
@@ -55,9 +59,39 @@ REASONS: dict[Stage, dict[str, str]] = {
 """Every reason for which an image is rejected, by the stage that finds it."""
 
 
-def explain_reason(code: str) -> str:
-    """What a reason means, whichever stage found it; the empty string where it is none."""
-    return "; or ".join(codes[code] for codes in REASONS.values() if code in codes)
+IGNORED: Mapping[str, str] = {
+    "class_names": "it names the classes",
+    "hidden": "its name begins with a dot",
+    "ignored": "it matches a pattern of `ignore`",
+    "labels": "it holds the labels of the images",
+    "no_rows": "the manifest has no rows",
+    "not_annotations": "its name does not match `source.split`, so it is not read as annotations",
+    "in_no_set": "none of the lists in `source.sets` names it",
+    "not_included": "it matches none of the patterns in `include`, or its name is not one that the source reads",
+    "read_only_with_images": "it is not an image, and no image was read with it",
+    "system_file": "the operating system left it behind",
+    "taken_only_by_name": "it is not an image, and no manifest or annotation names it",
+    "without_annotation": "it is an image that no manifest names, and no annotation that is used",
+}
+"""Every reason for which a file is ignored."""
+
+LEFT_OUT: Mapping[str, str] = {
+    "duplicate": "it has the same bytes as another one, and `duplicates` is `drop`",
+    "fraction": "`splits.fractions` add up to less than 1, and it is in the rest",
+    "limit": "there are more than `limit` asks for",
+}
+"""Every reason for which something that could be converted is left out."""
+
+
+OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows", "wrong_length"})
+"""The reasons for which a file of many images is rejected as one."""
+
+
+def explain_reason(fate: Fate, code: str) -> str:
+    """What a reason means, whichever stage found it; the empty string where it is not a reason of this fate."""
+    if fate == "rejected":
+        return "; or ".join(codes[code] for codes in REASONS.values() if code in codes)
+    return (IGNORED if fate == "ignored" else LEFT_OUT).get(code, "")
 
 
 class RejectedImage(Exception):  # it is an outcome, not an error of the program

@@ -94,16 +94,39 @@ def write_labelme(folder, picture):
     return folder
 
 
+def write_boxes_csv(folder, picture):
+    """Rows of one image do not follow each other."""
+    rows = ["filename,width,height,class,xmin,ymin,xmax,ymax"]
+    for index in range(2):
+        for name, boxes in BOXES.items():
+            size = ",".join(map(str, shown(name)))
+            rows += [f"{name},{size},{label},{','.join(map(str, sides))}" for label, sides in boxes[index : index + 1]]
+    for name, (width, height, orientation) in SIZES.items():
+        write(folder, name, picture(name, (width, height), orientation))
+    write(folder, "_annotations.csv", "\n".join([*rows, "d.jpg,20,20,,,,,"]))
+    return folder
+
+
+def write_retinanet(folder, picture):
+    rows = [f"{name},{','.join(map(str, sides))},{label}" for name, boxes in BOXES.items() for label, sides in boxes]
+    for name, (width, height, orientation) in SIZES.items():
+        write(folder, name, picture(name, (width, height), orientation))
+    write(folder, "annotations.csv", "\n".join([*rows, "d.jpg,,,,,"]))
+    return folder
+
+
 @pytest.mark.parametrize(
-    ("config", "write_collection", "splits", "ignored"),
+    ("config", "write_collection", "splits", "ignored", "files"),
     [
-        ("coco.yaml", write_coco, {"train": 3, "validation": 1}, {"taken_only_by_name": 4}),
-        ("labelme.yaml", write_labelme, None, {"taken_only_by_name": 4}),
-        ("voc.yaml", write_voc, None, {"taken_only_by_name": 4}),
-        ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}, {"class_names": 1, "read_only_with_images": 4}),
+        ("coco.yaml", write_coco, {"train": 3, "validation": 1}, {}, 2),
+        ("boxes_csv.yaml", write_boxes_csv, None, {}, 1),
+        ("retinanet.yaml", write_retinanet, None, {}, 1),
+        ("labelme.yaml", write_labelme, None, {}, 4),
+        ("voc.yaml", write_voc, None, {}, 4),
+        ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}, {"class_names": 1}, None),
     ],
 )
-def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignored, tmp_path, picture, convert):
+def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignored, files, tmp_path, picture, convert):
     marker, examples = convert(config, write_collection(tmp_path / "collection", picture))
     if splits:
         assert {split: len(found) for split, found in examples.items()} == splits
@@ -116,6 +139,8 @@ def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignor
         "": 0,
     }
     assert (marker["ledger"]["written"], marker["ledger"]["ignored"]) == (4, ignored)
+    assert marker["ledger"]["listed"] == 4 + sum(ignored.values())
+    assert marker.get("named", {}) == ({} if files is None else {"images": 4, "files": files})
     found = {each["image/filename"][0].decode(): each for part in examples.values() for each in part}
     assert set(found) == set(SIZES)
     for name, example in found.items():
@@ -130,9 +155,29 @@ def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignor
             assert example["image/encoded"] == [picture(name, SIZES[name][:2])]
 
 
+def test_images_that_no_annotation_names_are_told_from_those_that_are_used(tmp_path, picture, convert, monkeypatch):
+    folder = write_voc(tmp_path / "collection", picture)
+    for name in ("new.jpg", "sub/new.PNG"):
+        write(folder, f"JPEGImages/{name}", picture(name))
+    write(folder, "README.md", "Photographs\n")
+    monkeypatch.chdir(tmp_path)  # annotations and a listing may spell one path in two ways
+    marker, _ = convert("voc.yaml", "./collection")
+    ignored = {"taken_only_by_name": 1, "without_annotation": 2}
+    assert marker["ledger"] == {"listed": 7, "written": 4, "rejected": {}, "ignored": ignored, "left_out": {}}
+    assert marker["named"] == {"images": 4, "files": 4}
+    assert "2 images have no annotation: they are ignored" in marker["notes"]
+
+
+def test_yolos_text_files_without_an_image_are_told_from_those_that_are_read(tmp_path, picture, convert):
+    folder = write_yolo(tmp_path / "collection", picture)
+    write(folder, "labels/train/gone.txt", "0 0.5 0.5 0.1 0.1\n")
+    marker, _ = convert("yolo.yaml", folder)
+    assert marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 1}
+
+
 def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):
     marker, _ = convert("voc.yaml", write_voc(tmp_path / "collection", picture), "--set", "convention=default")
-    assert [note for note in marker["notes"] if "stores no boxes: tf_object_detection and tfds do" in note]
+    assert [note for note in marker["notes"] if note.startswith("4 boxes are in no Example: the convention (")]
     for convention in ("tfds", "tf_object_detection"):
         marker, _ = convert("voc.yaml", tmp_path / "collection", "--set", f"convention={convention}", "--overwrite")
         assert not [note for note in marker["notes"] if "boxes" in note]
@@ -140,15 +185,36 @@ def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):
 
 def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, convert):
     folder = write_yolo(tmp_path / "collection", picture)
-    write(folder, "labels/train/a.txt", "0 0.9 0.5 0.4 0.4\n7 0.5 0.5 0.1 0.1\n1 0.5 0.5 0 0.1\n0 0.5 0.5 0.5 0.5\n")
+    polygon, pose = "1 0.1 0.2 0.4 0.1 0.3 0.6", "0 0.5 0.5 0.5 0.5 0.3 0.4 2 0.6 0.6 1 0 0 0"
+    lines = ["0 0.9 0.5 0.4 0.4", "7 0.5 0.5 0.1 0.1", "1 0.5 0.5 0 0.1", pose, polygon]
+    write(folder, "labels/train/a.txt", "\n".join(lines))
     write(folder, "labels/val/d.txt", "0 0.5 0.5\n")
-    marker, examples = convert(
-        "yolo.yaml", folder, "--set", "splits.from_source={train: train}", "--set", "max_rejected.count=9"
-    )
-    assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "unknown_class": 1, "written": 4}
+    settings = ["splits.from_source={train: train}", "max_rejected.count=9", "labels.classes=[cat, dog]"]
+    marker, examples = convert("yolo.yaml", folder, *(f"--set={each}" for each in settings))
+    assert marker["boxes"] == {"clipped": 1, "empty": 1, "enclosed": 1, "listed": 7, "unknown_class": 1, "written": 5}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1}
     (a,) = (each for each in examples["train"] if each["image/filename"] == [b"a.jpg"])
-    assert a["image/object/bbox/xmax"] == pytest.approx([1.0, 0.75])
+    assert a["image/object/bbox/xmax"] == pytest.approx([1.0, 0.75, 0.4])
+    assert a["image/object/bbox/ymax"] == pytest.approx([0.7, 0.75, 0.6])
+    assert a["image/object/class/text"] == [b"cat", b"cat", b"dog"]
+
+
+def test_images_without_a_box_are_counted_by_cause(tmp_path, picture, convert):
+    folder = write_yolo(tmp_path / "collection", picture)
+    (folder / "labels/train/a.txt").unlink()
+    write(folder, "labels/train/b.txt", "7 0.5 0.5 0.1 0.1\n0 2 0.5 0.1 0.1\n7 0.5 0.5 0.1 0.1\n")
+    marker, _ = convert("yolo.yaml", folder, "--set=labels.classes=[cat, dog]")
+    assert marker["boxes"] == {"listed": 4, "outside": 1, "unknown_class": 2, "written": 1}
+    assert marker["dropped_boxes"] == {"outside": {"cat": 1}, "unknown_class": {"7": 2}}
+    assert marker["images_without_boxes"] == {
+        "no_file": 1,  # a
+        "no_objects": 1,  # d
+        "all_dropped": 1,  # b
+        "dropped": {"outside": {"cat": 1}, "unknown_class": {"7": 2}},
+    }
+    card = (tmp_path / "dataset-of-yolo.yaml" / "README.md").read_text(encoding="utf-8")
+    why = "1 has no annotation file, 1 has an annotation without objects, 1 lost all boxes"
+    assert f"3 images have no box: {why} (unknown\\_class: 7; outside: cat)." in card
 
 
 def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, picture, convert):
@@ -167,7 +233,7 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
     marker, examples = convert("labelme.yaml", folder, *(f"--set={each}" for each in settings))
     assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "outside": 1, "written": 4}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1, "size_mismatch": 1, "vanished": 1}
-    assert marker["ledger"]["ignored"] == {"taken_only_by_name": 4}
+    assert marker["ledger"]["ignored"] == {"without_annotation": 1}
     found = {each["image/filename"][0]: each for each in examples["train"]}
     assert set(found) == {b"a.jpg", b"c.jpg"}
     a = found[b"a.jpg"]
@@ -175,6 +241,18 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
     bbox = [a[f"image/object/bbox/{side}"] for side in ("ymin", "xmin", "ymax", "xmax")]
     polygon, circle, mask = (0.25, 0.375, 1, 0.75), (0.3, 0.675, 0.7, 0.75), (0, 0.25, 0.5, 0.375)
     assert list(zip(*bbox, strict=True)) == [pytest.approx(box, abs=1e-6) for box in (polygon, circle, mask)]
+
+
+def test_a_box_a_row_is_checked_against_its_image_and_a_bad_row_rejects_it(tmp_path, picture, convert):
+    folder = write_boxes_csv(tmp_path / "collection", picture)
+    text = (folder / "_annotations.csv").read_text(encoding="utf-8")
+    text = text.replace("b.jpg,30,60,", "b.jpg,31,60,").replace("c.jpg,20,40,cat,5,", "c.jpg,20,40,cat,five,")
+    write(folder, "_annotations.csv", text)
+    settings = ["splits.fractions={train: 1.0}", "max_rejected.count=9"]
+    marker, examples = convert("boxes_csv.yaml", folder, *(f"--set={each}" for each in settings))
+    assert marker["ledger"]["rejected"] == {"bad_row": 1, "size_mismatch": 1}
+    assert marker["boxes"] == {"listed": 3, "with_rejected_images": 1, "written": 2}
+    assert {each["image/filename"][0] for each in examples["train"]} == {b"a.jpg", b"d.jpg"}
 
 
 def test_two_labelme_files_of_one_image_are_refused(tmp_path, picture, convert):

@@ -49,6 +49,22 @@ def test_the_report_shows_the_images_that_are_stored(convert, class_folders, tmp
     assert done.line["report"] == "report.html"
 
 
+def test_what_is_worth_a_look_is_told_everywhere(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 1})
+    Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
+    done = convert(root)
+    _, imbalance, lossy, size = done.marker["remarks"]
+    assert imbalance.startswith("The largest class has 31 images, the smallest 1: ")
+    assert lossy.startswith("1 image of formats without loss (by the name) became JPEG, a little changed")
+    assert size == "All images have one size, 24 x 16 pixels."
+    assert done.line["remarks"] == done.marker["remarks"]
+    assert all(text in done.stderr for text in done.marker["remarks"])
+    page, card = report_of(done), (done.output / "README.md").read_text(encoding="utf-8")
+    assert f'<a href="#sizes">{size}</a>' in page
+    assert f"- {size}\n" in card
+    assert convert(root).line["remarks"] == done.marker["remarks"]  # of a dataset that is there already
+
+
 def test_duplicates_are_told_everywhere(convert, photos):
     shutil.copyfile(photos / "cat/00.jpg", photos / "cat/copy.jpg")
     shutil.copyfile(photos / "cat/01.jpg", photos / "dog/copy.jpg")
@@ -85,6 +101,27 @@ def test_look_alikes_are_found_where_they_are_asked_for(convert, class_folders, 
     assert done.marker["duplicates"]["look_alike"]["pairs"] == len(pairs)
     assert all(len(row["difference_hash"]) == 16 for row in done.rows())
     assert "different classes" in report_of(done)
+
+
+def test_changes_are_shown_before_and_after(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 9}, size=(240, 160))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.open(root / "cat/00.jpg").save(root / "cat/turned.jpg", exif=exif)
+    Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
+    done = convert(root, settings={"splits.fractions": {"train": 1.0}})
+    page = report_of(done)
+    shown = re.findall(r'<img src="data:image/jpeg;base64,([^"]+)" alt="(cat/[a-z.]+) (before|after)">', page)
+    sizes = {(key, when): Image.open(io.BytesIO(base64.b64decode(picture))).size for picture, key, when in shown}
+    assert sizes == {
+        ("cat/exact.png", "before"): (192, 192),
+        ("cat/exact.png", "after"): (192, 192),
+        ("cat/turned.jpg", "before"): (192, 128),
+        ("cat/turned.jpg", "after"): (128, 192),
+    }
+    assert not [name for name in done.files if "examples" in name]
+    plain = convert(root, settings={"splits.fractions": {"train": 1.0}, "report": False}, output=tmp_path / "plain")
+    assert plain.deterministic_files == done.deterministic_files
 
 
 def test_without_a_report_everything_else_is_the_same(convert, photos, tmp_path):

@@ -143,13 +143,12 @@ def test_a_split_that_would_be_empty_is_filled_and_said(convert, class_folders, 
     assert done.marker["notes"] == ["split test would have been empty: it was given the nearest images"]
 
 
-def test_a_given_split_without_images_is_an_error(convert, class_folders, tmp_path):
-    class_folders(tmp_path / "photos/train", {"cat": 2})
+def test_a_given_split_without_images_is_a_note(convert, class_folders, tmp_path):
+    class_folders(tmp_path / "photos/test", {"cat": 2})
     done = convert(tmp_path / "photos", settings={"splits.from_folders": {"train": "train", "test": "test"}})
-    assert (done.code, done.errors) == (
-        1,
-        ["no image was found for split test: remove it from splits.from_folders, or add its images"],
-    )
+    assert (done.code, done.errors) == (0, [])
+    assert {name: split["records"] for name, split in done.marker["splits"].items()} == {"test": 2}
+    assert done.marker["notes"] == ["no image was found for split train, which splits.from_folders names"]
 
 
 def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folders, tmp_path):

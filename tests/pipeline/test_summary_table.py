@@ -98,6 +98,12 @@ def test_the_report_is_pointed_at():
     assert lines[-2] == "look at out/report.html"
 
 
+def test_what_is_worth_a_look_is_a_line_each():
+    lines = shown(Outcome("published", "", 0, "", {**NUMBERS, "remarks": ["test has no cat.", "All [one] size."]}))
+    at = lines.index("worth a look test has no cat.")
+    assert lines[at + 1] == "All [one] size."
+
+
 def test_rows_are_called_rows():
     numbers = {**NUMBERS, "unit": "row", "duplicates": {"same_bytes": SAME, "look_alike": None}}
     lines = shown(Outcome("published", "", 0, "", numbers))

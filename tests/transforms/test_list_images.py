@@ -15,6 +15,7 @@ from recordmill.transforms.files import storage
 from recordmill.transforms.list_images import Input, ListImages, ListingSettings, list_images
 from recordmill.transforms.sources import Source
 from recordmill.transforms.sources.class_folders import ClassFolders
+from recordmill.transforms.sources.yolo import Yolo
 
 SOURCE = ClassFolders()
 
@@ -285,6 +286,37 @@ def test_first_folders_that_may_be_splits_are_fatal_unless_somebody_says_what_th
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat/3.jpg").write_bytes(b"x")
     assert fatal(ListingSettings()) == []
+
+
+def test_first_folders_of_a_source_that_takes_no_classes_from_them_are_told_of(tmp_path):
+    write(tmp_path, "train/images/1.jpg", "valid/images/2.jpg")
+
+    def listed(**settings):
+        return [(ref.key, ref.status) for ref in list_images(Input(str(tmp_path)), Yolo(), ListingSettings(**settings))]
+
+    files = [("train/images/1.jpg", ""), ("valid/images/2.jpg", "")]
+    assert listed() == [*files, ("", "warning")]
+    assert listed(from_source={"train": "train", "valid": "validation"}) == files
+    *_, warning = list_images(Input(str(tmp_path), "pets"), Yolo(), ListingSettings())
+    assert (warning.key, warning.detail) == (
+        "pets",
+        "the first folders are train, valid, which could be splits: "
+        "set splits.from_folders={train: train, valid: valid} to keep them",
+    )
+
+
+def test_files_that_concern_all_split_folders_belong_to_no_split(tmp_path):
+    write(tmp_path, "train/images/1.jpg", "1.jpg", "classes.txt")
+    (tmp_path / "data.yaml").write_text("names: [cat]")
+    listing = ListingSettings(from_folders={"train": "train"}, ignore=("classes.txt",))
+    refs = [(ref.key, ref.status, ref.split, ref.reason) for ref in list_images(Input(str(tmp_path)), Yolo(), listing)]
+    assert refs == [
+        ("1.jpg", "rejected", "", "no_split"),
+        ("classes.txt", "ignored", "", "ignored"),
+        ("data.yaml", "classes", "", "classes"),
+        ("data.yaml", "ignored", "", "class_names"),
+        ("train/images/1.jpg", "", "train", ""),
+    ]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -19,6 +19,10 @@ from recordmill.transforms.rejection import RejectedImage
 
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
+
+NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
+"""What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
+listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ def boxes_of(
     values: Mapping[str, Sequence[Any]] | None = None,
     drawn_on_size: Sequence[int] | None = None,
     fractions: bool = False,
+    shapes: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """What a source puts into `ImageRef.features` for an image's boxes; what is no finite number becomes None there.
 
@@ -52,13 +57,17 @@ def boxes_of(
         values: further values of each box by field name, e.g. `is_crowd`.
         drawn_on_size: width and height of the image as the annotators saw it, where they say so.
         fractions: whether boxes are in fractions of the image instead of pixels.
+        shapes: what became of shapes that are no boxes: how many of these boxes are `enclosed` ones, and how many more
+            shapes were dropped (`other_shape`).
     """
+    counted = {name: count for name, count in (shapes or {}).items() if count}
     return {
         "boxes": [_finite(map(float, box)) for box in boxes],
         "boxes_labels": list(labels),
         "boxes_values": {key: _finite(each) for key, each in (values or {}).items()},
         "boxes_size": list(drawn_on_size) if drawn_on_size else None,
         "boxes_fractions": fractions,
+        **({"boxes_shapes": counted} if counted else {}),
     }
 
 
@@ -68,8 +77,27 @@ def _finite(values: Iterable[Any]) -> list[Any]:
 
 
 def count_boxes(ref: ImageRef) -> int:
-    """How many boxes a reference carries."""
-    return len(orjson.loads(ref.features).get("boxes", ())) if '"boxes"' in ref.features else 0
+    """How many boxes a reference carries, with the shapes that its source dropped."""
+    if '"boxes"' not in ref.features:
+        return 0
+    given = orjson.loads(ref.features)
+    return len(given.get("boxes", ())) + given.get("boxes_shapes", {}).get("other_shape", 0)
+
+
+class DroppedBox(NamedTuple):
+    """A box that no Example has.
+
+    Attributes:
+        reason: as in `PlacedBoxes.counts`.
+        class_name: its class; the number of one without a name.
+        place: where it stands among its image's boxes, from 1.
+        is_faulty: whether nobody asked for its loss, so that `max_rejected.boxes` limits it.
+    """
+
+    reason: str
+    class_name: str
+    place: int
+    is_faulty: bool
 
 
 @dataclass(slots=True)
@@ -78,11 +106,13 @@ class PlacedBoxes:
 
     Attributes:
         fields: `schemas.record_fields.BOX_FIELDS`, and the further values.
-        counts: `listed`, `written`, `clipped` (of those written) and, for each reason, how many were dropped.
+        counts: those of `NOT_DROPPED` and, for each reason, how many were dropped.
+        dropped: each of those that were, but for shapes that the source dropped.
     """
 
     fields: dict[str, Any]
     counts: Counter[str] = field(default_factory=Counter)
+    dropped: list[DroppedBox] = field(default_factory=list)
 
 
 def place_boxes(
@@ -101,8 +131,9 @@ def place_boxes(
             boxes were drawn on an image of another shape.
     """
     drawn_on, size = _frame(given, geometry, settings)
-    names, ids, kept, placed = [], [], [], []
-    counts: Counter[str] = Counter(listed=len(given["boxes"]))
+    names, ids, kept, placed, dropped = [], [], [], [], []
+    shapes = given.get("boxes_shapes", {})
+    counts: Counter[str] = Counter(shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0))
     for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
         box = [math.nan if side is None else side for side in box]
         whole = box if given["boxes_fractions"] else [v / side for v, side in zip(box, (*size, *size), strict=True)]
@@ -111,11 +142,12 @@ def place_boxes(
         if fault and settings.invalid == "reject":
             raise RejectedImage("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
         if name is None or fault in ("not_finite", "empty", "outside") or (fault and settings.invalid == "drop"):
-            counts[fault] += 1
+            is_faulty = fault != "sticking_out" and not (name is None and label_map.leaves_out(label))
+            dropped.append(DroppedBox(fault, label_map.shown(label), index + 1, is_faulty))
             continue
         inside, cut = _clip(geometry.place(_clip(whole)[0], drawn_on))
         if inside[0] >= inside[2] or inside[1] >= inside[3]:
-            counts["cropped_away"] += 1
+            dropped.append(DroppedBox("cropped_away", name, index + 1, is_faulty=False))
             continue
         counts["clipped"] += bool(fault) or cut
         kept.append(index)
@@ -123,6 +155,7 @@ def place_boxes(
         names.append(name.encode())
         ids.append(label_map.ids[name])
     counts["written"] = len(kept)
+    counts.update(box.reason for box in dropped)
     values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
     if "area" in values:
         scale = geometry.area_scale
@@ -130,7 +163,7 @@ def place_boxes(
     xmin, ymin, xmax, ymax = ([box[side] for box in placed] for side in range(4))
     fields: dict[str, Any] = {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax}
     fields["bbox"] = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]
-    return PlacedBoxes({**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts)
+    return PlacedBoxes({**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts, dropped)
 
 
 def _frame(

@@ -16,6 +16,7 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.annotations import AnnotationTally
 from recordmill.transforms.converting.convert_image import ConvertedImage
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.many_files import force_to_disk
@@ -23,6 +24,9 @@ from recordmill.transforms.files.tfrecord_file import DamagedFileError, FileCont
 from recordmill.transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
 
 STAGING_PREFIX = ".staging-"
+
+EXAMPLES = "examples.json"
+"""Pictures of changed images for the report, of a split's first shard; see `change_examples`."""
 
 MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
 """Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
@@ -34,7 +38,7 @@ def staging_folder(output: str, plan_id: str) -> str:
 
 
 def shard_path(staging: str, split: str, index: int, kind: str) -> str:
-    """Where a shard's file lies in the staging folder; `kind` is `tfrecord`, `jsonl` (sidecar) or `done.json`."""
+    """Where a shard's file lies in staging; `kind` is `tfrecord`, `jsonl` (sidecar), `done.json` or `EXAMPLES`."""
     return storage.join(staging, shard_name(split, index, kind))
 
 
@@ -77,11 +81,18 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
     except FileNotFoundError:
         return None
-    report = replace(ShardReport(**done["report"]), reused=True)
+    if "annotations" not in done["report"] and _lost_boxes(done["report"]):
+        return None  # an earlier version finished it, and did not say of which classes they were
+    report = replace(ShardReport.from_dict(done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
     may_heal = not MAY_HEAL.isdisjoint(report.rejected)
     return report if there and not may_heal and done["fingerprint"] == list(mark) else None
+
+
+def _lost_boxes(report: dict[str, Any]) -> bool:
+    boxes = report.get("boxes", {})
+    return bool(boxes.get("listed", 0) > boxes.get("written", 0) + boxes.get("with_rejected_images", 0))
 
 
 def write_shard(
@@ -168,7 +179,12 @@ class WrittenShard:
 
 
 class Tally:
-    """Totals of a shard under way, and the digest of its sidecar."""
+    """Totals of a shard under way, and the digest of its sidecar.
+
+    Attributes:
+        records: that were written.
+        changed: the key of the first image with each change; of `reencoded`, with no other.
+    """
 
     def __init__(self) -> None:
         self._classes: Counter[str] = Counter()
@@ -176,9 +192,12 @@ class Tally:
         self._changes: Counter[str] = Counter()
         self._boxes: Counter[str] = Counter()
         self._instances: Counter[str] = Counter()
+        self._annotations = AnnotationTally()
+        self._missing: Counter[str] = Counter()
         self._input_bytes = 0
         self._sidecar = hashlib.sha256()
         self.records = 0
+        self.changed: dict[str, str] = {}
 
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
@@ -190,9 +209,15 @@ class Tally:
             self._input_bytes += row["bytes"]
             self._classes[row["class"] or ""] += 1
             self._changes.update(row["changes"])
+            for change in row["changes"]:
+                if change != "reencoded" or len(row["changes"]) == 1:
+                    self.changed.setdefault(change, row["key"])
             self._instances.update(row.get("classes", ()))
+            self._missing.update(image.missing)
         if "boxes" in row:
             self._boxes.update(row["boxes"])
+        if image.annotations is not None:
+            self._annotations.count(row["key"], image.annotations)
         line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
         self._sidecar.update(line)
         return line
@@ -214,6 +239,8 @@ class Tally:
             changes=dict(self._changes),
             boxes=dict(self._boxes),
             instances=dict(self._instances),
+            annotations=self._annotations.totals(),
+            missing=dict(self._missing),
         )
 
 

@@ -1,5 +1,6 @@
 """What describers are given."""
 
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.converting.shard_files import read_rows, shard_path
 from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.remarks import Remark
 from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import LABEL_FIELDS, PublishedShard
 from recordmill.transforms.publishing.statistics import Statistics
@@ -26,6 +28,7 @@ class StagedDataset:
         folder: where they lie until they are published; see `path_of`.
         statistics: what the sidecars add up to.
         duplicates: what the dataset holds twice.
+        remarks: what is worth a look.
         run: what the marker's `run` part says so far. Of all descriptions the report alone repeats it.
     """
 
@@ -37,14 +40,23 @@ class StagedDataset:
     folder: str
     statistics: Statistics = field(default_factory=Statistics)
     duplicates: Duplicates = field(default_factory=Duplicates)
+    remarks: Sequence[Remark] = ()
     run: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def title(self) -> str:
+        """What people call it: its name, else that of the folder where it will be."""
+        return self.marker["name"] or posixpath.basename(posixpath.dirname(self.folder)) or "Dataset"
+
+    @property
     def sure_features(self) -> tuple[Feature, ...]:
-        """The features that every Example has: all but the label's, where some image has no label."""
+        """The features that every Example has: all but those that some Example lacks, such as a label."""
         unlabelled = any("" in split["classes"] for split in self.marker["splits"].values())
         features = self.settings.example_features
-        return tuple(each for each in features if not unlabelled or each.field not in LABEL_FIELDS)
+        missing = {key for report in self.reports for key in report.missing}
+        return tuple(
+            each for each in features if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)
+        )
 
     def path_of(self, report: ShardReport, kind: str) -> str:
         """Where a shard's file lies now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""

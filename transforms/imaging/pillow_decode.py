@@ -5,7 +5,6 @@ with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, where each calle
 """
 
 import io
-import logging
 import re
 import struct
 import warnings
@@ -35,11 +34,9 @@ from recordmill.transforms.imaging.orientation import find_orientation
 from recordmill.transforms.imaging.work_limits import CountedReads, check_runs, check_structure
 
 # Pillow warns about odd metadata, file by file: on a million images that drowns everything else, and none of it changes
-# a pixel. What it logs as an error it raises too. `warnings.catch_warnings` would be narrower, but swaps state that all
-# threads share.
+# a pixel. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning, module=r"PIL\.")
-logging.getLogger("PIL.TiffImagePlugin").setLevel(logging.CRITICAL)
 
 _PLUGINS: dict[str, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
     "JPEG": JpegImagePlugin.JpegImageFile,  # of a multi-picture file it reads the first

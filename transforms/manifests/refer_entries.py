@@ -4,8 +4,9 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -20,10 +21,14 @@ from recordmill.transforms.listing.inside_root import (
     resolve_inside,
     size_and_version,
 )
+from recordmill.transforms.listing.named_image import IMAGE_ENDINGS
 from recordmill.transforms.manifests.columns import Reader
 from recordmill.transforms.manifests.entry import BadCellError, Entry
 from recordmill.transforms.sources.source import announce_classes
 from recordmill.transforms.tables.row import Row
+
+ANY_ENDING = ".*"
+"""How a path ends that may have the ending of any image."""
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
@@ -46,7 +51,8 @@ class EntryReferrer:
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
         packing: how an image lies in its row, see `transforms.manifests.row_bytes`; empty where rows name files.
         uri_column: the column of the images' paths, for people.
-        joined: whether rows of boxes that follow each other and are of one image make one.
+        joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
+        word: the word for the split, for rows that have none of their own.
         announced: the classes of boxes and of several labels that were announced.
     """
 
@@ -56,8 +62,10 @@ class EntryReferrer:
     packing: str = ""
     uri_column: str = ""
     joined: bool = False
+    word: str = ""
     announced: set[str] = field(default_factory=set)
     _own_root: bool = field(init=False)
+    _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Finds the root."""
@@ -69,7 +77,7 @@ class EntryReferrer:
 
     def refer(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef]:
         """Yields a reference for each row, or for those that are joined; announcements of classes before them."""
-        waiting: tuple[Row, Entry] | None = None
+        images: dict[str, tuple[Row, Entry]] = {}
         for row in rows:
             try:
                 if row.cells is None:
@@ -78,14 +86,12 @@ class EntryReferrer:
             except BadCellError as error:
                 yield self._refuse(row, Refusal("bad_row", str(error)))
                 continue
-            if not self.joined:
+            if not self.joined or entry.boxes is None:
                 yield from self._refer(row, entry)
-            elif not waiting or not waiting[1].join(entry):
-                if waiting:
-                    yield from self._refer(*waiting)
-                waiting = row, entry
-        if waiting:
-            yield from self._refer(*waiting)
+            else:
+                _join(images, replace(row, cells=None), entry)
+        for row, entry in images.values():
+            yield from self._refer(row, entry)
 
     def _refuse(self, row: Row, refusal: Refusal) -> ImageRef:
         detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal}"
@@ -97,6 +103,8 @@ class EntryReferrer:
 
     def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef]:
         try:
+            if entry.fault:
+                raise Refusal("bad_row", entry.fault)
             place = self._place(row, entry)
         except Refusal as refusal:
             yield self._refuse(row, refusal)
@@ -105,7 +113,7 @@ class EntryReferrer:
         if entry.labels is not None:
             fields["label_texts"] = list(dict.fromkeys(entry.labels))
         if entry.boxes is not None:
-            fields |= boxes_of(entry.boxes, entry.box_labels, fractions=entry.fractions)
+            fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=entry.fractions)
         named = {*(entry.labels or ()), *entry.box_labels} - self.announced
         if named:
             self.announced |= named
@@ -114,7 +122,7 @@ class EntryReferrer:
             **place,
             label=entry.label,
             group=entry.group,
-            split=entry.split or self.file.split,
+            split=entry.split or self.word or self.file.split,
             sha256=entry.sha256.lower(),
             features=orjson.dumps(fields).decode() if fields else "",
         )
@@ -131,15 +139,37 @@ class EntryReferrer:
             return {"key": key or self._row_key(row), "offset": row.offset, "length": row.length, **place}
         column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
-            uri = resolve_inside(self.root, entry.uri)
+            uri = resolve_inside(
+                self.root, self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
+            )
             size, version = size_and_version(uri)
         except OutsideRootError:  # which names the root, and rejected rows are the same in every place
             where = "source.root, by default the manifest's own folder"
             raise Refusal("outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
+            if entry.uri.startswith(" "):
+                why += ", and the path begins with a blank: set source.blanks=skip if it is no part of it"
             raise Refusal(reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
+
+    def _find_ending(self, uri: str) -> str:
+        """The path of the one image that has the name before `ANY_ENDING`; each folder is listed once."""
+        folder, _, wanted = uri.removesuffix(ANY_ENDING).rpartition("/")
+        if folder not in self._names:
+            names: dict[str, list[str]] = defaultdict(list)
+            for name in storage.folder_names(resolve_inside(self.root, folder) if folder else self.root):
+                stem, ending = posixpath.splitext(name)
+                if ending.lower() in IMAGE_ENDINGS:
+                    names[unicodedata.normalize("NFC", stem)].append(name)
+            self._names[folder] = names
+        found = self._names[folder].get(unicodedata.normalize("NFC", wanted), [])
+        if len(found) != 1:
+            among = f": {', '.join(found)}" if found else ""
+            raise Refusal(
+                "bad_row" if found else "vanished", f"{uri!r:.200}: there are {len(found)} such images{among}"
+            )
+        return posixpath.join(folder, found[0])
 
     def _given_key(self, entry: Entry) -> str:
         before = self.file.key[: len(self.file.key) - len(self.path)]
@@ -150,3 +180,16 @@ class EntryReferrer:
         if self._own_root:
             below = posixpath.join(posixpath.dirname(self.path), below)
         return key_of(self.file.key, self.path, below)
+
+
+def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
+    """Adds a row of boxes to those of its image; where one of them is bad, the image is, by the first such row."""
+    first, joined = images.setdefault(entry.uri, (row, entry))
+    if first is row or joined.fault:
+        return
+    try:
+        if entry.fault:
+            raise BadCellError(entry.fault)
+        joined.join(entry)
+    except BadCellError as error:
+        images[entry.uri] = row, replace(entry, fault=str(error))

@@ -10,10 +10,14 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.listing.patterns import compile_pattern
 from recordmill.transforms.planning.key_hashes import HASH_RANGE, KeyHashes, hash_key
 
-SPLIT_WORDS = frozenset(
-    {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval", "holdout"}
-)
-"""Folder names that mean a split rather than a class."""
+SPLIT_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev"), "validation"),
+    **dict.fromkeys(("test", "testing"), "test"),
+    "eval": "eval",
+    "holdout": "holdout",
+}
+"""Words, in lower case, that mean a split rather than a class, in the order of splits; and what the split is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,11 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.dataset_settings import RejectionLimits
 from recordmill.transforms.planning.reference_digest import add_digests
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.rejection import OF_WHOLE_FILES
 
 _REMEDIES = {
     "format_not_allowed": "convert such files first",
@@ -83,7 +85,7 @@ def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
 
 
 def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str, int]:
-    """Boxes by what became of them, sorted: listed = written + dropped, by reason; `clipped` are among those written.
+    """Boxes by what became of them, sorted: listed = written + dropped, by reason; see `NOT_DROPPED`.
 
     Raises:
         LedgerError: they do not add up.
@@ -91,7 +93,7 @@ def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str,
     boxes: Counter[str] = Counter()
     for report in reports:
         boxes.update(report.boxes)
-    dropped = sum(count for what, count in boxes.items() if what not in ("listed", "written", "clipped"))
+    dropped = sum(count for what, count in boxes.items() if what not in NOT_DROPPED)
     if not summary.boxes == boxes["listed"] == boxes["written"] + dropped:
         raise LedgerError(
             f"{summary.boxes} boxes were listed, and what became of them is {dict(sorted(boxes.items()))}"
@@ -148,7 +150,9 @@ def check_limits(
     ordered = sorted(ledger.rejected.items(), key=lambda kv: -kv[1])
     reasons = ", ".join(f"{count} {reason}" for reason, count in ordered)
     example = (examples or {}).get(ordered[0][0]) if ordered else None
-    such_as = f", such as {example}" if example else ""
+    if ordered and OF_WHOLE_FILES.issuperset(ledger.rejected):
+        unit = "file"
+    such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
     remedy = _REMEDIES.get(ordered[0][0], "") if ordered else ""
     if ledger.written == 0:
         no_class = "images are expected in folders named after their class, unless source.class_from is none"

@@ -10,7 +10,8 @@ from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.summary import SplitSummary
+from recordmill.transforms.planning.summary import SplitSummary, Summary
+from recordmill.transforms.publishing.annotation_ledger import describe_annotations
 from recordmill.transforms.publishing.ledger import Ledger, balance_boxes
 
 MARKER_FORMAT = 1
@@ -93,9 +94,11 @@ def build_marker(
         "unit": settings.unit,
         "features": feature_schema(settings.example_features),
         "labels": plan.label_map.ids,
-        "splits": {name: _describe_split(name, shards, finished) for name in settings.splits.names},
+        "splits": {name: _describe_split(name, shards, finished) for name in plan.starts},
         "ledger": ledger.as_dict(),
+        **_describe_names(plan.summary),
         **({"boxes": boxes} if boxes else {}),
+        **describe_annotations(finished.annotations, bool(boxes)),
         "changes": dict(sorted(changes.items())),
         "duplicates": dict(duplicates or {}),
         "input_bytes": sum(report.input_bytes for report in reports),
@@ -103,6 +106,12 @@ def build_marker(
         "files": [LABELS, REJECTED, CONFIGURATION, DUPLICATES, *name_sidecars_of_nothing(reports)],
         "notes": plan.notes,
     }
+
+
+def _describe_names(summary: Summary) -> dict[str, dict[str, int]]:
+    """How many images were found by being named, and by how many files."""
+    images = summary.references + summary.left_out.total()
+    return {"named": {"images": images, "files": summary.naming_files}} if summary.naming_files else {}
 
 
 def _describe_split(name: str, shards: list[PublishedShard], finished: FinishedShards) -> dict[str, Any]:
@@ -138,6 +147,18 @@ def class_counts(split: Mapping[str, Any]) -> dict[str, int]:
     return counts
 
 
+def counted_unit(marker: Mapping[str, Any]) -> str:
+    """What `class_counts` counts, in a word: boxes or labels where Examples may have several, else Examples."""
+    if all("instances" not in split for split in marker["splits"].values()):
+        return str(marker["unit"])
+    return "box" if marker.get("boxes") else "label"
+
+
+def count_classes(marker: Mapping[str, Any]) -> int:
+    """How many classes a dataset has: those with an id, whether or not an Example has them."""
+    return len(marker["labels"])
+
+
 def features_of(marker: Mapping[str, Any]) -> tuple[Feature, ...]:
     """The features that Examples have, sorted by key: without the label's where no Example has a label.
 
@@ -155,11 +176,11 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
         name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
         for name, split in marker["splits"].items()
     }
-    keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes")
+    annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
+    keys = ("ledger", "named", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
     report = {"report": REPORT} if REPORT in marker["files"] else {}
-    classes = {name for split in marker["splits"].values() for name in class_counts(split) if name}
-    told = {key: marker[key] for key in keys if key in marker}
-    return {"unit": marker["unit"], "splits": splits, "classes": len(classes), **told, **report}
+    numbers = {key: marker[key] for key in keys if key in marker}
+    return {"unit": marker["unit"], "splits": splits, "classes": count_classes(marker), **numbers, **report}
 
 
 def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
@@ -180,6 +201,7 @@ def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
         "unit": settings.unit,
         "splits": splits,
         "ledger": ledger,
-        "classes": len(summary.classes),
+        **_describe_names(summary),
+        "classes": len(plan.label_map.ids),
         "input_bytes": input_bytes,
     }

@@ -82,6 +82,11 @@ class Archives(Source):
         for key, feature in self.features_from.items():
             feature.check(key)
 
+    def idle_settings(self) -> Mapping[str, str]:
+        """Those of labels in folders, or of labels next to images."""
+        idle = ("class_from",) if self.labels == "beside" else ("label_part", "class_names", "image_parts")
+        return dict.fromkeys(idle, f"source.labels is {self.labels}")
+
     @property
     def _limits(self) -> Limits:
         return Limits(self.max_member_bytes, self.max_members, self.max_ratio)

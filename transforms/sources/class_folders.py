@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.sources.source import Source
@@ -19,6 +19,8 @@ class ClassFolders(Source):
     """
 
     class_from: Literal["first_folder", "last_folder", "path", "none"] = "first_folder"
+
+    labels_from_folders: ClassVar[bool] = True
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file."""

@@ -1,7 +1,7 @@
 """What a source implements, and how one is found by name."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -27,18 +27,26 @@ class Source(Protocol):
             `include` replaces them: `refer` must bear any file.
         other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
             `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
+        is_about_boxes: whether it reads annotations of boxes and nothing else.
+        classes_from: where the user names its classes, in words.
         short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
+        labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
+        shared_files: names of files directly in an input that concern the images of all split folders.
     """
 
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
     other_files: ClassVar[str] = "not_included"
+    is_about_boxes: ClassVar[bool] = False
+    classes_from: ClassVar[str] = "the annotations"
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
     gives_pixels: ClassVar[bool] = False
+    labels_from_folders: ClassVar[bool] = False
+    shared_files: ClassVar[tuple[str, ...]] = ()
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """Yields a reference for each image of one file; without Beam, and without reading the file where possible.
@@ -67,13 +75,26 @@ class Source(Protocol):
         """
         return {}
 
-    def settle(self, files: Iterator[ImageRef]) -> Self:
+    @property
+    def may_give_pixels(self) -> bool:
+        """Whether `read` gives the pixels of some images."""
+        return self.gives_pixels
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The source's own settings that cannot act under the others, by name, with the reason in a few words.
+
+        A value other than the default is refused at launch: "source.NAME has no effect, since REASON: remove it".
+        """
+        return {}
+
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
         """The source with those settings filled in that only its files can tell; itself where nothing is missing.
 
         Called once, by the launcher; what it gives is what the dataset's configuration says.
 
         Args:
             files: a reference to each whole file that is not ignored; listed when they are asked for.
+            note: takes what the user should know of it.
 
         Raises:
             ValueError: the files contradict each other; the message begins with the YAML key.
@@ -83,6 +104,14 @@ class Source(Protocol):
     def classes(self) -> Mapping[str, int]:
         """The classes that its settings alone tell, by their numbers; see `announce_classes`."""
         return {}
+
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The files that one reference was made of: what was ignored when it was listed, and is here, is used.
+
+        Args:
+            ref: one of the references that `refer` gave, rejected ones too.
+        """
+        return (ref.uri,)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds. A source overrides it where that is no plain image file.

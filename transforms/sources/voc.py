@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
@@ -10,16 +11,18 @@ import orjson
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
-from recordmill.transforms.listing.inside_root import spelled_path
+from recordmill.transforms.listing.inside_root import root_of, size_and_version, spelled_path
 from recordmill.transforms.listing.named_image import refer_named_image
-from recordmill.transforms.listing.read_beside import read_beside, rejected_ref
+from recordmill.transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
 from recordmill.transforms.rejection import RejectedImage
 from recordmill.transforms.sources.source import Source, announce_classes
 
 FLAGS = ("difficult", "truncated")
+SETS = ("train", "val", "test", "trainval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +30,26 @@ class Voc(Source):
     """The source `voc`.
 
     Attributes:
-        images: the folder of the images, relative to the folder that the XML files' folder lies in.
+        images: the folder of the images, next to the folder of the XML files. `{folder}` stands for that folder itself:
+            each image lies next to its XML file.
+        sets: the folder of the lists that give splits, likewise: `ImageSets/Main`. Its `train.txt`, `val.txt`,
+            `test.txt` and `trainval.txt` name images, and their own names are the words for `splits.from_source`; of
+            an image on several lists the first of these counts. Images on none are ignored. Empty: no lists are read.
     """
 
     images: str = "JPEGImages"
+    sets: str = added_setting("")
 
     files: ClassVar[tuple[str, ...]] = ("*.xml",)
     other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the folder of the images is none."""
+        try:
+            self.images.format(folder="")
+        except (LookupError, ValueError, AttributeError):
+            raise ValueError(f"source.images is {self.images!r}: only {{folder}} stands for something") from None
 
     def annotations(self) -> Mapping[str, str]:
         """Boxes."""
@@ -41,7 +57,15 @@ class Voc(Source):
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """The image that one file is about, with its boxes."""
+        folder, own_name = posixpath.split(spelled_path(file.uri, path))
+        above, within = posixpath.split(folder)
         try:
+            if self.sets:
+                sets = f"{root_of(file.uri, path)}/{posixpath.join(above, self.sets)}"
+                file = _with_set(file, sets, posixpath.splitext(own_name)[0])
+                if file.status:
+                    yield file
+                    return
             name, labels, fields = read_annotation(fromstring(read_beside(file.uri)))
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
@@ -49,10 +73,10 @@ class Voc(Source):
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             yield file.but(status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
             return
-        above = posixpath.dirname(posixpath.dirname(spelled_path(file.uri, path)))
-        image = refer_named_image(file, path, posixpath.join(above, self.images, name))
+        image = refer_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
         if image.status:
-            yield image
+            correct = f": correct source.images, which is {self.images!r}" if image.reason == "vanished" else ""
+            yield image.but(detail=f"{image.detail}{correct}")
             return
         if labels:
             yield announce_classes(file, labels)
@@ -65,6 +89,41 @@ class Voc(Source):
             Feature("image/object/truncated", "int64", "truncated", "1 for an object that is cut off", many=True),
             Feature("image/object/view", "bytes", "view", "the pose: Left, Frontal, ...", many=True),
         )
+
+
+def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
+    """A file with the name of the first list that names its image as its split; ignored where none does.
+
+    Raises:
+        RejectedImage: a list cannot be read.
+    """
+    found = False
+    for word in SETS:
+        uri = f"{sets}/{word}.txt"
+        try:
+            names = _read_set(uri, *size_and_version(uri))
+        except OSError:
+            continue
+        if name in names:
+            return file.but(split=word)
+        found = found or bool(names)
+    if not found:
+        detail = f"source.sets is {posixpath.basename(sets)!r}: no train.txt, val.txt, test.txt or trainval.txt there"
+        return file.but(status="fatal", reason="bad_annotations", detail=detail)
+    return file.but(status="ignored", reason="in_no_set")
+
+
+@lru_cache(maxsize=16)
+def _read_set(uri: str, size: int, version: str) -> frozenset[str]:
+    """The names on a list, one a line; none where there is no such list. The size and version mark a changed file."""
+    try:
+        lines = read_beside(uri).decode().splitlines()
+    except NoFileError:
+        return frozenset()
+    except UnicodeDecodeError as error:
+        why = f"{posixpath.basename(uri)} is not UTF-8, from byte {error.start} on"
+        raise RejectedImage("list", "bad_annotations", why) from None
+    return frozenset(words[0] for words in map(str.split, lines) if words)
 
 
 def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:

@@ -1,7 +1,11 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 
+from recordmill.schemas.features import Feature
 from recordmill.transforms.describing import report_sections as sections
+from recordmill.transforms.describing.stored_values import Column, StoredValues
 from recordmill.transforms.publishing.statistics import ASPECT_BINS, Statistics
 
 LEDGER = {
@@ -11,7 +15,6 @@ LEDGER = {
     "ignored": {"hidden": 3},
     "left_out": {"limit": 2},
 }
-SAME = {"groups": 1, "images": 2, "across_splits": 1, "conflicting": 1}
 
 
 def split(**classes):
@@ -54,8 +57,12 @@ def test_many_splits_share_a_branch():
 
 def test_classes_are_ordered_by_size_and_their_gaps_named():
     told = sections.describe_classes(marker(labels={"cat": 0, "dog": 1, "emu": 2}))
-    assert [(row["name"], row["counts"]) for row in told["largest"]] == [("cat", [10, 5]), ("dog", [5, 0])]
-    assert (told["count"], told["known"], told["most"], told["median"], told["least"]) == (2, 3, 15, 10.0, 5)
+    assert [(row["name"], row["counts"]) for row in told["largest"]] == [
+        ("cat", [10, 5]),
+        ("dog", [5, 0]),
+        ("emu", [0, 0]),
+    ]
+    assert (told["count"], told["empty"], told["most"], told["median"], told["least"]) == (3, 1, 15, 10.0, 5)
     assert told["lacking"] == [{"split": "test", "count": 1, "names": ["dog"]}]
     assert [(box.width, box.place) for box in told["largest"][0]["stack"]] == [(66.667, 0), (33.333, 1)]
     assert (told["smallest"], told["between"], told["histogram"]) == ([], 0, None)
@@ -80,14 +87,12 @@ def test_of_images_with_several_classes_these_are_counted(boxes, of):
     classes = sections.describe_classes(told)
     assert [(row["name"], row["counts"]) for row in classes["largest"]] == [("cat", [20, 0]), ("dog", [2, 0])]
     assert (classes["of"], classes["in_split"]) == (of, {"train": 2, "test": 0})
-    remarks = sections.find_remarks(told, classes)
-    assert f"test has no {of} of 2 of the 2 classes." in remarks
-    assert any(remark.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ") for remark in remarks)
 
 
 def test_images_without_a_label_are_no_class_that_lacks():
-    told = sections.describe_classes(marker(splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}))
-    assert told["count"] == 1
+    splits = {"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}
+    told = sections.describe_classes(marker(splits=splits, labels={"cat": 0}))
+    assert (told["count"], told["in_split"]) == (1, {"train": 1, "test": 1})
     assert told["lacking"] == []
 
 
@@ -106,9 +111,10 @@ def test_sizes_are_told_in_pixels_and_bytes():
     assert told["common"] == [{"width": 8, "height": 6, "count": 3}, {"width": 6, "height": 8, "count": 1}]
     assert (told["others"], told["different"], told["average"]) == (0, 2, "48 pixels")
     assert told["shapes"] == {"landscape": 3, "square": 0, "portrait": 1}
-    assert (told["widths"], told["heights"]) == ([5, 13], [5, 13])
-    assert told["bytes"] == ["512 B", "4.0 KiB"]
-    assert told["ratios"] == ["1:1.41", "1.68:1"]
+    assert [tick.text for tick in told["sides"].along] == ["5", "7", "10", "13"]
+    assert [tick.text for tick in told["sides"].up] == ["5", "7", "10", "13"]
+    assert [tick.text for tick in told["file_bytes"].along] == ["512 B", "1.0 KiB", "2.0 KiB", "4.0 KiB"]
+    assert [tick.text for tick in told["aspects"].along] == ["1:1.41", "1:1", "1.41:1"]
 
 
 def test_sizes_beyond_the_most_frequent_are_counted():
@@ -124,6 +130,105 @@ def test_without_images_there_are_no_sizes():
     assert sections.describe_sizes(Statistics()) is None
 
 
+def stored_areas(**bins):
+    found = StoredValues(records=9, shards=2, **bins)
+    found.areas[[5, 10, 19]] = 2, 1, 1
+    return found
+
+
+def test_boxes_have_a_ledger_and_two_histograms():
+    boxes = {"listed": 20, "written": 13, "clipped": 1, "outside": 2, "unknown_class": 5}
+    dropped = {"outside": {"cat": 2}, "unknown_class": {"7": 4, "8": 1}}
+    told = marker(boxes=boxes, dropped_boxes=dropped, images_without_boxes={"no_file": 1, "all_dropped": 2})
+    found = sections.describe_boxes(told, Statistics(boxes=Counter({0: 3, 1: 4, 3: 3})), stored_areas())
+    assert (found["listed"], found["written"], found["clipped"]) == (20, 13, 1)
+    assert found["dropped"] == [
+        {"name": "unknown_class", "count": 5, "classes": "7, 8"},
+        {"name": "outside", "count": 2, "classes": "cat"},
+    ]
+    assert (found["without"].no_file, found["without"].no_objects, found["without"].all_dropped) == (1, 0, 2)
+    assert (found["average"], found["most"]) == (1.3, 3)
+    assert [(box.place, box.count) for box in found["numbers"].columns] == [(0, 3), (1, 4), (3, 3)]
+    assert [(box.place, box.count) for box in found["areas"].columns] == [(5, 2), (10, 1), (19, 1)]
+    assert [tick.text for tick in found["areas"].along] == ["0.0031 %", "0.049 %", "0.78 %", "12 %", "100 %"]
+    assert (found["small"], found["measured"], found["sample"]) == (2, 4, None)
+
+
+def test_of_many_boxes_columns_reach_ever_farther():
+    found = sections.describe_boxes(
+        marker(boxes={"listed": 1, "written": 1}),
+        Statistics(boxes=Counter({0: 1, 1: 2, 3: 4, 100: 5, 127: 1})),
+        StoredValues(),
+    )
+    assert [(box.place, box.count) for box in found["numbers"].columns] == [(0, 1), (1, 2), (2, 4), (7, 6)]
+    assert [tick.text for tick in found["numbers"].along] == ["0", "1", "2", "4", "8", "16", "32", "64"]
+    assert found["areas"] is None
+
+
+def test_a_sample_says_so():
+    found = sections.describe_boxes(marker(boxes={"listed": 1}), Statistics(), stored_areas(whole=False))
+    assert found["sample"] == {"records": 9, "shards": 2}
+    assert sections.describe_boxes(marker(), Statistics(), StoredValues()) is None
+
+
+def column(kind, values, missing=0, many=False):
+    made = Column(Feature("a", kind, "a", "", many=many))
+    for value in values:
+        made.add(value if many else [value])
+    made.missing = missing
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "facts"),
+    [
+        (column("int64", [3, 1_000, -5]), [("smallest", "-5"), ("largest", "1,000")]),
+        (column("float", [0.5, 1234.25]), [("smallest", "0.5"), ("largest", "1,234.25")]),
+        (column("float", [1.0, float("nan")]), [("smallest", "1"), ("largest", "1"), ("not finite", "1")]),
+        (column("float", [float("inf")]), [("not finite", "1")]),
+        (column("bytes", [b"x", b"y", b"x"]), [("different", "2")]),
+        (
+            column("float", [[1.0], [2.0, 4.0]], many=True),
+            [("smallest", "1"), ("largest", "4"), ("values a list", "1 to 2")],
+        ),
+        (column("int64", [], missing=3), []),
+    ],
+)
+def test_a_column_says_what_it_holds(made, facts):
+    told = sections.describe_columns(StoredValues(records=3, columns=[made], further=2))
+    (shown,) = told["columns"]
+    assert (shown["facts"], shown["missing"]) == (facts, made.missing)
+    assert (told["records"], told["further"], told["sample"]) == (3, 2, None)
+
+
+def test_texts_that_are_there_several_times_are_shown():
+    (shown,) = sections.describe_columns(StoredValues(columns=[column("bytes", [b"x", b"", b"x", b"\xff"])]))["columns"]
+    assert [(each["name"], each["count"]) for each in shown["frequent"]] == [("x", 2), ("", 1), ("\ufffd", 1)]
+    (shown,) = sections.describe_columns(StoredValues(columns=[column("bytes", [b"x", b"y"])]))["columns"]
+    assert shown["frequent"] == []
+
+
+def test_without_columns_there_is_no_section():
+    assert sections.describe_columns(StoredValues(records=3)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (17_031_832_200, 6, "17,031,832,200"),
+        (8_632.4, 3, "8,632"),
+        (45.61, 6, "45.61"),
+        (0.0, 3, "0"),
+        (-0.00012, 3, "-0.00012"),
+        (3.4e38, 3, "3.4e+38"),
+        (1e-9, 6, "1e-09"),
+        (100.0, 3, "100"),
+    ],
+)
+def test_numbers_are_shown_in_full_unless_they_are_extreme(value, digits, shown):
+    assert sections.show_value(value, digits) == shown
+
+
 def test_changes_and_reasons_have_their_meanings():
     assert [(each["name"], each["count"]) for each in sections.describe_changes(marker())] == [
         ("reencoded", 3),
@@ -134,45 +239,6 @@ def test_changes_and_reasons_have_their_meanings():
     assert (truncated["reason"], truncated["count"], truncated["examples"]) == ("truncated", 4, [row])
     assert truncated["meaning"] == "the data end before the image is complete"
     assert empty["meaning"] == "the file has no bytes"
-
-
-def test_what_to_look_at_is_told_worst_first():
-    alike = {"pairs": 3, "across_splits": 3, "conflicting": 0, "bits": 5, "complete": True}
-    told = marker(
-        duplicates={"same_bytes": SAME, "look_alike": alike},
-        splits={"train": split(cat=100, dog=5), "test": split(cat=5)},
-        labels={"cat": 0, "dog": 1, "emu": 2},
-        notes=["split test would have been empty"],
-    )
-    assert sections.find_remarks(told, sections.describe_classes(told)) == [
-        "1 image is in different classes at once.",
-        "1 image is in more than one split: scores will look too good.",
-        "3 pairs of images that look alike are in more than one split: scores will look too good.",
-        "test has no image of 1 of the 2 classes.",
-        "1 of 3 classes has no image at all.",
-        "The largest class has 105 images, the smallest 5: weigh the classes, or the small ones will not be learned.",
-        "5 files were rejected.",
-        "Split test would have been empty.",
-    ]
-
-
-def test_one_class_is_one():
-    told = marker(splits={"train": split(cat=9), "test": split()}, labels={"cat": 0}, ledger={**LEDGER, "rejected": {}})
-    assert sections.find_remarks(told, sections.describe_classes(told)) == ["test has no image of the only class."]
-
-
-@pytest.mark.parametrize(("lossy", "what"), [(1, "1 image of formats without loss, by its name"),
-                                             (20, "20 images of formats without loss, by their names")])  # fmt: skip
-def test_that_exact_pixels_were_lost_is_told(lossy, what):
-    told = marker(ledger={**LEDGER, "rejected": {}}, splits={"train": split(cat=9, dog=9)})
-    assert sections.find_remarks(told, sections.describe_classes(told), lossy) == [
-        f"{what}, became JPEG, which changes pixels a little: images.store: png keeps them, masks above all."
-    ]
-
-
-def test_a_sound_dataset_has_no_remarks():
-    told = marker(splits={"train": split(cat=9, dog=5), "test": split(cat=5, dog=1)}, ledger={**LEDGER, "rejected": {}})
-    assert sections.find_remarks(told, sections.describe_classes(told)) == []
 
 
 @pytest.mark.parametrize("seconds", [{}, {"listing": 1.0, "converting": 4.0, "publishing": 0.5}])

@@ -23,6 +23,7 @@ from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.sources.filename_labels import FilenameLabels
+from recordmill.transforms.sources.voc import Voc
 
 MB = 10**6
 IMAGES = [
@@ -119,16 +120,17 @@ ALL_IN_TRAIN = Selection(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH
             "no images were found in the input: all 2 files there are ignored (2 not_included): "
             "set include to patterns of their names",
         ),
+        (
+            [replace(IGNORED, reason="without_annotation")] * 2,
+            replace(BASE, source=Voc()),
+            None,
+            "no images were found in the input: all 2 files there are ignored (2 without_annotation); "
+            "the source reads *.xml, and there is no such file",
+        ),
         ([FATAL], BASE, None, "/x/d: it loops"),
         ([*IMAGES, FATAL, replace(FATAL, uri="/x/c")], BASE, None, "/x/c: it loops (and 1 more)"),
         ([replace(FATAL, uri=f"/x/{n:02}") for n in range(99)], BASE, None, "/x/00: it loops (and 98 more)"),
         (IMAGES, BASE, Selection(take_below=0), "all 100 images are left out: raise limit or the fractions"),
-        (
-            [replace(ref, split="train") for ref in IMAGES],
-            FROM_FOLDERS,
-            None,
-            "no image was found for split validation: remove it from splits.from_folders, or add its images",
-        ),
         (
             [
                 *(replace(ref, split="train") for ref in IMAGES),
@@ -167,6 +169,12 @@ def test_a_listing_that_makes_no_dataset_fails_with_a_sentence(refs, settings, s
         assert plan.sentence.endswith(" would be empty")
     else:
         assert plan.sentence == sentence
+
+
+def test_a_given_split_without_images_is_a_note_and_has_no_shards():
+    plan = plan_of([replace(ref, split="validation") for ref in IMAGES], FROM_FOLDERS)
+    assert (plan.action, list(plan.starts)) == ("convert", ["validation"])
+    assert plan.notes == ["no image was found for split train, which splits.from_folders names"]
 
 
 def test_split_words_as_classes_are_fine_where_the_user_says_so():

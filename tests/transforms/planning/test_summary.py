@@ -23,7 +23,7 @@ REFS = st.builds(
     group=st.sampled_from(["", "g1", "g2"]),
     split=st.sampled_from(["", "", "given"]),
     status=st.sampled_from(["", "", "", "ignored", "rejected", "warning", "fatal"]),
-    reason=st.sampled_from(["a", "b"]),
+    reason=st.sampled_from(["hidden", "ignored"]),
     detail=st.text("xyz", max_size=2),
 )
 COLLECTIONS = st.lists(REFS, max_size=30, unique_by=lambda ref: (ref.key, ref.uri))
@@ -223,3 +223,9 @@ def test_the_first_of_what_was_rejected_is_kept_in_words():
     one, other = summarize(refs[:2]), summarize(refs[2:])
     one.merge(other, SPLITTER.neighbours)
     assert one.rejected_such == summarize(refs).rejected_such == ["a (a is bad)"]
+
+
+@pytest.mark.parametrize("status", ["ignored", "left_out"])
+def test_nothing_goes_away_for_a_reason_that_nothing_explains(status):
+    with pytest.raises(ValueError, match=r"'bored' is not a reason to .* add it to"):
+        summarize([ImageRef("a", "a", status=status, reason="bored")])

@@ -111,3 +111,54 @@ def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
 
 def test_it_gives_boxes():
     assert Voc().annotations() == {"boxes": ""}
+
+
+@pytest.mark.parametrize("path", ["1.xml", "a/1.xml", "train/a/1.xml"])
+def test_an_image_may_lie_next_to_its_file(tmp_path, path):
+    image = path.replace(".xml", ".jpg")
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(annotation(""))
+    (tmp_path / image).write_bytes(b"jpeg")
+    (ref,) = Voc(images="{folder}").refer(path, ImageRef(path, str(tmp_path / path)))
+    assert (ref.key, ref.status) == (image, "")
+
+
+def test_an_image_that_is_not_there_names_the_setting(tmp_path):
+    (ref,) = refer(tmp_path, annotation(""), images="pictures")
+    assert (ref.key, ref.reason) == ("old/pictures/1.jpg", "vanished")
+    assert ref.detail == "named by 1.xml: no such file or directory: correct source.images, which is 'pictures'"
+
+
+@pytest.mark.parametrize("images", ["{split}", "{", "{folder.x}"])
+def test_a_folder_that_cannot_be_is_refused(images):
+    with pytest.raises(ValueError, match=r"^source.images is .*: only {folder} stands for something$"):
+        Voc(images=images)
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        ({"train": "1\n2\n", "trainval": "1\n2\n3\n"}, ("train", "")),
+        ({"val": "2  1\n1 -1\n", "trainval": "1"}, ("val", "")),
+        ({"trainval": "1"}, ("trainval", "")),
+        ({"train": "2", "test": "3", "cat_val": "1"}, ("", "in_no_set")),
+        ({"cat_val": "1"}, ("", "bad_annotations")),
+        ({"train": b"1\xff"}, ("", "bad_annotations")),
+    ],
+)
+def test_lists_give_splits(tmp_path, lists, expected):
+    (tmp_path / "old/ImageSets/Main").mkdir(parents=True)
+    for word, text in lists.items():
+        (tmp_path / f"old/ImageSets/Main/{word}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (ref,) = refer(tmp_path, annotation(""), sets="ImageSets/Main")
+    assert (ref.split, ref.reason) == expected
+    assert ref.status == {"": "", "in_no_set": "ignored"}.get(ref.reason, "rejected" if "train" in lists else "fatal")
+
+
+def test_a_list_that_has_changed_is_read_again(tmp_path):
+    (tmp_path / "old/ImageSets/Main").mkdir(parents=True)
+    for word in ("train", "val"):
+        for other in ("train", "val"):
+            (tmp_path / f"old/ImageSets/Main/{other}.txt").write_text("1" if word == other else "")
+        (ref,) = refer(tmp_path, annotation(""), sets="ImageSets/Main")
+        assert ref.split == word

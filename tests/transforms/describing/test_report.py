@@ -273,7 +273,7 @@ def test_boxes_have_their_ledger_and_histograms_with_scales(page, found_values):
     assert "25 % cover less than 0.1 % of their image. Measured in 90 images of 4 shards." in parsed.text
     assert "lost 0" in parsed.text
     assert "2 classes; 12 boxes in the largest, 12 in the median one, 12 in the smallest. 1 has none." in parsed.text
-    assert "0 2 4 6 8 0.024 % 0.098 %" in parsed.text  # the scale of counts, then that of shares
+    assert "0 2 4 6 8 3 9 0.024 % 0.098 % 0.39 %" in parsed.text  # the scale of counts, columns, the scale of shares
     assert ("div", {"class": "up", "style": "width:1ch"}) in parsed.elements
 
 

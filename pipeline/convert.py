@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
+from recordmill.pipeline.job_server import QUIET_LOGGERS
 from recordmill.pipeline.options import UsageError, build_parser, check_flags
 from recordmill.pipeline.run import build
 from recordmill.pipeline.terminal import Terminal
@@ -146,12 +147,13 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
 
 @contextmanager
 def _callers_logging() -> Iterator[None]:
-    """Gives the caller's logging back, in which a conversion mutes Beam."""
-    beam, root = logging.getLogger("apache_beam"), logging.getLogger()
-    level, filters, hook = beam.level, root.filters[:], threading.excepthook
+    """Gives the caller's logging back, in which a conversion mutes Beam and Pillow."""
+    root, muted = logging.getLogger(), [logging.getLogger(name) for name in QUIET_LOGGERS]
+    levels, filters, hook = [logger.level for logger in muted], root.filters[:], threading.excepthook
     try:
         yield
     finally:
-        beam.setLevel(level)
+        for logger, level in zip(muted, levels, strict=True):
+            logger.setLevel(level)
         root.filters[:] = filters
         threading.excepthook = hook

@@ -2,11 +2,14 @@
 
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
 
 import pytest
+from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
@@ -218,5 +221,81 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     root.mkdir()
     (root / "1.jpg").write_bytes(b"flat")
     done = convert(root, "--plan")
-    assert done.code == 0
-    assert "as it stands the run would fail: nothing is left: the only image was rejected (1 no_class)" in done.stderr
+    why = "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file lies in no class folder)"
+    assert done.code == 3
+    assert done.line["status"] == "planned"
+    assert done.line["sentence"].startswith(f"as it stands the run would fail: {why}")
+    assert convert(root).code == 3
+
+
+def test_a_plan_foresees_labels_without_a_class(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
+    settings = {"labels.classes": ["cat"]}
+    planned = convert(root, "--plan", settings=settings)
+    assert not planned.output.exists()
+    done = convert(root, settings=settings)
+    assert (planned.code, done.code) == (3, 3)
+    why = "12 of 24 images were rejected (12 unknown_label), such as"
+    expected = f"as it stands the run would fail: {why} the label 'dog', which is over max_rejected.count (10)"
+    assert planned.line["sentence"].startswith(expected)
+    assert done.line["sentence"].startswith(f"{why} dog/")
+
+
+def test_a_plan_tells_of_few_labels_without_a_class(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 2})
+    settings = {"labels.classes": ["cat"], "max_rejected.lost_classes": 1}
+    planned = convert(root, "--plan", settings=settings)
+    assert (planned.code, planned.line["notes"]) == (
+        0,
+        [
+            "2 images whose label is none of labels.classes would be rejected, such as the label 'dog'",
+        ],
+    )
+    assert convert(root, settings=settings).code == 0
+
+
+def test_fractions_below_one_say_what_is_in_no_split(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
+    settings = {"splits.fractions.train": 0.5}
+    planned, done = convert(root, "--plan", settings=settings), convert(root, settings=settings)
+    assert {name: split["images"] for name, split in done.line["splits"].items()} == {"train": 15, "test": 1}
+    assert (
+        planned.line["notes"] == done.line["notes"] == ["splits.fractions sum to 0.6: 8 of 24 images are in no split"]
+    )
+
+
+@pytest.mark.parametrize(("flags", "lines"), [(["--ouput=x"], 1), (["--ouput=x", "--json"], 2)])
+def test_on_a_terminal_an_error_appears_once(spawn, flags, lines):
+    ours, theirs = pty.openpty()
+    process = spawn(*flags, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    process.wait(60)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert shown.count("there is no flag --ouput=x: did you mean --output?") == lines
+    assert len(shown.splitlines()) == lines
+
+
+def _exif(*entries):
+    """EXIF of entries (tag, type, count, four bytes), which need not be right."""
+    packed = b"".join(struct.pack("<HHI4s", *entry) for entry in entries)
+    return b"Exif\0\0II*\0" + struct.pack("<IH", 8, len(entries)) + packed + bytes(4)
+
+
+def test_odd_exif_is_not_talked_about(convert_in_child, photos, tmp_path):
+    upright = (0x112, 3, 1, b"\x06\0\0\0")
+    odd = {
+        "many": _exif((0x112, 3, 2, b"\x06\0\x01\0")),
+        "beyond": _exif(upright, (0x10E, 2, 900, struct.pack("<I", 5000))),
+        "cut": _exif(upright)[:-9],
+        "gps": _exif(upright, (0x8825, 4, 1, struct.pack("<I", 4))),
+    }
+    for name, exif in odd.items():
+        Image.new("RGB", (40, 30), "red").save(photos / "cat" / f"{name}.jpg", exif=exif)
+        Image.new("RGB", (40, 30), "blue").save(photos / "dog" / f"{name}.png", exif=exif)
+    with pytest.warns(UserWarning, match="EXIF|Truncated"), Image.open(photos / "cat" / "cut.jpg") as image:
+        dict(image.getexif())  # what others hear of it
+    done = convert_in_child(photos, settings={"images.reencode": "always"})
+    assert (done.code, done.line["ledger"]["written"]) == (0, 18)
+    assert "PIL" not in done.stderr
+    assert "Warning" not in done.stderr

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped, show_names
 from recordmill.transforms.publishing.marker import class_counts, counted_unit
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
 
@@ -80,9 +80,10 @@ def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
         if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
             some = f"{lacking:,} of {len(filled):,} classes" if len(filled) > 1 else "the only class"
             yield Remark(f"{name} has no {of} of {some}{' that have any' if len(filled) < classes else ''}.", "classes")
-    if unused := classes - len(filled):
-        verb = "has" if unused == 1 else "have"
-        yield Remark(f"{unused:,} of {show_count(classes, 'class')} {verb} no {of} at all.", "classes")
+    if unused := sorted(name for name, count in counts.items() if not count):
+        verb = "has" if len(unused) == 1 else "have"
+        what = f"{len(unused):,} of {show_count(classes, 'class')} {verb} no {of} at all"
+        yield Remark(f"{what}: {show_names(unused)}.", "classes")
     if unlabelled:
         whole = show_count(sum(split["records"] for split in marker["splits"].values()), marker["unit"])
         yield Remark(f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes")
@@ -109,23 +110,19 @@ def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[R
         return
     lossless, changed = statistics.lossless, statistics.reencoded
     if lossless.images:
-        names = "its name" if lossless.images == 1 else "their names"
-        yield Remark(
-            f"{show_count(lossless.images, 'image')} of formats without loss, by {names}, became JPEG, which changes "
-            f"pixels a little{_growth(lossless)}: images.store: png keeps them, masks above all.",
-            "changes",
-        )
+        what = f"{show_count(lossless.images, 'image')} of formats without loss (by the name) became JPEG"
+        yield Remark(f"{what}, a little changed{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
     others = Reencoded(*(getattr(changed, key) - getattr(lossless, key) for key in ("images", "before", "after")))
     if growth := _growth(others):
         what = f"{show_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"
-        yield Remark(f"{what}, which changes pixels a little{growth}.", "changes")
+        yield Remark(f"{what}, a little changed{growth}.", "changes")
 
 
 def _growth(changed: Reencoded) -> str:
     """How many times larger records are than the files, where that is much."""
     if not changed.after > LARGE_GROWTH * changed.before > 0:
         return ""
-    return f" and makes {'it' if changed.images == 1 else 'them'} {changed.after / changed.before:.1f} times as large"
+    return f" and {changed.after / changed.before:.1f} times as large"
 
 
 def _find_one_size(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:

@@ -27,6 +27,7 @@ class Source(Protocol):
             `include` replaces them: `refer` must bear any file.
         other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
             `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
+        is_about_boxes: whether it reads annotations of boxes and nothing else.
         classes_from: where the user names its classes, in words.
         short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
             stands for the key given here.
@@ -39,6 +40,7 @@ class Source(Protocol):
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
     other_files: ClassVar[str] = "not_included"
+    is_about_boxes: ClassVar[bool] = False
     classes_from: ClassVar[str] = "the annotations"
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False

@@ -42,6 +42,7 @@ class Voc(Source):
 
     files: ClassVar[tuple[str, ...]] = ("*.xml",)
     other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where the folder of the images is none."""

@@ -46,6 +46,7 @@ class Yolo(Source):
 
     files: ClassVar[tuple[str, ...]] = ("images/", *(f"/{name}" for name in NAMES_FILES))
     other_files: ClassVar[str] = "read_only_with_images"
+    is_about_boxes: ClassVar[bool] = True
     classes_from: ClassVar[str] = "data.yaml or source.names"
     shared_files: ClassVar[tuple[str, ...]] = NAMES_FILES
 

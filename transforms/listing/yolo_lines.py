@@ -14,6 +14,8 @@ from recordmill.transforms.imaging.geometry import Box
 
 OtherShapes = Literal["enclose", "drop", "reject"]
 
+_CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
+
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
 
 
@@ -65,7 +67,7 @@ def read_yolo_lines(
         if not words:
             continue
         values = _numbers(words[1:])
-        if len(values) < 4 or not re.fullmatch(r"[0-9]+(\.0*)?", words[0]):
+        if len(values) < 4 or not _CLASS.fullmatch(words[0]):
             raise BadLineError(f"line {number} is not a class number and four numbers or more")
         if boxes_only or _begins_with_box(values, key_points, number):
             x, y, width, height = values[:4]

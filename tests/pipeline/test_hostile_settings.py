@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 import orjson
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import settings as examples
@@ -86,3 +87,20 @@ def test_all_settings_are_tried():
             "max_rejected.share"} <= {*PATHS[""]}  # fmt: skip
     assert "source.columns.x.enum.x" in PATHS["table"]
     assert load([]) == ""
+
+
+HIGH = {"seed": 2**64 - 1, "limit": 2**63 - 1, "images.max_bytes": 2**62, "images.max_pixels": 2**62,
+        "labels.offset": 2**62, "shards.count": 2**63 - 1, "max_rejected.count": 2**63 - 1}  # fmt: skip
+LOW = {"seed": -(2**63), "limit": 1, "labels.offset": -(2**62), "shards.size": "1B", "images.resize.exact": [1, 65500],
+       "max_rejected.share": 0.0, "max_rejected.count": 0}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bounds", "images", "first"), [(HIGH, 10, 2**62), (LOW, 1, -(2**62))])
+def test_a_run_at_the_bounds_of_its_settings(convert, photos, bounds, images, first):
+    done = convert(photos, settings={**bounds, "splits.fractions": {"train": 1.0}})
+    assert (done.code, done.line["ledger"]["written"]) == (0, images)
+    assert done.marker["labels"] == {"cat": first, "dog": first + 1}
+
+
+def test_a_limit_of_one_byte_rejects_every_image(convert, photos):
+    assert convert(photos, settings={"images.max_bytes": 1}).code == 3

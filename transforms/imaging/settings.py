@@ -8,6 +8,7 @@ from typing import Literal
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
+DEFAULT_MAX_PIXELS = 89_478_485
 
 MAX_RESIZED_PIXELS = 2**28
 """Pixels of the largest image that others are brought to: a gigabyte of memory for each image under way."""
@@ -78,7 +79,7 @@ class ImageSettings:
 
     formats: tuple[str, ...] = FORMATS
     max_bytes: int = 256 * 2**20
-    max_pixels: int = 89_478_485
+    max_pixels: int = DEFAULT_MAX_PIXELS
     max_side: int = MAX_JPEG_SIDE
     check: Literal["decode", "header"] = "decode"
     store: Literal["auto", "jpeg", "png", "raw"] = "auto"

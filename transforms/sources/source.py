@@ -2,6 +2,7 @@
 
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -11,7 +12,30 @@ import orjson
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.read_images import read_image
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """How the files of an input may be meant.
+
+    Attributes:
+        settings: the settings that say so, as a user would write them in YAML.
+        why: by which files: the end of a sentence `it looks like ...`.
+        is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
+        needs: what must be said or done first, as a sentence; empty: nothing.
+    """
+
+    settings: Mapping[str, Any]
+    why: str
+    is_firm: bool = True
+    needs: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The source."""
+        return str(self.settings["source"]["kind"])
 
 
 @runtime_checkable
@@ -43,6 +67,14 @@ class Source(Protocol):
     gives_pixels: ClassVar[bool] = False
     labels_from_folders: ClassVar[bool] = False
     shared_files: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterable[Recognised]:
+        """The ways in which an input's files may be meant for this source, where users say nothing; without reading any.
+
+        Several where the user must choose.
+        """
+        return ()
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """Yields a reference for each image of one file; without Beam, and without reading the file where possible.

@@ -1,0 +1,140 @@
+"""What an input looks like from outside: the names of two levels, and how a few of the files begin."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from recordmill.transforms.planning.splitting import SPLIT_NAMES
+
+IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
+"""Endings of names that are those of images. A conversion looks at the bytes; only this guess goes by names."""
+
+IMAGE_PATTERNS = tuple("*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) for ending in IMAGE_ENDINGS)
+"""The same as patterns in gitignore's syntax."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What lies directly in one folder, sorted.
+
+    Attributes:
+        files: names of files.
+        folders: names of folders.
+    """
+
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The files that are images by their names."""
+        return self.ending(*IMAGE_ENDINGS)
+
+    def ending(self, *endings: str) -> tuple[str, ...]:
+        """The files with one of these endings, in either case."""
+        return tuple(name for name in self.files if name.lower().endswith(endings))
+
+    def beside_images(self, ending: str) -> tuple[str, ...]:
+        """The files of an ending that have the name of an image in the same folder."""
+        stems = stems_of(self.images)
+        return tuple(name for name in self.ending(ending) if posixpath.splitext(name)[0] in stems)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSketch:
+    """What an input looks like from outside.
+
+    Attributes:
+        names: what lies in the input itself (the empty string), in folders there, and in a few below those that hold
+            annotations (`train/labels`); a large input's folders are not all here.
+        heads: how some of the files begin, by their paths: at most a KiB; of Parquet its columns' names as a line of CSV.
+        archives: what is in some of the archives, by their paths.
+    """
+
+    names: Mapping[str, Names] = field(default_factory=dict)
+    heads: Mapping[str, bytes] = field(default_factory=dict)
+    archives: Mapping[str, "FolderSketch"] = field(default_factory=dict)
+
+    @staticmethod
+    def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":
+        """The sketch of a list of files, by their paths."""
+        files: dict[str, set[str]] = {"": set()}
+        folders: dict[str, set[str]] = {"": set()}
+        for path in paths:
+            *above, name = path.split("/")
+            for depth, folder in enumerate(above):
+                folders.setdefault("/".join(above[:depth]), set()).add(folder)
+            files.setdefault("/".join(above), set()).add(name)
+        names = {
+            folder: Names(tuple(sorted(files.get(folder, ()))), tuple(sorted(folders.get(folder, ()))))
+            for folder in sorted({*files, *folders})
+        }
+        return FolderSketch(names, heads or {})
+
+    @property
+    def top(self) -> Names:
+        """What lies in the input itself."""
+        return self.names.get("", Names())
+
+    def at(self, folder: str) -> Names:
+        """What lies in a folder; nothing where that was not looked at."""
+        return self.names.get(folder, Names())
+
+    def has_folder(self, path: str) -> bool:
+        """Whether there is such a folder; the empty string is the input."""
+        above, _, name = path.rpartition("/")
+        return not path or name in self.at(above).folders
+
+    @property
+    def split_folders(self) -> tuple[str, ...]:
+        """The folders in the input, if the names of all of them are those of splits."""
+        folders = self.top.folders
+        return folders if folders and all(name.lower() in SPLIT_NAMES for name in folders) else ()
+
+    @property
+    def image_folders(self) -> tuple[str, ...]:
+        """The folders in the input in which images lie directly."""
+        return tuple(folder for folder in self.top.folders if self.at(folder).images)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether any images were seen."""
+        return any(names.images for names in self.names.values())
+
+    def first_head(self, folder: str, *endings: str) -> bytes:
+        """How the first file of an ending in a folder begins, of those that were looked into."""
+        for path, head in self.heads.items():
+            if posixpath.dirname(path) == folder and path.lower().endswith(endings):
+                return head
+        return b""
+
+    def below(self, folder: str) -> "FolderSketch":
+        """The sketch of a folder in it."""
+        cut = len(folder) + 1
+        names = {path[cut:]: each for path, each in self.names.items() if f"{path}/".startswith(f"{folder}/")}
+        heads = {path[cut:]: each for path, each in self.heads.items() if path.startswith(f"{folder}/")}
+        return replace(self, names=names, heads=heads, archives={})
+
+
+def stems_of(names: Iterable[str]) -> set[str]:
+    """The names without their endings."""
+    return {posixpath.splitext(name)[0] for name in names}
+
+
+def split_mapping(words: Iterable[str]) -> dict[str, str]:
+    """What `splits.from_source` or `from_folders` says of the words that are there, in the order of splits.
+
+    A word that is not one for a split is the split's own name.
+    """
+    order = list(SPLIT_NAMES)
+    found = sorted(set(words), key=lambda word: (order.index(word.lower()) if word.lower() in order else 99, word))
+    return {word: SPLIT_NAMES.get(word.lower(), re.sub(r"\W", "_", word)) for word in found}
+
+
+def given_splits(key: str, words: Iterable[str]) -> dict[str, Any]:
+    """The settings of splits that are given by these words; none where a word is not one for a split, or missing."""
+    mapping = split_mapping(words)
+    known = mapping and all(word.lower() in SPLIT_NAMES for word in mapping)
+    return {"splits": {key: mapping}} if known else {}

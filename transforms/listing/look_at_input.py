@@ -1,0 +1,179 @@
+"""A look at an input before the job: few names, and how few files begin, so that its layout can be recognised."""
+
+import io
+import posixpath
+import tarfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.archives.list_members import list_members
+from recordmill.transforms.archives.member import DamagedArchiveError, Limits
+from recordmill.transforms.files import storage
+from recordmill.transforms.files.packed_files import DamagedPackingError
+from recordmill.transforms.files.unpacking import MAX_RATIO
+from recordmill.transforms.listing.folder_sketch import FolderSketch, Names
+from recordmill.transforms.listing.inside_root import size_and_version
+from recordmill.transforms.listing.local_folders import Ignore
+from recordmill.transforms.planning.splitting import SPLIT_NAMES
+
+MOST_NAMES = 1000
+"""Names that are asked of a store for one folder: one request."""
+
+MOST_FOLDERS = 32
+"""Folders of one level that are looked into."""
+
+MOST_KEPT = 10_000
+"""Names of one folder that are kept."""
+
+HEAD_BYTES = 1024
+MOST_HEADS = 10
+
+MOST_MEMBERS = 1000
+"""Members of an archive that are looked at; on a store a tenth of them, where each may be a request."""
+
+PACKED_START = 2**20
+"""Bytes of a packed tar that are looked at."""
+
+ANNOTATION_FOLDERS = frozenset({"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "main"})
+"""Folders, in lower case, that hold annotations or lists: they are looked into below other folders too."""
+
+ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
+
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
+_HEADS = ((2, ".json"), (1, ".xml"), (1, ".yaml", ".yml"), (2, *_TABLES), (1, ".names", ".labels"), (2, ".txt"))
+"""How many files of a folder are looked into, and their endings; the first kinds come first."""
+
+R = TypeVar("R")
+
+
+def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
+    """The sketch of an input.
+
+    Args:
+        path: a folder or a file, on any file system.
+        ignore: says of a path below the input whether it is to be ignored.
+
+    Raises:
+        OSError: the store does not answer, or does not let the input be looked at.
+    """
+    root, top = _look_at_top(path, ignore)
+    names = {"": top} | _look_into(root, sorted(top.folders, key=_rank), ignore)
+    deeper = [
+        f"{folder}/{each}"
+        for folder in sorted(names)
+        for each in names[folder].folders
+        if folder and each.lower() in ANNOTATION_FOLDERS
+    ]
+    names |= _look_into(root, deeper, ignore)
+    sketch = FolderSketch(names)
+    paths = [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
+    heads = dict(zip(paths, _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths), strict=True))
+    return FolderSketch(names, heads, _look_into_archives(root, sketch, ignore))
+
+
+def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names]:
+    """The folder that paths are below, and what lies there; of an input that is a file the file alone."""
+    top = _names_of(storage.folder_entries(path, MOST_NAMES), "", ignore)
+    if top == Names() and storage.size_of(path) is not None:
+        return posixpath.dirname(path) or ".", Names((posixpath.basename(path),))
+    return path.rstrip("/") or path, top
+
+
+def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
+    chosen = list(islice(folders, MOST_FOLDERS))
+
+    def look(folder: str) -> Names:
+        return _names_of(storage.folder_entries(f"{root}/{folder}", MOST_NAMES), folder, ignore)
+
+    return dict(zip(chosen, _side_by_side(root, look, chosen), strict=True))
+
+
+def _names_of(entries: Iterable[str], below: str, ignore: Ignore) -> Names:
+    prefix = f"{below}/" if below else ""
+    kept = [name for name in entries if not ignore(prefix + name.rstrip("/"), name.endswith("/"))]
+    found = Names(tuple(name for name in kept if not name.endswith("/")))
+    images = found.images
+    others = sorted(set(found.files) - set(images))[:MOST_KEPT]
+    folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))
+    return Names(tuple(sorted((*images[:MOST_KEPT], *others))), folders)
+
+
+def _rank(folder: str) -> tuple[bool, str]:
+    """What sorts folders that say something of a layout to the front."""
+    return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {"images", "imagesets"}, folder
+
+
+def _files_to_read(sketch: FolderSketch, most: int, *endings: str) -> Iterator[str]:
+    """The first files of some endings in each folder; those called like an image go before others."""
+    for folder, names in sketch.names.items():
+        found = names.ending(*endings)
+        beside = set(names.beside_images(endings[0]))
+        for name in sorted(found, key=lambda name: (name not in beside, name))[:most]:
+            yield f"{folder}/{name}" if folder else name
+
+
+def _side_by_side(root: str, function: Callable[[str], R], items: list[str]) -> list[R]:
+    if storage.is_local(root):
+        return [function(item) for item in items]
+    from recordmill.transforms.stores.store import in_parallel
+
+    return in_parallel(function, items)
+
+
+def _read_head(uri: str) -> bytes:
+    """How a file begins; nothing where that cannot be read: the job says why."""
+    try:
+        if uri.lower().endswith(".parquet"):
+            return _columns_of(uri)
+        head = storage.read_range(uri, 0, HEAD_BYTES)
+        return zlib.decompressobj(wbits=31).decompress(head) if head.startswith(b"\x1f\x8b") else head
+    except (OSError, zlib.error, pa.ArrowException):
+        return b""
+
+
+def _columns_of(uri: str) -> bytes:
+    """The columns of a Parquet file as the first two lines of a CSV; bytes are said to be such."""
+    with storage.open_to_read(uri) as stream:
+        schema = pq.read_schema(stream)
+
+    def holds_bytes(kind: pa.DataType) -> bool:
+        inner = [kind.field(at) for at in range(kind.num_fields)] if pa.types.is_struct(kind) else []
+        return pa.types.is_binary(kind) or any(each.name == "bytes" for each in inner)
+
+    values = ["<bytes>" if holds_bytes(each.type) else "" for each in schema]
+    return f"{','.join(schema.names)}\n{','.join(values)}\n".encode()
+
+
+def _look_into_archives(root: str, sketch: FolderSketch, ignore: Ignore) -> dict[str, FolderSketch]:
+    archives = sketch.top.ending(*ARCHIVE_ENDINGS)
+    if sketch.has_images or not archives:
+        return {}
+    return {name: _look_into_archive(f"{root}/{name}", ignore) for name in (*archives[:2], archives[-1])}
+
+
+def _look_into_archive(uri: str, ignore: Ignore) -> FolderSketch:
+    most = MOST_MEMBERS if storage.is_local(uri) or uri.lower().endswith(".zip") else MOST_MEMBERS // 10
+    names: list[str] = []
+    with suppress(OSError, DamagedArchiveError, DamagedPackingError, tarfile.TarError, EOFError, zlib.error):
+        for name in islice(_members(uri), most):
+            parts = name.split("/")
+            if not any(ignore("/".join(parts[:end]), end < len(parts)) for end in range(1, len(parts) + 1)):
+                names.append(name)
+    return FolderSketch.of(names)
+
+
+def _members(uri: str) -> Iterator[str]:
+    """The names of an archive's members, as many as can be known without reading all of a packed one."""
+    if uri.lower().endswith(("gz", "gzip")):
+        with tarfile.open(fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz") as members:
+            yield from (member.name.removeprefix("./") for member in members if member.isfile())
+        return
+    file = ImageRef(uri, uri, *size_and_version(uri))
+    yield from (member.name for member in list_members(file, Limits(2**60, MOST_MEMBERS, MAX_RATIO)) if not member.reason)

@@ -26,10 +26,10 @@ examples:
     python -m pipeline.run --input photos --output dataset
   what would be done, without doing it:
     python -m pipeline.run --input photos --output dataset --plan
-  other splits, every image re-encoded at 512 pixels:
+  other splits, every image re-encoded, no side over 512 pixels:
     python -m pipeline.run --input photos --output dataset \\
       --set 'splits.fractions={train: 0.8, validation: 0.1, test: 0.1}' \\
-      --set images.resize.longest=512
+      --set images.reencode=always --set images.resize.longest=512
   labels in file names (img_00017_3.jpg), a configuration of your own, a bucket:
     python -m pipeline.run --config configs/filename_labels.yaml --input gs://bucket/raw --output gs://bucket/dataset
 

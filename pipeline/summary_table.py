@@ -8,6 +8,7 @@ from rich.table import Table
 
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.files.show_bytes import show_bytes
 
 
@@ -65,10 +66,11 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
 
 
 def _boxes(counts: Mapping[str, int]) -> str:
-    dropped = {name: count for name, count in counts.items() if name not in ("listed", "written", "clipped")}
+    dropped = {name: count for name, count in counts.items() if name not in NOT_DROPPED}
     parts = [f"{counts.get('written', 0):,} written", *([_counted(dropped)] if dropped else [])]
     cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
-    return f"{counts['listed']:,} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
+    enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
+    return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:

@@ -96,7 +96,7 @@ def test_the_extras_are_there():
     named = set(re.findall(r"'\.\[(\w+)\]'", TEXT))
     assert named == {"tensorflow", "gcp", "aws"}
     assert named <= set(project["optional-dependencies"])
-    assert project["scripts"]["recordmill"] == "pipeline.run:main"
+    assert project["scripts"]["recordmill"] == "recordmill.pipeline.run:main"
 
 
 @pytest.mark.parametrize("block", blocks("yaml"))

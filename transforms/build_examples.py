@@ -20,7 +20,14 @@ from recordmill.transforms.rejection import RejectedImage
 ANNOTATION_FIELDS = (
     BOX_FIELDS
     | MANY_LABELS_FIELDS
-    | {"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions"}  # as references carry them
+    | {
+        "boxes",
+        "boxes_labels",
+        "boxes_values",
+        "boxes_size",
+        "boxes_fractions",
+        "boxes_shapes",
+    }  # as references carry them
 )
 """The fields that annotations of images take, which a source's own features cannot be called either."""
 

@@ -44,7 +44,11 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
 
     1.0 where bytes are stored untouched, where the number of shards is given and sizes are not even `shown`, or where
     no image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
+    JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
+    the number of shards, and that the plan's id.
     """
+    if settings.images.subsampling == "auto":
+        settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
     if settings.images.reencode == "never" or (settings.shards.count is not None and not shown):
         return 1.0
     numbers = class_numbers(summary, settings)

@@ -2,6 +2,7 @@ import io
 import json
 import random
 import sys
+import threading
 
 import pytest
 from PIL import Image
@@ -25,17 +26,35 @@ def noise(tmp_path):
     return tmp_path / "photos"
 
 
+@pytest.fixture
+def hold_reads(monkeypatch):
+    """Lets no read end before so many are under way at once: no test depends on how long anything takes."""
+
+    def hold(least: int) -> None:
+        reached = threading.Event()
+
+        def wait(_: float) -> None:
+            if SlowFileSystem.most_under_way >= least:
+                reached.set()
+            reached.wait(60)  # where they never come, the test fails by their number
+
+        monkeypatch.setattr(SlowFileSystem, "most_under_way", 0)
+        monkeypatch.setattr(slow_reads.time, "sleep", wait)
+
+    return hold
+
+
 @pytest.mark.parametrize("case", slow_reads.CASES)
-def test_as_many_reads_wait_at_once_as_there_are_readers(noise, tmp_path, monkeypatch, capsys, case):
-    monkeypatch.setattr(SlowFileSystem, "most_under_way", 0)
+def test_as_many_reads_wait_at_once_as_there_are_readers(noise, tmp_path, hold_reads, capsys, case):
+    hold_reads(REMOTE_READERS // 2)
     slow_reads.convert(noise, tmp_path / "out", 0.05, slow_reads.CASES[case][0])
     assert json.loads(capsys.readouterr().out)["ledger"]["written"] == 240
     assert REMOTE_READERS / 2 <= SlowFileSystem.most_under_way <= REMOTE_READERS
 
 
-def test_slow_reads_are_bounded_by_bytes(noise, tmp_path, monkeypatch, capsys):
+def test_slow_reads_are_bounded_by_bytes(noise, tmp_path, monkeypatch, hold_reads, capsys):
     largest = max(file.stat().st_size for file in noise.rglob("*.jpg"))
-    monkeypatch.setattr(SlowFileSystem, "most_under_way", 0)
+    hold_reads(2)
     monkeypatch.setattr(read_ahead, "WINDOW_BYTES", 5 * largest)
     slow_reads.convert(noise, tmp_path / "out", 0.01, ["--set=images.check=header"])
     assert json.loads(capsys.readouterr().out)["ledger"]["written"] == 240

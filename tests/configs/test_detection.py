@@ -140,15 +140,19 @@ def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):
 
 def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, convert):
     folder = write_yolo(tmp_path / "collection", picture)
-    write(folder, "labels/train/a.txt", "0 0.9 0.5 0.4 0.4\n7 0.5 0.5 0.1 0.1\n1 0.5 0.5 0 0.1\n0 0.5 0.5 0.5 0.5\n")
+    polygon, pose = "1 0.1 0.2 0.4 0.1 0.3 0.6", "0 0.5 0.5 0.5 0.5 0.3 0.4 2 0.6 0.6 1 0 0 0"
+    lines = ["0 0.9 0.5 0.4 0.4", "7 0.5 0.5 0.1 0.1", "1 0.5 0.5 0 0.1", pose, polygon]
+    write(folder, "labels/train/a.txt", "\n".join(lines))
     write(folder, "labels/val/d.txt", "0 0.5 0.5\n")
     marker, examples = convert(
         "yolo.yaml", folder, "--set", "splits.from_source={train: train}", "--set", "max_rejected.count=9"
     )
-    assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "unknown_class": 1, "written": 4}
+    assert marker["boxes"] == {"clipped": 1, "empty": 1, "enclosed": 1, "listed": 7, "unknown_class": 1, "written": 5}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1}
     (a,) = (each for each in examples["train"] if each["image/filename"] == [b"a.jpg"])
-    assert a["image/object/bbox/xmax"] == pytest.approx([1.0, 0.75])
+    assert a["image/object/bbox/xmax"] == pytest.approx([1.0, 0.75, 0.4])
+    assert a["image/object/bbox/ymax"] == pytest.approx([0.7, 0.75, 0.6])
+    assert a["image/object/class/text"] == [b"cat", b"cat", b"dog"]
 
 
 def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, picture, convert):

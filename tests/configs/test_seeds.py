@@ -20,7 +20,7 @@ CONFIGS = {
 }
 
 BINARIES, VECTORS = "configs/test_binaries.py", "configs/test_feature_vectors.py"
-LOAD = "reading/loading/test_load.py"
+LOAD = "recordmill/reading/loading/test_load.py"
 TABLES, TUTORIAL = "configs/test_tables.py", "configs/test_tutorial.py"
 NAMES, FOLDERS = "configs/test_filename_labels.py", "configs/test_class_folders.py"
 
@@ -129,11 +129,11 @@ SEEDS = {
             "test_seed_3_examples_as_numpy_gives_the_same_without_tensorflow",
         ),
         "and imports no TensorFlow": (
-            "reading/test_examples_as_numpy.py",
+            "recordmill/reading/test_examples_as_numpy.py",
             "test_seed_3_no_tensorflow_is_imported",
         ),
         "the verifier checks both checksums of every record": (
-            "reading/test_damages.py",
+            "recordmill/reading/test_damages.py",
             "test_seed_3_a_damaged_record_is_named_with_its_place_and_source",
         ),
     },

@@ -1,5 +1,7 @@
+import io
 import json
 import os
+import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
+from PIL import Image
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings
@@ -150,6 +153,23 @@ def test_growth_is_measured_on_the_sample(pictures):
     assert 1 < growth < (stored + 400 * len(refs)) / stored
     smaller = replace(sized(size="1KB"), images=ImageSettings(reencode="always", quality=1))
     assert estimate_growth(summary_of(refs), smaller) < growth
+
+
+def test_growth_takes_jpegs_to_be_sampled_as_in_version_0_1(tmp_path):
+    # The estimate decides the number of shards, which is part of the plan: datasets of version 0.1 stay the same ones.
+    (tmp_path / "a.jpg").write_bytes(jpeg := draw_detail())
+    summary = summary_of([ImageRef("a", str(tmp_path / "a.jpg"), len(jpeg), label="cat")], SETTINGS_OF_ONE)
+    keeping, before, full = (
+        replace(sized(size="1KB"), images=ImageSettings(reencode="always", subsampling=subsampling))
+        for subsampling in ("auto", "by_format", "4:4:4")
+    )
+    assert estimate_growth(summary, keeping) == estimate_growth(summary, before) < estimate_growth(summary, full)
+
+
+def draw_detail():
+    stream = io.BytesIO()
+    Image.frombytes("RGB", (64, 64), random.Random(1).randbytes(64 * 64 * 3)).save(stream, "JPEG", subsampling=0)
+    return stream.getvalue()
 
 
 def test_growth_leaves_out_what_cannot_be_converted(pictures):

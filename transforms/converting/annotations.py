@@ -44,6 +44,7 @@ def resolve_annotations(
     if "boxes" not in fields:
         return None
     given = {key: fields.pop(key) for key in ("boxes", "boxes_values", "boxes_size", "boxes_fractions")}
+    given["boxes_shapes"] = fields.pop("boxes_shapes", {})
     labels = [label.decode() if isinstance(label, bytes) else label for label in fields.pop("boxes_labels")]
     placed = place_boxes({**given, "boxes_labels": labels}, read_geometry(data, image, images), boxes, label_map)
     fields.update(placed.fields)

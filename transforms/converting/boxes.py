@@ -20,6 +20,10 @@ from recordmill.transforms.rejection import RejectedImage
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
 
+NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
+"""What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
+listed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxSettings:
@@ -43,6 +47,7 @@ def boxes_of(
     values: Mapping[str, Sequence[Any]] | None = None,
     drawn_on_size: Sequence[int] | None = None,
     fractions: bool = False,
+    shapes: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """What a source puts into `ImageRef.features` for an image's boxes; what is no finite number becomes None there.
 
@@ -52,13 +57,17 @@ def boxes_of(
         values: further values of each box by field name, e.g. `is_crowd`.
         drawn_on_size: width and height of the image as the annotators saw it, where they say so.
         fractions: whether boxes are in fractions of the image instead of pixels.
+        shapes: what became of shapes that are no boxes: how many of these boxes are `enclosed` ones, and how many more
+            shapes were dropped (`other_shape`).
     """
+    counted = {name: count for name, count in (shapes or {}).items() if count}
     return {
         "boxes": [_finite(map(float, box)) for box in boxes],
         "boxes_labels": list(labels),
         "boxes_values": {key: _finite(each) for key, each in (values or {}).items()},
         "boxes_size": list(drawn_on_size) if drawn_on_size else None,
         "boxes_fractions": fractions,
+        **({"boxes_shapes": counted} if counted else {}),
     }
 
 
@@ -68,8 +77,11 @@ def _finite(values: Iterable[Any]) -> list[Any]:
 
 
 def count_boxes(ref: ImageRef) -> int:
-    """How many boxes a reference carries."""
-    return len(orjson.loads(ref.features).get("boxes", ())) if '"boxes"' in ref.features else 0
+    """How many boxes a reference carries, with the shapes that its source dropped."""
+    if '"boxes"' not in ref.features:
+        return 0
+    given = orjson.loads(ref.features)
+    return len(given.get("boxes", ())) + given.get("boxes_shapes", {}).get("other_shape", 0)
 
 
 @dataclass(slots=True)
@@ -78,7 +90,7 @@ class PlacedBoxes:
 
     Attributes:
         fields: `schemas.record_fields.BOX_FIELDS`, and the further values.
-        counts: `listed`, `written`, `clipped` (of those written) and, for each reason, how many were dropped.
+        counts: those of `NOT_DROPPED` and, for each reason, how many were dropped.
     """
 
     fields: dict[str, Any]
@@ -102,7 +114,8 @@ def place_boxes(
     """
     drawn_on, size = _frame(given, geometry, settings)
     names, ids, kept, placed = [], [], [], []
-    counts: Counter[str] = Counter(listed=len(given["boxes"]))
+    shapes = given.get("boxes_shapes", {})
+    counts: Counter[str] = Counter(shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0))
     for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
         box = [math.nan if side is None else side for side in box]
         whole = box if given["boxes_fractions"] else [v / side for v, side in zip(box, (*size, *size), strict=True)]

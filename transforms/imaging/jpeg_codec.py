@@ -1,12 +1,11 @@
 """JPEG in and out through libjpeg-turbo (simplejpeg), which lets other threads run meanwhile."""
 
 import re
-from typing import Literal
 
 import simplejpeg
 
 from recordmill.transforms.imaging.bad_image import BadImage, describe
-from recordmill.transforms.imaging.jpeg_header import JpegHeader
+from recordmill.transforms.imaging.jpeg_header import JpegHeader, Subsampling
 from recordmill.transforms.imaging.pixels import Raster, count_channels
 
 # Each scan of a progressive JPEG visits every pixel, so that a small file can ask for hours. Real ones have about ten;
@@ -66,7 +65,7 @@ def check_end(data: bytes, header: JpegHeader) -> None:
         raise BadImage("truncated", "JPEG: no end of image marker")
 
 
-def encode_jpeg(raster: Raster, quality: int, subsampling: Literal["4:4:4", "4:2:2", "4:2:0"]) -> bytes:
+def encode_jpeg(raster: Raster, quality: int, subsampling: Subsampling) -> bytes:
     """A baseline JFIF of the pixels; same pixels, same bytes, on any thread."""
     gray = count_channels(raster) == 1
     colour_space, sampling = ("GRAY", "Gray") if gray else ("RGBX", subsampling.replace(":", ""))

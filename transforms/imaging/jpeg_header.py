@@ -2,9 +2,10 @@
 
 import struct
 from dataclasses import dataclass
+from typing import Literal
 
 from recordmill.transforms.imaging.bad_image import BadImage
-from recordmill.transforms.imaging.orientation import find_orientation
+from recordmill.transforms.imaging.orientation import find_orientation, is_turned_sideways
 
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
@@ -14,6 +15,18 @@ _SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the length of what follows
 _APP1, _APP2 = 0xE1, 0xE2
 _READ = _FRAME_HEADERS | {_APP1, _APP2}  # what is looked into; tables and comments are only stepped over
 _HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
+
+Subsampling = Literal["4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1"]
+"""How many samples of colour a JPEG has for its samples of brightness, as libjpeg-turbo can encode it."""
+
+# By how many times fewer samples of colour there are, across and down.
+_SUBSAMPLINGS: dict[tuple[float, float], Subsampling] = {
+    (2, 1): "4:2:2",
+    (2, 2): "4:2:0",
+    (1, 2): "4:4:0",
+    (4, 1): "4:1:1",
+}
+_TURNED: dict[Subsampling, Subsampling] = {"4:2:2": "4:4:0", "4:4:0": "4:2:2", "4:1:1": "4:2:0"}
 
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
 _ICC = b"ICC_PROFILE\0"
@@ -29,6 +42,8 @@ class JpegHeader:
         height: of the stored picture in pixels, at least 1.
         width: likewise.
         components: 1 gray, 3 colour, 4 CMYK.
+        subsampling: of the stored picture's colours. Gray, which has none, counts as 4:2:0; a rare sampling that cannot
+            be encoded counts as 4:4:4, which loses nothing.
         orientation: 1 to 8, see `transforms.imaging.orientation`.
         icc_profile: None where there is none, or not all of it.
         scan_start: where in the file the first scan's marker stands.
@@ -39,6 +54,7 @@ class JpegHeader:
     height: int
     width: int
     components: int
+    subsampling: Subsampling
     orientation: int
     icc_profile: bytes | None
     scan_start: int
@@ -47,6 +63,12 @@ class JpegHeader:
     def is_widely_readable(self) -> bool:
         """Whether every JPEG reader in the field decodes it: 8-bit Huffman-coded DCT, gray or three components."""
         return self.process in _HUFFMAN_DCT and self.precision == 8 and self.components in (1, 3)
+
+    @property
+    def upright_subsampling(self) -> Subsampling:
+        """`subsampling` of the picture once it is turned as `orientation` asks for."""
+        turned = is_turned_sideways(self.orientation)
+        return _TURNED.get(self.subsampling, self.subsampling) if turned else self.subsampling
 
     @property
     def is_progressive(self) -> bool:
@@ -126,14 +148,23 @@ def _segment_end(data: bytes, position: int) -> int:
     return end
 
 
-def _read_frame(payload: bytes) -> tuple[int, int, int, int]:
-    """Precision, height, width, components."""
+def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
+    """Precision, height, width, components, subsampling."""
     if len(payload) < 6:
         raise BadImage("bad_header", "JPEG: the frame header is too short")
     precision, height, width, components = struct.unpack_from(">BHHB", payload)
     if not height or not width or not components:
         raise BadImage("bad_header", f"JPEG: {width} x {height} pixels, {components} components")
-    return precision, height, width, components
+    return precision, height, width, components, _read_subsampling(components, payload[7::3])
+
+
+def _read_subsampling(components: int, factors: bytes) -> Subsampling:
+    if components < 3 or len(factors) < 3:
+        return "4:2:0" if components == 1 else "4:4:4"
+    (across, down), *colours = [(both >> 4, both & 15) for both in factors[:3]]
+    if colours[0] != colours[1] or 0 in colours[0]:
+        return "4:4:4"
+    return _SUBSAMPLINGS.get((across / colours[0][0], down / colours[0][1]), "4:4:4")
 
 
 def _first(segments: list[tuple[int, bytes]], marker: int, prefix: bytes) -> bytes | None:

@@ -47,12 +47,12 @@ def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = Fals
     """
     file_format = accepted_format(data, settings)
     if file_format != "JPEG":
-        return _prepare_with_pillow(data, file_format, settings, keep_pixels)
+        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels)
     header = read_jpeg_header(data)
     check_size(header.width, header.height, settings)
     check_scans(data, header)
     if not header.is_widely_readable:
-        return _prepare_with_pillow(data, file_format, settings, keep_pixels)
+        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels)
     return _prepare_jpeg(data, header, settings, keep_pixels)
 
 
@@ -75,7 +75,7 @@ def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixe
         return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
     whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
     image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings)
-    return _encode(to_raster(image), changes, "pixels", settings, keep_pixels)
+    return _encode(to_raster(image), changes, None, settings, keep_pixels)
 
 
 def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool) -> PreparedImage:
@@ -105,10 +105,10 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         kept = raster if keep_pixels else None
         return PreparedImage(data, "JPEG", header.height, header.width, header.components, taken, (), hashed, kept)
     if fits:
-        return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), "JPEG", settings, keep_pixels)
+        return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), header, settings, keep_pixels)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
     image, more_changes = _arrange(image, header.orientation, target, settings)
-    return _encode(to_raster(image), changes | more_changes, "JPEG", settings, keep_pixels)
+    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels)
 
 
 def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
@@ -119,7 +119,9 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
         return to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
 
 
-def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings, keep_pixels: bool) -> PreparedImage:
+def _prepare_with_pillow(
+    data: bytes, file_format: str, header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
+) -> PreparedImage:
     opened = open_image(data, file_format)
     width, height = opened.size
     check_size(width, height, settings)
@@ -149,7 +151,7 @@ def _prepare_with_pillow(data: bytes, file_format: str, settings: ImageSettings,
         hashed = difference_hash(raster) if settings.near_duplicates else None
         kept = raster if keep_pixels else None
         return PreparedImage(data, file_format, height, width, channels, taken, (), hashed, kept)
-    return _encode(to_raster(image), changes, file_format, settings, keep_pixels)
+    return _encode(to_raster(image), changes, header, settings, keep_pixels)
 
 
 def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
@@ -177,9 +179,9 @@ def _arrange(
 
 
 def _encode(
-    raster: Raster, changes: set[str], source_format: str, settings: ImageSettings, keep_pixels: bool
+    raster: Raster, changes: set[str], header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
 ) -> PreparedImage:
-    encoded = encode_raster(raster, source_format, settings)
+    encoded = encode_raster(raster, settings, header)
     height, width = raster.shape[:2]
     taken = moments(as_stored(raster, encoded, settings)) if settings.moments else None
     hashed = difference_hash(raster) if settings.near_duplicates else None

@@ -48,13 +48,15 @@ class ImageSettings:
             the first; `--threads=1` does without it.
         store: what images are stored as: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
             bytes; `auto`, what the convention asks for, which is `jpeg` unless it is one of raw pixels.
-        reencode: `when_needed` stores the bytes of files that are of the form asked for, if any reader shows them
-            rightly, and re-encodes the rest; `always` re-encodes those too; `never` stores every file's bytes, whatever
-            its format, so that nothing is rotated or converted.
+        reencode: `when_needed` copies files that are of the form asked for, if every reader shows them correctly, and
+            re-encodes the rest; `always` re-encodes those too; `never` copies every file, whatever its format, so that
+            nothing is rotated or converted. `auto` is `always` where `quality` or `subsampling` is not its default,
+            and `when_needed` otherwise.
         quality: of re-encoded JPEGs, 1 to 100.
-        subsampling: of re-encoded JPEGs' colours: 4:4:4 keeps them all, 4:2:0 takes the least space. `auto`: 4:2:0 for
-            what was a JPEG, whose colours are mostly subsampled already, and 4:4:4 for the rest, where it would change
-            the mean colour of drawings and small pictures by up to 47 of 255.
+        subsampling: of the colours of re-encoded JPEGs: 4:4:4 keeps them all, 4:2:0 takes the least space. `auto` keeps
+            the sampling of a JPEG, and takes 4:4:4 for other formats, where 4:2:0 would change the mean colour of
+            drawings and small pictures by up to 47 of 255. `by_format` is what `auto` was in version 0.1: 4:2:0 for
+            JPEGs and 4:4:4 for other formats.
         grayscale: `keep` leaves one channel where there is one; `expand` makes it three.
         background: red, green, blue (0 to 255) behind transparent pixels and around padded images.
         resize: absent: images keep their size.
@@ -71,9 +73,9 @@ class ImageSettings:
     max_side: int = MAX_JPEG_SIDE
     check: Literal["decode", "header"] = "decode"
     store: Literal["auto", "jpeg", "png", "raw"] = "auto"
-    reencode: Literal["when_needed", "always", "never"] = "when_needed"
+    reencode: Literal["auto", "when_needed", "always", "never"] = "auto"
     quality: int = 95
-    subsampling: Literal["auto", "4:4:4", "4:2:2", "4:2:0"] = "auto"
+    subsampling: Literal["auto", "by_format", "4:4:4", "4:2:2", "4:2:0"] = "auto"
     grayscale: Literal["keep", "expand"] = "keep"
     background: tuple[int, int, int] = (255, 255, 255)
     resize: Resize | None = None
@@ -96,9 +98,12 @@ class ImageSettings:
             raise ValueError("background: give red, green and blue, each 0 to 255")
         _check_choice("check", self.check, ("decode", "header"))
         _check_choice("store", self.store, ("auto", "jpeg", "png", "raw"))
-        _check_choice("reencode", self.reencode, ("when_needed", "always", "never"))
-        _check_choice("subsampling", self.subsampling, ("auto", "4:4:4", "4:2:2", "4:2:0"))
+        _check_choice("reencode", self.reencode, ("auto", "when_needed", "always", "never"))
+        _check_choice("subsampling", self.subsampling, ("auto", "by_format", "4:4:4", "4:2:2", "4:2:0"))
         _check_choice("grayscale", self.grayscale, ("keep", "expand"))
+        if self.reencode == "auto":
+            asked = self.quality != 95 or self.subsampling != "auto"
+            object.__setattr__(self, "reencode", "always" if asked else "when_needed")
         self._check_contradictions()
 
     def _check_contradictions(self) -> None:

@@ -3,7 +3,7 @@
 import io
 
 from recordmill.transforms.imaging.jpeg_codec import decode_jpeg, encode_jpeg
-from recordmill.transforms.imaging.jpeg_header import read_jpeg_header
+from recordmill.transforms.imaging.jpeg_header import JpegHeader, Subsampling, read_jpeg_header
 from recordmill.transforms.imaging.pixels import Raster, count_channels, to_image
 from recordmill.transforms.imaging.settings import ImageSettings
 
@@ -13,14 +13,13 @@ def stored_format(settings: ImageSettings) -> str:
     return {"png": "PNG", "raw": "RAW"}.get(settings.store, "JPEG")
 
 
-def encode_raster(raster: Raster, source_format: str, settings: ImageSettings) -> bytes:
+def encode_raster(raster: Raster, settings: ImageSettings, header: JpegHeader | None = None) -> bytes:
     """The bytes that are stored of an image; same pixels, same bytes, on any thread.
 
     Args:
         raster: the pixels.
-        source_format: what they were decoded from, `JPEG` or another: it decides JPEG's subsampling where that is
-            `auto`.
         settings: which form it is.
+        header: of the JPEG that they were decoded from; None where it was none. See `choose_subsampling`.
 
     Returns:
         A baseline JFIF; a PNG of mode L or RGB without any metadata; or height x width x channels bytes, red first.
@@ -32,10 +31,21 @@ def encode_raster(raster: Raster, source_format: str, settings: ImageSettings) -
             stream = io.BytesIO()
             to_image(raster).save(stream, "PNG")
             return stream.getvalue()
-    subsampling = settings.subsampling
-    if subsampling == "auto":
-        subsampling = "4:2:0" if source_format == "JPEG" else "4:4:4"
-    return encode_jpeg(raster, settings.quality, subsampling)
+    return encode_jpeg(raster, settings.quality, choose_subsampling(settings, header))
+
+
+def choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> Subsampling:
+    """The subsampling of a JPEG that is encoded anew.
+
+    Args:
+        settings: what was asked for.
+        header: of the JPEG that the pixels come from, which were turned upright; None where they come from elsewhere.
+    """
+    if settings.subsampling == "auto":
+        return header.upright_subsampling if header else "4:4:4"
+    if settings.subsampling == "by_format":
+        return "4:2:0" if header else "4:4:4"
+    return settings.subsampling
 
 
 def as_stored(raster: Raster, encoded: bytes, settings: ImageSettings) -> Raster:

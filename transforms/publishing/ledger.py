@@ -10,6 +10,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.dataset_settings import RejectionLimits
 from recordmill.transforms.planning.reference_digest import add_digests
 from recordmill.transforms.planning.summary import Summary
@@ -83,7 +84,7 @@ def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
 
 
 def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str, int]:
-    """Boxes by what became of them, sorted: listed = written + dropped, by reason; `clipped` are among those written.
+    """Boxes by what became of them, sorted: listed = written + dropped, by reason; see `NOT_DROPPED`.
 
     Raises:
         LedgerError: they do not add up.
@@ -91,7 +92,7 @@ def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str,
     boxes: Counter[str] = Counter()
     for report in reports:
         boxes.update(report.boxes)
-    dropped = sum(count for what, count in boxes.items() if what not in ("listed", "written", "clipped"))
+    dropped = sum(count for what, count in boxes.items() if what not in NOT_DROPPED)
     if not summary.boxes == boxes["listed"] == boxes["written"] + dropped:
         raise LedgerError(
             f"{summary.boxes} boxes were listed, and what became of them is {dict(sorted(boxes.items()))}"

@@ -22,23 +22,28 @@ from recordmill.transforms.sources.source import Recognised, Source, announce_cl
 MAX_JSON_BYTES = 512 * 2**20
 """The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""
 
+_ENDINGS = tuple(
+    each for word in ("jpg", "jpeg", "png", "bmp", "tif", "tiff", "webp") for each in (f".{word}", f".{word.upper()}")
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelMe(Source):
     """The source `labelme`, for what LabelMe 3 to 7 writes (labelme/_label_file.py, examples/utils.py).
 
     Each JSON file is of one image: the one that its `imagePath` names, relative to the file, with Windows' separators
-    or ours. Where nothing is there, as after renaming, it is the one beside the file that has the file's own name, or
-    else the name in `imagePath`. `imageData` is not looked at.
+    or ours. Where nothing is there, as after renaming, it is the one next to the file that has the file's own name, or
+    else the name in `imagePath`. Where `imagePath` names a JSON file, it is the one image of the file's own name.
+    `imageData` is not looked at.
 
     Attributes:
         other_shapes: what becomes of polygons, circles, lines and whatever else is no rectangle: `enclose` takes the
-            box around them, `reject` rejects the image.
+            box around them, `drop` leaves them out, `reject` rejects the image.
         groups: shapes of one class and one `group_id` are parts of one object: `join` takes the box around all of
             them, `apart` one around each.
     """
 
-    other_shapes: Literal["enclose", "reject"] = "enclose"
+    other_shapes: Literal["enclose", "drop", "reject"] = "enclose"
     groups: Literal["join", "apart"] = "join"
 
     files: ClassVar[tuple[str, ...]] = ("*.[jJ][sS][oO][nN]",)
@@ -62,13 +67,14 @@ class LabelMe(Source):
         """The image that one file is about, with its boxes."""
         try:
             name, labels, fields = self.read_annotation(orjson.loads(read_beside(file.uri, MAX_JSON_BYTES)))
+            place = find_image(file.uri, path, name)
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
             return
         except ValueError as error:
             yield file.but(status="rejected", reason="bad_annotations", detail=f"no LabelMe annotation: {error}")
             return
-        image = refer_named_image(file, path, find_image(file.uri, path, name))
+        image = refer_named_image(file, path, place)
         if image.status:
             yield image
             return
@@ -90,10 +96,11 @@ class LabelMe(Source):
         if not isinstance(shapes, list):
             raise ValueError("it is no JSON object with a list of shapes")
         name = data.get("imagePath")
-        if not isinstance(name, str) or not name or name.lower().endswith(".json"):
+        if not isinstance(name, str) or not name:
             raise ValueError("its imagePath names no image")
         boxes: dict[Any, Box] = {}
         labels: list[str] = []
+        dropped = 0
         for number, shape in enumerate(shapes, start=1):
             label = shape.get("label") if isinstance(shape, dict) else None
             if not isinstance(label, str) or not label.strip():
@@ -102,6 +109,9 @@ class LabelMe(Source):
             if kind != "rectangle" and self.other_shapes == "reject":
                 detail = f"shape {number} is a {kind!r:.60}, and source.other_shapes is reject"
                 raise RejectedImage("list", "refused_shape", detail)
+            if kind != "rectangle" and self.other_shapes == "drop":
+                dropped += 1
+                continue
             box = _enclose(_points(shape, number), kind, number)
             group = shape.get("group_id") if self.groups == "join" else None
             part = (number,) if group is None else (label, orjson.dumps(group))
@@ -110,7 +120,11 @@ class LabelMe(Source):
             else:
                 boxes[part] = box
                 labels.append(label)
-        return name, labels, boxes_of(boxes.values(), labels, drawn_on_size=_size(data))
+        return (
+            name,
+            labels,
+            boxes_of(boxes.values(), labels, drawn_on_size=_size(data), shapes={"other_shape": dropped}),
+        )
 
 
 def find_image(uri: str, path: str, name: str) -> str:
@@ -120,22 +134,31 @@ def find_image(uri: str, path: str, name: str) -> str:
         uri: of the file.
         path: the file's, below its input.
         name: its `imagePath`.
+
+    Raises:
+        ValueError: it names a JSON file, and there is not one image of the file's own name.
     """
     named = name.replace("\\", "/")
     folder, own = posixpath.split(spelled_path(uri, path))
-    base = posixpath.basename(named)
-    renamed = posixpath.splitext(own)[0] + posixpath.splitext(base)[1]
+    stem, base, root = posixpath.splitext(own)[0], posixpath.basename(named), root_of(uri, path)
+    if base.lower().endswith(".json"):
+        there = [place for each in _ENDINGS if _is_there(root, place := posixpath.join(folder, f"{stem}{each}"))]
+        if len(there) != 1:
+            raise ValueError(f"its imagePath names no image, and there are {len(there)} images called {stem}")
+        return there[0]
+    renamed = stem + posixpath.splitext(base)[1]
     joined = (posixpath.normpath(posixpath.join(folder, each)) for each in (named, renamed, base))
     places = list(dict.fromkeys(joined))
-    if len(places) > 1:  # mostly there is one alone, and nothing to ask the store
-        root = root_of(uri, path)
-        for place in places:
-            try:
-                if storage.size_of(resolve_inside(root, place)) is not None:
-                    return place
-            except (OutsideRootError, PermissionError):  # without a right to list S3 forbids what is not there
-                continue
-    return places[0]
+    if len(places) == 1:  # mostly there is one alone, and nothing to ask the store
+        return places[0]
+    return next((place for place in places if _is_there(root, place)), places[0])
+
+
+def _is_there(root: str, place: str) -> bool:
+    try:
+        return storage.size_of(resolve_inside(root, place)) is not None
+    except (OutsideRootError, PermissionError):  # without a right to list S3 forbids what is not there
+        return False
 
 
 def _points(shape: dict[str, Any], number: int) -> list[tuple[float, float]]:

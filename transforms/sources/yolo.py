@@ -1,18 +1,21 @@
-"""YOLO: beside each image a text file, one box a line: class number, middle, width and height in parts of the image."""
+"""YOLO: for each image a text file, one box a line: class number, middle, width and height in parts of the image."""
 
 import posixpath
-import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
 
 import orjson
 import yaml
 
+from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
-from recordmill.transforms.listing.inside_root import root_of, spelled_path
+from recordmill.transforms.listing.inside_root import root_of, size_and_version, spelled_path
 from recordmill.transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
+from recordmill.transforms.listing.yolo_lines import OtherShapes, RefusedLineError, read_yolo_lines
 from recordmill.transforms.rejection import RejectedImage
 from recordmill.transforms.sources.source import Source, announce_classes
 
@@ -30,9 +33,16 @@ class Yolo(Source):
 
     Attributes:
         names: the classes in the order of their numbers; empty: those of `data.yaml` or `classes.txt` in the input.
+        other_shapes: what becomes of polygons (`class x y x y x y ...`): `enclose` takes the box around them, `drop`
+            leaves them out, `reject` rejects the image.
+        lines: what the numbers after a class are. `auto`: four are a box, which a confidence may follow; key points are
+            known by `kpt_shape` in data.yaml or by their flags; pairs are a polygon. `boxes`: the first four are a box,
+            whatever follows.
     """
 
     names: tuple[str, ...] = ()
+    other_shapes: OtherShapes = added_setting("enclose")
+    lines: Literal["auto", "boxes"] = added_setting("auto")
 
     files: ClassVar[tuple[str, ...]] = ("images/", *(f"/{name}" for name in NAMES_FILES))
     other_files: ClassVar[str] = "read_only_with_images"
@@ -56,18 +66,37 @@ class Yolo(Source):
         word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
         beside = _labels_path(spelled_path(file.uri, path), at)
         try:
-            fields = read_boxes(read_beside(f"{root_of(file.uri, path)}/{beside}").decode())
+            fields = self._read_boxes(read_beside(f"{root_of(file.uri, path)}/{beside}").decode(), path, file)
         except NoFileError:
-            fields = read_boxes("")
+            fields = boxes_of([], [], fractions=True)
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
             return
         except ValueError as error:
             why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
             detail = f"{_labels_path(path, at)}: {why}"
-            yield file.but(status="rejected", reason="bad_annotations", detail=detail)
+            reason = "refused_shape" if isinstance(error, RefusedLineError) else "bad_annotations"
+            yield file.but(status="rejected", reason=reason, detail=detail)
             return
         yield file.but(split=word, features=orjson.dumps(fields).decode())
+
+    def _read_boxes(self, text: str, path: str, file: ImageRef) -> dict[str, Any]:
+        key_points = None
+        if self.lines == "auto" and any(len(line.split()) > 6 for line in text.splitlines()):
+            key_points = self._find_key_points(path, file)
+        found = read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
+        shapes = {"enclosed": found.enclosed, "other_shape": found.dropped}
+        return boxes_of(found.boxes, found.labels, fractions=True, shapes=shapes)
+
+    def _find_key_points(self, path: str, file: ImageRef) -> tuple[int, int] | None:
+        root = root_of(file.uri, path)
+        # Where the first folder gives the split, it is not in `path`, and data.yaml lies next to it.
+        for folder in (root, root.rpartition("/")[0]) if file.key != path else (root,):
+            uri = f"{folder}/data.yaml"
+            with suppress(OSError):
+                if shape := _key_points(uri, *size_and_version(uri)):
+                    return shape
+        return None
 
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""
@@ -117,26 +146,17 @@ def read_names(path: str, text: str) -> dict[str, int]:
     return classes
 
 
-def read_boxes(text: str) -> dict[str, Any]:
-    """The boxes of one text file, as `transforms.converting.boxes.boxes_of` gives them.
-
-    Raises:
-        ValueError: a line has not five numbers; the message names it.
-    """
-    boxes, labels = [], []
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.split()
-        if not words:
-            continue
-        if len(words) != 5 or not re.fullmatch("[0-9]+", words[0]):
-            raise ValueError(f"line {number} is not a class number and four numbers")
-        try:
-            x, y, width, height = map(float, words[1:])
-        except ValueError:
-            raise ValueError(f"line {number} is not a class number and four numbers") from None
-        boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
-        labels.append(int(words[0]))
-    return boxes_of(boxes, labels, fractions=True)
+@lru_cache(maxsize=64)
+def _key_points(uri: str, size: int, version: str) -> tuple[int, int] | None:
+    """`kpt_shape` of a data.yaml; None where it has none. A file that is written anew has another size or version."""
+    try:
+        data = yaml.safe_load(read_beside(uri))
+    except (RejectedImage, yaml.YAMLError, RecursionError):  # `refer` tells of it
+        return None
+    shape = data.get("kpt_shape") if isinstance(data, dict) else None
+    if not isinstance(shape, list) or len(shape) != 2 or not all(type(each) is int and each > 0 for each in shape):
+        return None
+    return shape[0], shape[1]
 
 
 SOURCE = Yolo

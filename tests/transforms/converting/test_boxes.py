@@ -42,6 +42,12 @@ def test_pixels_become_fractions_and_names_ids():
     assert placed.counts == {"listed": 2, "written": 2}
 
 
+def test_shapes_that_a_source_enclosed_or_dropped_are_counted():
+    placed = place([(20, 10, 120, 60)], shapes={"enclosed": 1, "other_shape": 2})
+    assert placed.counts == {"listed": 3, "written": 1, "enclosed": 1, "other_shape": 2}
+    assert "boxes_shapes" not in boxes_of([], [], shapes={"enclosed": 0})
+
+
 INVALID = {
     "sticking_out": (-10, 10, 100, 60),
     "outside": (200, 10, 300, 60),

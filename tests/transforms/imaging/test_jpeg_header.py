@@ -1,4 +1,5 @@
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -28,6 +29,36 @@ def test_what_pillow_wrote(photo, save):
 
 def test_cmyk_is_not_widely_readable(photo, save):
     assert not read_jpeg_header(save(photo.convert("CMYK"), "JPEG")).is_widely_readable
+
+
+@pytest.mark.parametrize(
+    ("factors", "upright", "turned"),
+    [
+        ((0x11, 0x11, 0x11), "4:4:4", "4:4:4"),
+        ((0x22, 0x22, 0x22), "4:4:4", "4:4:4"),
+        ((0x21, 0x11, 0x11), "4:2:2", "4:4:0"),
+        ((0x22, 0x11, 0x11), "4:2:0", "4:2:0"),
+        ((0x12, 0x11, 0x11), "4:4:0", "4:2:2"),
+        ((0x41, 0x11, 0x11), "4:1:1", "4:2:0"),
+        ((0x22, 0x21, 0x11), "4:4:4", "4:4:4"),  # the two colours differ
+        ((0x11, 0x22, 0x22), "4:4:4", "4:4:4"),  # more colour than brightness
+        ((0x22, 0x00, 0x00), "4:4:4", "4:4:4"),  # nonsense, which the decoder refuses
+        ((0x11,), "4:2:0", "4:2:0"),  # gray
+        ((0x22, 0x11, 0x11, 0x22), "4:2:0", "4:2:0"),
+    ],
+)
+def test_how_colours_are_sampled(factors, upright, turned):
+    components = b"".join(bytes([number, factor, 0]) for number, factor in enumerate(factors))
+    header = read_jpeg_header(
+        b"\xff\xd8" + segment(0xC0, struct.pack(">BHHB", 8, 5, 7, len(factors)) + components) + SCAN
+    )
+    assert (header.subsampling, header.upright_subsampling) == (upright, upright)
+    assert replace(header, orientation=6).upright_subsampling == turned
+
+
+def test_a_frame_header_that_lacks_its_components_says_nothing_of_sampling():
+    frame = segment(0xC0, struct.pack(">BHHB", 8, 5, 7, 3) + b"\1\x22\0\2")
+    assert read_jpeg_header(b"\xff\xd8" + frame + SCAN).subsampling == "4:4:4"
 
 
 @pytest.mark.parametrize("marker", [0xC3, 0xC9, 0xCA])

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import simplejpeg
 from PIL import Image, ImageCms
 
 from recordmill.transforms.imaging import BadImage, ImageSettings, PreparedImage, Resize, prepare_image, prepare_pixels
@@ -67,6 +68,43 @@ def test_always_reencodes_what_fits(photo, save, mode):
 def test_subsampling(photo, save, file_format, subsampling, layout):
     settings = ImageSettings(moments=True, reencode="always", subsampling=subsampling)
     assert Image.open(io.BytesIO(prepare_image(save(photo, file_format), settings).encoded)).layer[0][1] == layout
+
+
+SAMPLINGS = {"444": (1, 1), "422": (2, 1), "420": (2, 2), "440": (1, 2), "411": (4, 1)}
+
+
+def sampling_of(prepared):
+    """The sampling factors of brightness, by a reader that shares no code with ours."""
+    return Image.open(io.BytesIO(prepared.encoded)).layer[0][1:3]
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_a_jpeg_keeps_its_sampling(photo, sampling):
+    data = simplejpeg.encode_jpeg(np.asarray(photo), 90, "RGB", sampling)
+    prepared = prepare_image(data, ImageSettings(reencode="always"))
+    assert (prepared.changes, sampling_of(prepared)) == (("reencoded",), SAMPLINGS[sampling])
+    by_format = prepare_image(data, ImageSettings(reencode="always", subsampling="by_format"))
+    assert sampling_of(by_format) == (2, 2)
+
+
+@pytest.mark.parametrize(("sampling", "turned"), [("422", (1, 2)), ("440", (2, 1)), ("444", (1, 1)), ("420", (2, 2))])
+def test_a_jpeg_that_is_turned_sideways_has_its_sampling_turned(photo, sampling, turned):
+    data = simplejpeg.encode_jpeg(np.asarray(photo), 90, "RGB", sampling)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    block = exif.tobytes()
+    data = data[:2] + b"\xff\xe1" + (len(block) + 2).to_bytes(2, "big") + block + data[2:]
+    prepared = prepare_image(data, ImageSettings())
+    assert (prepared.changes, sampling_of(prepared)) == (("reencoded", "rotated"), turned)
+
+
+def test_quality_or_sampling_asks_for_every_image_to_be_encoded(jpeg):
+    for settings in (ImageSettings(quality=50), ImageSettings(subsampling="4:4:4")):
+        assert settings.reencode == "always"
+        assert prepare_image(jpeg, settings).changes == ("reencoded",)
+    for settings in (ImageSettings(), ImageSettings(quality=50, reencode="when_needed")):
+        assert settings.reencode == "when_needed"
+        assert prepare_image(jpeg, settings).encoded == jpeg
 
 
 @pytest.mark.parametrize("file_format", ["PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM"])

@@ -47,9 +47,9 @@ def test_planes_behind_one_another_are_brought_together(pixels):
 def test_each_form_of_a_picture(photo, store, expected, mode):
     settings = ImageSettings(store=store)
     raster = to_raster(photo.convert(mode))
-    encoded = encode_raster(raster, "BMP", settings)
+    encoded = encode_raster(raster, settings)
     assert stored_format(settings) == expected
-    assert encoded == encode_raster(raster.copy(), "BMP", settings)
+    assert encoded == encode_raster(raster.copy(), settings)
     seen = moments(as_stored(raster, encoded, settings))
     pixels = photo.convert(mode) if expected in ("PNG", "RAW") else Image.open(io.BytesIO(encoded))
     assert seen == moments(to_raster(pixels))

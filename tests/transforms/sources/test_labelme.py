@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.converting.boxes import boxes_of, count_boxes
 from recordmill.transforms.files import storage
 from recordmill.transforms.list_images import ListingSettings
 from recordmill.transforms.sources import announce_classes
@@ -94,6 +94,23 @@ def test_a_shape_that_is_no_rectangle_may_reject_the_image(tmp_path):
     (ref,) = refer(tmp_path, annotation(shape("cat", [(1, 2)], None)), other_shapes="reject")
     assert ref.detail == "shape 1 is a 'polygon', and source.other_shapes is reject"
     assert boxes_in(refer(tmp_path, annotation(shape()), other_shapes="reject")) == [(RECTANGLE, "dog")]
+
+
+def test_shapes_that_are_no_rectangles_may_be_dropped_and_are_counted(tmp_path):
+    (_, ref) = refer(tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="drop")
+    expected = boxes_of([RECTANGLE], ["dog"], drawn_on_size=(40, 30), shapes={"other_shape": 1})
+    assert orjson.loads(ref.features) == expected
+    assert count_boxes(ref) == 2
+
+
+@pytest.mark.parametrize("ending", ["jpg", "JPG", "png"])
+def test_an_image_path_that_names_a_json_file_is_the_one_image_of_that_name(tmp_path, ending):
+    found = f"street/1.v2.{ending}"
+    (ref,) = refer(tmp_path, annotation(imagePath="1.v2.json"), [found, "street/other.jpg"])
+    assert (ref.status, ref.key) == ("", found)
+    (ref,) = refer(tmp_path, annotation(imagePath="1.v2.json"), ["street/1.v2.bmp"])
+    assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
+    assert ref.detail == "no LabelMe annotation: its imagePath names no image, and there are 2 images called 1.v2"
 
 
 def test_shapes_of_one_class_and_group_are_one_object(tmp_path):
@@ -199,7 +216,6 @@ def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
         ({"shapes": []}, "its imagePath names no image"),
         (annotation(imagePath=""), "its imagePath names no image"),
         (annotation(imagePath=7), "its imagePath names no image"),
-        (annotation(imagePath="1.v2.json"), "its imagePath names no image"),
         (annotation("dog"), "shape 1 has no label"),
         (annotation(shape(), shape(" ")), "shape 2 has no label"),
         (annotation(shape(3)), "shape 1 has no label"),

@@ -47,13 +47,11 @@ def test_an_image_without_a_file_has_no_boxes(tmp_path):
     assert orjson.loads(ref.features) == boxes_of([], [], fractions=True)
 
 
-@pytest.mark.parametrize(
-    "line", ["1 0.5 0.5 0.5", "1 0.5 0.5 0.5 0.5 0.9", "cat 0.5 0.5 0.5 0.5", "1 a b c d", "-1 0 0 1 1"]
-)
+@pytest.mark.parametrize("line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "1 a b c d", "-1 0 0 1 1"])
 def test_a_line_that_is_no_box_rejects_the_image_and_is_named(tmp_path, line):
     (ref,) = refer(tmp_path, "images/1.jpg", f"0 0.5 0.5 1 1\n{line}\n")
     assert (ref.key, ref.status, ref.reason) == ("images/1.jpg", "rejected", "bad_annotations")
-    assert ref.detail == "labels/1.txt: line 2 is not a class number and four numbers"
+    assert ref.detail == "labels/1.txt: line 2 is not a class number and four numbers or more"
 
 
 @pytest.mark.parametrize(
@@ -117,6 +115,45 @@ def test_names_of_the_settings_outweigh_those_of_files(tmp_path):
     (tmp_path / "data.yaml").write_text("names: [c]", encoding="utf-8")
     (ref,) = source.refer("data.yaml", ImageRef("data.yaml", str(tmp_path / "data.yaml")))
     assert ref.status == "ignored"
+
+
+MIXED = "1 0.5 0.25 0.5 0.5\n0 0.1 0.2 0.4 0.1 0.3 0.6\n"
+"""A box and a triangle, as Roboflow exports them in one file."""
+
+BOX, TRIANGLE = [0.25, 0.0, 0.75, 0.5], [0.1, 0.1, 0.4, 0.6]
+
+
+def test_polygons_among_boxes_become_the_boxes_around_them_and_are_counted(tmp_path):
+    (ref,) = refer(tmp_path, "images/1.jpg", MIXED)
+    assert orjson.loads(ref.features) == boxes_of([BOX, TRIANGLE], [1, 0], fractions=True, shapes={"enclosed": 1})
+    (ref,) = refer(tmp_path, "images/1.jpg", MIXED, other_shapes="drop")
+    assert orjson.loads(ref.features) == boxes_of([BOX], [1], fractions=True, shapes={"other_shape": 1})
+    (ref,) = refer(tmp_path, "images/1.jpg", MIXED, other_shapes="reject")
+    assert (ref.status, ref.reason) == ("rejected", "refused_shape")
+    assert ref.detail == "labels/1.txt: line 2 is a polygon, and source.other_shapes is reject"
+
+
+@pytest.mark.parametrize("below", ["", "train/"])
+def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
+    text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
+    (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
+    listing = ListingSettings(include=Yolo.files, from_folders={"train": "train"} if below else {})
+    for name, data in ((f"{below}images/1.jpg", "image"), (f"{below}labels/1.txt", text)):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(data, encoding="utf-8")
+    found = list_images(Input(str(tmp_path)), Yolo(), listing)
+    (ref,) = (each for each in found if each.key.endswith(".jpg"))
+    assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
+
+
+def test_a_data_yaml_that_is_written_anew_is_read_anew(tmp_path):
+    (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
+    text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
+    (ref,) = refer(tmp_path, "images/1.jpg", text)
+    assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.25, 0.75, 0.75]]
+    (tmp_path / "data.yaml").write_text("names: [cat]\n", encoding="utf-8")
+    (ref,) = refer(tmp_path, "images/1.jpg", text)
+    assert orjson.loads(ref.features)["boxes"] == [[0.3, 0.4, 0.6, 0.7]]
 
 
 def test_only_what_lies_below_images_is_listed():

@@ -15,6 +15,9 @@ IMAGE_PATTERNS = tuple("*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) f
 """The same as patterns in gitignore's syntax."""
 
 
+ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """What lies directly in one folder, sorted.
@@ -49,7 +52,8 @@ class FolderSketch:
     Attributes:
         names: what lies in the input itself (the empty string), in folders there, and in a few below those that hold
             annotations (`train/labels`); a large input's folders are not all here.
-        heads: how some of the files begin, by their paths: at most a KiB; of Parquet its columns' names as a line of CSV.
+        heads: how some of the files begin, by their paths: at most a KiB; of Parquet its columns as the first lines of
+            a CSV; of an archive the first label, as `shard.tar/.cls`.
         archives: what is in some of the archives, by their paths.
     """
 
@@ -103,6 +107,11 @@ class FolderSketch:
         """Whether any images were seen."""
         return any(names.images for names in self.names.values())
 
+    def archive_words(self, pattern: str) -> set[str]:
+        """What a pattern finds first in the name of each archive; empty for one in which it finds nothing."""
+        found = [re.search(pattern, name, re.IGNORECASE) for name in self.top.ending(*ARCHIVE_ENDINGS)]
+        return {match[0] if match else "" for match in found}
+
     def first_head(self, folder: str, *endings: str) -> bytes:
         """How the first file of an ending in a folder begins, of those that were looked into."""
         for path, head in self.heads.items():
@@ -123,18 +132,18 @@ def stems_of(names: Iterable[str]) -> set[str]:
     return {posixpath.splitext(name)[0] for name in names}
 
 
-def split_mapping(words: Iterable[str]) -> dict[str, str]:
-    """What `splits.from_source` or `from_folders` says of the words that are there, in the order of splits.
-
-    A word that is not one for a split is the split's own name.
-    """
-    order = list(SPLIT_NAMES)
-    found = sorted(set(words), key=lambda word: (order.index(word.lower()) if word.lower() in order else 99, word))
-    return {word: SPLIT_NAMES.get(word.lower(), re.sub(r"\W", "_", word)) for word in found}
+def split_of(word: str) -> str:
+    """The split that a word stands for, with a year after it or not (`val2017`); empty where it is not such a word."""
+    return SPLIT_NAMES.get(word.lower().rstrip("0123456789"), "")
 
 
 def given_splits(key: str, words: Iterable[str]) -> dict[str, Any]:
-    """The settings of splits that are given by these words; none where a word is not one for a split, or missing."""
-    mapping = split_mapping(words)
-    known = mapping and all(word.lower() in SPLIT_NAMES for word in mapping)
-    return {"splits": {key: mapping}} if known else {}
+    """The settings of splits that are given: `key` is `from_source` or `from_folders`.
+
+    None where no word is one for a split, or something has no word. A word of another kind is its split's own name.
+    """
+    order = list(dict.fromkeys(SPLIT_NAMES.values()))
+    found = sorted(set(words), key=lambda word: (order.index(split_of(word)) if split_of(word) else 99, word))
+    if not any(map(split_of, found)) or not all(found):
+        return {}
+    return {"splits": {key: {word: split_of(word) or re.sub(r"[^\w.-]", "_", word) for word in found}}}

@@ -6,6 +6,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -13,12 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.archives.list_members import list_members
+from recordmill.transforms.archives.list_members import list_members, read_member
 from recordmill.transforms.archives.member import DamagedArchiveError, Limits
 from recordmill.transforms.files import storage
-from recordmill.transforms.files.packed_files import DamagedPackingError
-from recordmill.transforms.files.unpacking import MAX_RATIO
-from recordmill.transforms.listing.folder_sketch import FolderSketch, Names
+from recordmill.transforms.files.unpacking import MAX_RATIO, DamagedPackingError
+from recordmill.transforms.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names
 from recordmill.transforms.listing.inside_root import size_and_version
 from recordmill.transforms.listing.local_folders import Ignore
 from recordmill.transforms.planning.splitting import SPLIT_NAMES
@@ -43,8 +43,6 @@ PACKED_START = 2**20
 
 ANNOTATION_FOLDERS = frozenset({"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "main"})
 """Folders, in lower case, that hold annotations or lists: they are looked into below other folders too."""
-
-ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
 _HEADS = ((2, ".json"), (1, ".xml"), (1, ".yaml", ".yml"), (2, *_TABLES), (1, ".names", ".labels"), (2, ".txt"))
@@ -75,7 +73,10 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     sketch = FolderSketch(names)
     paths = [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
     heads = dict(zip(paths, _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths), strict=True))
-    return FolderSketch(names, heads, _look_into_archives(root, sketch, ignore))
+    archives = {}
+    for name in _archives_to_see(sketch):
+        archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
+    return FolderSketch(names, heads, archives)
 
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names]:
@@ -151,29 +152,36 @@ def _columns_of(uri: str) -> bytes:
     return f"{','.join(schema.names)}\n{','.join(values)}\n".encode()
 
 
-def _look_into_archives(root: str, sketch: FolderSketch, ignore: Ignore) -> dict[str, FolderSketch]:
-    archives = sketch.top.ending(*ARCHIVE_ENDINGS)
-    if sketch.has_images or not archives:
-        return {}
-    return {name: _look_into_archive(f"{root}/{name}", ignore) for name in (*archives[:2], archives[-1])}
+def _archives_to_see(sketch: FolderSketch) -> tuple[str, ...]:
+    archives = sketch.top.ending(*ARCHIVE_ENDINGS, ".npz")
+    return tuple(dict.fromkeys((*archives[:2], *archives[-1:]))) if not sketch.has_images else ()
 
 
-def _look_into_archive(uri: str, ignore: Ignore) -> FolderSketch:
-    most = MOST_MEMBERS if storage.is_local(uri) or uri.lower().endswith(".zip") else MOST_MEMBERS // 10
+def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
+    """What is in an archive, and its first label, as WebDataset's `.cls` has it."""
+    most = MOST_MEMBERS if storage.is_local(uri) or uri.lower().endswith((".zip", ".npz")) else MOST_MEMBERS // 10
     names: list[str] = []
+    label = b""
     with suppress(OSError, DamagedArchiveError, DamagedPackingError, tarfile.TarError, EOFError, zlib.error):
-        for name in islice(_members(uri), most):
+        for name, read in islice(_members(uri), most):
             parts = name.split("/")
-            if not any(ignore("/".join(parts[:end]), end < len(parts)) for end in range(1, len(parts) + 1)):
-                names.append(name)
-    return FolderSketch.of(names)
+            if any(ignore("/".join(parts[:end]), end < len(parts)) for end in range(1, len(parts) + 1)):
+                continue
+            names.append(name)
+            if name.endswith(".cls") and not label:
+                label = read()[:HEAD_BYTES]
+    return FolderSketch.of(names), label
 
 
-def _members(uri: str) -> Iterator[str]:
-    """The names of an archive's members, as many as can be known without reading all of a packed one."""
-    if uri.lower().endswith(("gz", "gzip")):
+def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """An archive's members, as many as can be known without reading all of a packed one, and how each is read."""
+    if uri.lower().endswith("gz"):
         with tarfile.open(fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz") as members:
-            yield from (member.name.removeprefix("./") for member in members if member.isfile())
+            for member in members:
+                if (stream := members.extractfile(member)) is not None:
+                    yield member.name.removeprefix("./"), stream.read
         return
     file = ImageRef(uri, uri, *size_and_version(uri))
-    yield from (member.name for member in list_members(file, Limits(2**60, MOST_MEMBERS, MAX_RATIO)) if not member.reason)
+    limits = Limits(HEAD_BYTES, 10_000_000, MAX_RATIO)
+    for found in list_members(file, limits):
+        yield found.name, partial(read_member, file, found, limits)

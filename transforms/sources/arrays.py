@@ -63,10 +63,15 @@ class Arrays(Source):
         found = {name.removesuffix(".npy") for name in names | set(sketch.top.ending(".npy"))}
         words = [word for word in ("train", "test") if {f"x_{word}", f"y_{word}"} <= found]
         if words:
-            arrays = {key: {word: f"{axis}_{word}" for word in words} for key, axis in (("images", "x"), ("labels", "y"))}
+            arrays = {
+                key: {word: f"{axis}_{word}" for word in words} for key, axis in (("images", "x"), ("labels", "y"))
+            }
             source = {"kind": "arrays", **(arrays if len(words) == 1 else {})}
             splits = {"from_source": {word: word for word in words}}
-            yield Recognised({"source": source, "splits": splits, "images": {"store": "png"}}, "arrays x_train, y_train")
+            yield Recognised(
+                {"source": source, "splits": splits, "images": {"store": "png"}},
+                f"arrays such as x_{words[0]} and y_{words[0]}",
+            )
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """A reference for each image of one file, by its arrays' headers and its labels."""

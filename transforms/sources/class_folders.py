@@ -70,9 +70,9 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:
     why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
     needs = ""
     if len(others) > 1 and any(folder.lower() in _IMAGES for folder in others):
-        needs = f"the folders {', '.join(others)} do not look like classes: say what the images' labels are"
+        needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
     is_firm = len(set(sketch.image_folders) - set(others)) > 1
-    return Recognised({"source": source}, why, is_firm, needs)
+    return Recognised({"source": source}, why, is_firm, needs, "source.class_from")
 
 
 def folder_label(path: str, class_from: str) -> str:

@@ -61,7 +61,9 @@ class FilenameLabels(Source):
         match = self._compiled().fullmatch(name)
         if not match or not match["label"]:
             yield file.but(
-                status="rejected", reason="name_mismatch", detail=f"the file's name does not match source.pattern, {self.pattern!r}"
+                status="rejected",
+                reason="name_mismatch",
+                detail=f"the file's name does not match source.pattern, {self.pattern}",
             )
             return
         groups = match.groupdict()

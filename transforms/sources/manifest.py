@@ -1,5 +1,6 @@
 """Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or hold them."""
 
+import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -8,15 +9,25 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.listing.class_names import state_classes
+from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader
 from recordmill.transforms.manifests.presets import read_automl, read_vertex
+from recordmill.transforms.manifests.recognise_columns import FoundColumns, find_columns, preset_of
 from recordmill.transforms.manifests.refer_entries import EntryReferrer
 from recordmill.transforms.manifests.row_bytes import read_row_bytes
-from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.tables.parquet_rows import bytes_type_fault, class_names
 from recordmill.transforms.tables.read_table import TABLE_FILES, Table, TableFormat, read_table
 from recordmill.transforms.tables.row import UnreadableTableError
 from recordmill.transforms.tables.text_lines import check_encoding
+
+PRESET_SPLITS = {
+    "vertex": {"training": "train", "validation": "validation", "test": "test"},
+    "automl": {"TRAIN": "train", "VALIDATION": "validation", "TEST": "test", "UNASSIGNED": "train"},
+}
+"""The words for splits in the tables of the presets."""
+
+TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
 
 
 def _default_columns() -> Columns:
@@ -80,6 +91,20 @@ class Manifest(Source):
             raise ValueError("source.separator is empty: write a character, such as |")
         check_encoding(self.encoding, "source.encoding")
         state_classes(self.class_names)
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Tables with a column that names images, or holds them."""
+        tables = [path for path in sketch.heads if path.lower().endswith(TABLE_ENDINGS)]
+        tables = [path for path in tables if not posixpath.basename(path).startswith("metadata.")]
+        found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
+        for path in tables:
+            if preset := preset_of(sketch.heads[path]):
+                words = PRESET_SPLITS[preset]
+                settings = {"source": {"kind": "manifest", "preset": preset}, "splits": {"from_source": words}}
+                yield Recognised(settings, f"a table for {preset}, {path}")
+        if found:
+            yield _as_recognised(found)
 
     def classes(self) -> Mapping[str, int]:
         """Those that `class_names` numbers."""
@@ -175,6 +200,29 @@ class Manifest(Source):
         for names in self._class_names(table).values():
             if names and not self.class_names:
                 yield announce_classes(file, {name: number for number, name in enumerate(names)})
+
+
+def _as_recognised(found: Mapping[str, FoundColumns]) -> Recognised:
+    """The settings for tables of which it is known what their columns are."""
+    path, first = next(iter(found.items()))
+    source: dict[str, Any] = {"kind": "manifest", "columns": dict(first.columns)}
+    source |= {"names": list(first.names)} if first.names else {}
+    source |= {"root": first.root} if first.root else {}
+    settings: dict[str, Any] = {"source": source}
+    if first.splits:
+        settings["splits"] = {"from_source": dict(first.splits)}
+    if first.has_boxes:
+        settings["convention"] = "tf_object_detection"
+    shown = ", ".join(first.others)
+    left_out = f" (left out: {shown})" if shown and first.has_classes else ""
+    needs = key = ""
+    if shown and not first.has_classes:
+        key = "source.columns.label"
+        needs = f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' for none)"
+    elif any(each != first for each in found.values()):
+        needs = f"{' and '.join(found)} have different columns: let --input name one of them"
+    why = f"a table of images, {path}{left_out}"
+    return Recognised(settings, why, needs=needs, needed_key=key and f"source.columns.{key}")
 
 
 SOURCE = Manifest

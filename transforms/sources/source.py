@@ -25,12 +25,14 @@ class Recognised:
         why: by which files: the end of a sentence `it looks like ...`.
         is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
         needs: what must be said or done first, as a sentence; empty: nothing.
+        needed_key: the YAML key that says it, if one does.
     """
 
     settings: Mapping[str, Any]
     why: str
     is_firm: bool = True
     needs: str = ""
+    needed_key: str = ""
 
     @property
     def kind(self) -> str:
@@ -70,9 +72,9 @@ class Source(Protocol):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterable[Recognised]:
-        """The ways in which an input's files may be meant for this source, where users say nothing; without reading any.
+        """The ways in which an input's files may be meant for this source, where users say nothing.
 
-        Several where the user must choose.
+        Several where the user must choose. No file is read: the sketch has what may be known.
         """
         return ()
 

@@ -10,6 +10,7 @@ from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -39,17 +40,10 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     numbers = outcome.numbers
     ledger = numbers.get("ledger")
     if ledger:
-        planned = sum(split["images"] for split in numbers.get("splits", {}).values())
-        parts = [f"{ledger['written']:,} written" if "written" in ledger else f"{planned:,} to convert"]
-        kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
-        parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
-        yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
-        for kind in kinds:
-            yield kind.replace("_", " "), _counted(ledger[kind])
+        yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
-    if numbers.get("boxes"):
-        yield "boxes", _boxes(numbers["boxes"])
+    yield from _facts_on_annotations(numbers)
     if numbers.get("changes"):
         yield "changed", _counted(numbers["changes"])
     if duplicates := _duplicates(numbers):
@@ -58,11 +52,29 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         before, after = numbers["input_bytes"], numbers["output_bytes"]
         ratio = f"{after / max(before, 1):.2f}x"
         yield "bytes", f"{show_bytes(before)} of {numbers['unit']}s became {show_bytes(after)} of TFRecords, {ratio}"
+    if numbers.get("remarks"):
+        yield "worth a look", "\n".join(numbers["remarks"])
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         if "report" in numbers:
             yield "look at", f"{output}/{numbers['report']}"
         yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
+
+
+def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]]:
+    parts = [f"{ledger['written']:,} written" if "written" in ledger else f"{planned:,} to convert"]
+    kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
+    parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
+    yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
+    for kind in kinds:
+        yield kind.replace("_", " "), _counted(ledger[kind])
+
+
+def _facts_on_annotations(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if numbers.get("boxes"):
+        yield "boxes", _boxes(numbers["boxes"])
+    if said := ImagesWithoutBoxes.from_marker(numbers).explain(numbers.get("unit", "image")):
+        yield "without boxes", said
 
 
 def _boxes(counts: Mapping[str, int]) -> str:

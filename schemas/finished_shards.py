@@ -4,25 +4,28 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.shard_report import ShardReport
 
 
 @dataclass(slots=True)
 class FinishedShards:
-    """Reports, one a shard, and their classes added up.
+    """Reports, one a shard, and what they say of classes added up.
 
     A report of a thousand images tells of hundreds of classes. Kept by shard they would grow with the images; added up
     they are as many as there are classes.
 
     Attributes:
-        reports: in no order; their own `classes` and `instances` are empty.
+        reports: in no order; their own `classes`, `instances` and `annotations` are empty.
         classes: Examples by class name, by split.
         instances: likewise boxes, or else labels of Examples with several; empty where no split has any.
+        annotations: what became of annotations, over all splits.
     """
 
     reports: list[ShardReport] = field(default_factory=list)
     classes: dict[str, Counter[str]] = field(default_factory=dict)
     instances: dict[str, Counter[str]] = field(default_factory=dict)
+    annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
 
     @property
     def class_totals(self) -> Counter[str]:
@@ -39,7 +42,8 @@ class FinishedShards:
         self.classes.setdefault(report.split, Counter()).update(report.classes)
         if report.instances:
             self.instances.setdefault(report.split, Counter()).update(report.instances)
-        self.reports.append(replace(report, classes={}, instances={}))
+        self.annotations += report.annotations
+        self.reports.append(replace(report, classes={}, instances={}, annotations=AnnotationTotals()))
 
     def merge(self, other: "FinishedShards") -> None:
         """Takes in the reports of others; commutative but for the reports' order."""
@@ -47,6 +51,7 @@ class FinishedShards:
             self.classes.setdefault(split, Counter()).update(classes)
         for split, instances in other.instances.items():
             self.instances.setdefault(split, Counter()).update(instances)
+        self.annotations += other.annotations
         self.reports += other.reports
 
 

@@ -39,6 +39,7 @@ class ImageRef:
             the run.
         reason: a short stable code where status is set, e.g. `hidden` or `no_class`.
         detail: one line for people where status is set.
+        lacks_file: whether the file that would speak of its boxes is not there, so that it has none.
     """
 
     key: str
@@ -57,6 +58,7 @@ class ImageRef:
     status: str = ""
     reason: str = ""
     detail: str = ""
+    lacks_file: bool = False
 
     def but(self, **changes: Any) -> "ImageRef":
         """Another reference, with some fields changed: what `dataclasses.replace` does, in a third of the time."""

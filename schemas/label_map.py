@@ -40,11 +40,20 @@ class LabelSettings:
 
 @dataclass(frozen=True)
 class LabelMap:
-    """Class ids by name; `catch_all` is where unlisted labels go, None if nowhere; `numbers` are the source's own."""
+    """Class ids by name.
+
+    Attributes:
+        ids: by class name.
+        catch_all: where unlisted labels go; None if nowhere.
+        numbers: the source's own numbers of its classes.
+        is_chosen: whether the user has listed the classes, so that a label which is not among them is left out on
+            purpose.
+    """
 
     ids: dict[str, int]
     catch_all: str | None = None
     numbers: Mapping[str, int] = field(default_factory=dict)
+    is_chosen: bool = False
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -58,6 +67,17 @@ class LabelMap:
     def name_for(self, label: str) -> str | None:
         """The class that an image with this label belongs to; None if the map has no place for it."""
         return label if label in self.ids else self.catch_all
+
+    def shown(self, label: str | int) -> str:
+        """What people know a label by: its name, or its number where it has no name."""
+        return str(self._names.get(label, label)) if isinstance(label, int) else label
+
+    def leaves_out(self, label: str | int) -> bool:
+        """Whether a label that the map has no place for is left out on purpose.
+
+        Of a source that numbers its classes and names none of them nobody has chosen any.
+        """
+        return self.is_chosen and (isinstance(label, str) or bool(self.numbers))
 
     def as_text(self, line: Literal["id:name", "name"] = "id:name") -> str:
         r"""The map as `labels.txt`, in the order of the ids: `id:name` lines as slim has them, or names alone.
@@ -95,7 +115,8 @@ def build_label_map(
     if settings.ids == "integers":
         return LabelMap({label: int(label) for label in sorted(found) if is_integer_label(label)})
     names = settings.classes or sorted(numbers, key=numbers.__getitem__) or sorted(set(found) - {""})
-    return LabelMap({name: offset + index for index, name in enumerate(names)}, settings.catch_all, numbers)
+    ids = {name: offset + index for index, name in enumerate(names)}
+    return LabelMap(ids, settings.catch_all, numbers, is_chosen=bool(settings.classes))
 
 
 def is_integer_label(label: str) -> bool:

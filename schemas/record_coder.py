@@ -9,11 +9,16 @@ from apache_beam import coders
 from apache_beam.coders.coder_impl import AbstractComponentCoderImpl, CoderImpl
 from apache_beam.coders.coders import FastCoder
 
+_TEXT = coders.StrUtf8Coder()
+_COUNTS = coders.MapCoder(_TEXT, coders.VarIntCoder())
+
 FIELD_CODERS: dict[Any, coders.Coder] = {
     bool: coders.BooleanCoder(),
     int: coders.VarIntCoder(),
-    str: coders.StrUtf8Coder(),
-    Mapping[str, int]: coders.MapCoder(coders.StrUtf8Coder(), coders.VarIntCoder()),
+    str: _TEXT,
+    Mapping[str, str]: coders.MapCoder(_TEXT, _TEXT),
+    Mapping[str, int]: _COUNTS,
+    Mapping[str, Mapping[str, int]]: coders.MapCoder(_TEXT, _COUNTS),
 }
 
 
@@ -24,7 +29,7 @@ class RecordCoder(FastCoder):
     gets a tuple without its methods. This one is pickled with the class's name, so that reading it imports the class.
 
     Args:
-        record: the dataclass, of two fields or more; each is of a type in `FIELD_CODERS`.
+        record: the dataclass, of two fields or more; each is of a type in `FIELD_CODERS`, or a registered record.
     """
 
     def __init__(self, record: type) -> None:
@@ -77,3 +82,4 @@ def register_record(record: type) -> None:
         record: the class, defined at the top of an importable module.
     """
     coders.registry.register_coder(record, RecordCoder)
+    FIELD_CODERS[record] = RecordCoder(record)

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Self
 
+from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.record_coder import register_record
 
 
@@ -26,6 +28,7 @@ class ShardReport:
         boxes: boxes of the references by what became of them, see `transforms.converting.boxes.PlacedBoxes`;
             empty where there are none.
         instances: boxes, or else labels of Examples with several, by class name; empty where there are none.
+        annotations: boxes and labels that are in no Example, and images without a box.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
     """
@@ -44,8 +47,14 @@ class ShardReport:
     changes: Mapping[str, int]
     boxes: Mapping[str, int] = field(default_factory=dict)
     instances: Mapping[str, int] = field(default_factory=dict)
+    annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
     reused: bool = False
     problem: str = ""
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The report that `dataclasses.asdict` made plain."""
+        return cls(**{**plain, "annotations": AnnotationTotals(**plain.get("annotations", {}))})
 
 
 register_record(ShardReport)

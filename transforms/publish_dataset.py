@@ -13,7 +13,7 @@ from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.shard_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.describing import StagedDataset, choose_samples
+from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.output_errors import explain_output_error
 from recordmill.transforms.planning.output_state import find_fault, read_marker, read_output
@@ -98,8 +98,10 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)
+    remarks = find_remarks(marker, statistics, settings)
+    marker["remarks"] = [remark.text for remark in remarks]
     dataset = StagedDataset(
-        marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, _facts_of(run)
+        marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, remarks, _facts_of(run)
     )
     stage_dataset(dataset, plan, run)
     published = switch_dataset(run.output, plan.plan_id)

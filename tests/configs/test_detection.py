@@ -155,6 +155,25 @@ def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, 
     assert a["image/object/class/text"] == [b"cat", b"cat", b"dog"]
 
 
+def test_images_without_a_box_are_counted_by_cause(tmp_path, picture, convert):
+    folder = write_yolo(tmp_path / "collection", picture)
+    (folder / "labels/train/a.txt").unlink()
+    write(folder, "labels/train/b.txt", "7 0.5 0.5 0.1 0.1\n0 2 0.5 0.1 0.1\n7 0.5 0.5 0.1 0.1\n")
+    chosen = ["--set=labels.classes=[cat, dog]", "--set=labels.offset=1"]
+    marker, _ = convert("yolo.yaml", folder, *chosen)
+    assert marker["boxes"] == {"listed": 4, "outside": 1, "unknown_class": 2, "written": 1}
+    assert marker["dropped_boxes"] == {"outside": {"cat": 1}, "unknown_class": {"7": 2}}
+    assert marker["images_without_boxes"] == {
+        "no_file": 1,  # a
+        "no_objects": 1,  # d
+        "all_dropped": 1,  # b
+        "dropped": {"outside": {"cat": 1}, "unknown_class": {"7": 2}},
+    }
+    card = (tmp_path / "dataset-of-yolo.yaml" / "README.md").read_text(encoding="utf-8")
+    why = "1 has no annotation file, 1 has an annotation without objects, 1 lost all boxes"
+    assert f"3 images have no box: {why} (unknown\\_class: 7; outside: cat)." in card
+
+
 def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, picture, convert):
     folder = write_labelme(tmp_path / "collection", picture)
 

@@ -49,6 +49,22 @@ def test_the_report_shows_the_images_that_are_stored(convert, class_folders, tmp
     assert done.line["report"] == "report.html"
 
 
+def test_what_is_worth_a_look_is_told_everywhere(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 1})
+    Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
+    done = convert(root)
+    _, imbalance, lossy, size = done.marker["remarks"]
+    assert imbalance.startswith("The largest class has 31 images, the smallest 1: ")
+    assert lossy.startswith("1 image of formats without loss, by its name, became JPEG")
+    assert size == "All images have one size, 24 x 16 pixels."
+    assert done.line["remarks"] == done.marker["remarks"]
+    assert all(text in done.stderr for text in done.marker["remarks"])
+    page, card = report_of(done), (done.output / "README.md").read_text(encoding="utf-8")
+    assert f'<a href="#sizes">{size}</a>' in page
+    assert f"- {size}\n" in card
+    assert convert(root).line["remarks"] == done.marker["remarks"]  # of a dataset that is there already
+
+
 def test_duplicates_are_told_everywhere(convert, photos):
     shutil.copyfile(photos / "cat/00.jpg", photos / "cat/copy.jpg")
     shutil.copyfile(photos / "cat/01.jpg", photos / "dog/copy.jpg")

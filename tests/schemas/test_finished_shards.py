@@ -1,6 +1,7 @@
 import random
 from dataclasses import replace
 
+from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.finished_shards import FinishedShards, gather_reports
 from recordmill.schemas.shard_report import ShardReport
 
@@ -32,6 +33,14 @@ def test_boxes_and_labels_are_added_up_likewise():
     assert finished.instances == {"train": {"cat": 14}}
     assert finished.class_counts == {"cat": 14}
     assert {len(each.instances) for each in finished.reports} == {0}
+
+
+def test_what_became_of_annotations_is_added_up_and_kept_by_no_report():
+    totals = AnnotationTotals(dropped={"outside": {"cat": 2}})
+    finished = gather_reports([replace(each, annotations=totals) for each in REPORTS[:2]])
+    finished.merge(gather_reports([replace(REPORTS[2], annotations=totals)]))
+    assert finished.annotations == AnnotationTotals(dropped={"outside": {"cat": 6}})
+    assert {len(each.annotations.dropped) for each in finished.reports} == {0}
 
 
 def test_nothing_is_no_class():

@@ -24,6 +24,7 @@ REF = ImageRef(
     detail="a detail",
     sha256="ab" * 32,
     spelling="cafe\u0301/1.jpg",
+    lacks_file=True,
 )
 
 

@@ -124,3 +124,17 @@ def test_names_alone_are_lines_too():
 def test_the_object_detection_apis_form_escapes_what_is_not_plain():
     text = LabelMap({'sa"y\\': 2, "tülip": 1}).as_pbtxt()
     assert text == ('item {\n  id: 1\n  name: "t\\303\\274lip"\n}\nitem {\n  id: 2\n  name: "sa\\"y\\\\"\n}\n')
+
+
+def test_a_label_is_left_out_on_purpose_where_the_user_chose_among_names():
+    chosen = build_label_map(["cat", "dog"], LabelSettings(classes=("cat",)), 0, {"cat": 0, "dog": 1})
+    assert (chosen.leaves_out("dog"), chosen.leaves_out(1), chosen.leaves_out(7)) == (True, True, True)
+    nameless = build_label_map([], LabelSettings(classes=("cat",)), 0)
+    assert (nameless.leaves_out("dog"), nameless.leaves_out(7)) == (True, False)
+    found = build_label_map(["cat"], LabelSettings(), 0, {"cat": 0})
+    assert (found.leaves_out("dog"), found.leaves_out(7)) == (False, False)
+
+
+def test_a_number_is_shown_by_its_name_where_it_has_one():
+    labels = LabelMap({"cat": 5}, numbers={"cat": 0, "dog": 1})
+    assert [labels.shown(label) for label in (0, 1, 7, "emu")] == ["cat", "dog", "7", "emu"]

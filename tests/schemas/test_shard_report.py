@@ -1,5 +1,8 @@
+from dataclasses import asdict
+
 from apache_beam import coders
 
+from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.record_coder import RecordCoder
 from recordmill.schemas.shard_report import ShardReport
 
@@ -17,6 +20,7 @@ REPORT = ShardReport(
     rejected={"truncated": 1},
     changes={"rotated": 2},
     boxes={"listed": 3},
+    annotations=AnnotationTotals(faulty={"outside": {"ü": 1}}, examples={"outside": "a box"}),
     reused=True,
     problem="the disk is full",
 )
@@ -26,3 +30,10 @@ def test_beam_carries_it_as_a_record():
     coder = coders.registry.get_coder(ShardReport)
     assert coder == RecordCoder(ShardReport)
     assert coder.decode(coder.encode(REPORT)) == REPORT
+
+
+def test_it_comes_back_from_plain_values_and_from_those_of_an_earlier_version():
+    plain = asdict(REPORT)
+    assert ShardReport.from_dict(plain) == REPORT
+    del plain["annotations"]
+    assert ShardReport.from_dict(plain).annotations == AnnotationTotals()

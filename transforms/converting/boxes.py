@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -84,6 +84,22 @@ def count_boxes(ref: ImageRef) -> int:
     return len(given.get("boxes", ())) + given.get("boxes_shapes", {}).get("other_shape", 0)
 
 
+class DroppedBox(NamedTuple):
+    """A box that no Example has.
+
+    Attributes:
+        reason: as in `PlacedBoxes.counts`.
+        class_name: its class; the number of one without a name.
+        place: where it stands among its image's boxes, from 1.
+        is_faulty: whether nobody asked for its loss, so that `max_rejected.boxes` limits it.
+    """
+
+    reason: str
+    class_name: str
+    place: int
+    is_faulty: bool
+
+
 @dataclass(slots=True)
 class PlacedBoxes:
     """An image's boxes on the stored image, and what became of each: listed = written + dropped.
@@ -91,10 +107,12 @@ class PlacedBoxes:
     Attributes:
         fields: `schemas.record_fields.BOX_FIELDS`, and the further values.
         counts: those of `NOT_DROPPED` and, for each reason, how many were dropped.
+        dropped: each of those that were, but for shapes that the source dropped.
     """
 
     fields: dict[str, Any]
     counts: Counter[str] = field(default_factory=Counter)
+    dropped: list[DroppedBox] = field(default_factory=list)
 
 
 def place_boxes(
@@ -113,7 +131,7 @@ def place_boxes(
             boxes were drawn on an image of another shape.
     """
     drawn_on, size = _frame(given, geometry, settings)
-    names, ids, kept, placed = [], [], [], []
+    names, ids, kept, placed, dropped = [], [], [], [], []
     shapes = given.get("boxes_shapes", {})
     counts: Counter[str] = Counter(shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0))
     for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
@@ -124,11 +142,12 @@ def place_boxes(
         if fault and settings.invalid == "reject":
             raise RejectedImage("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
         if name is None or fault in ("not_finite", "empty", "outside") or (fault and settings.invalid == "drop"):
-            counts[fault] += 1
+            is_faulty = fault != "sticking_out" and not (name is None and label_map.leaves_out(label))
+            dropped.append(DroppedBox(fault, label_map.shown(label), index + 1, is_faulty))
             continue
         inside, cut = _clip(geometry.place(_clip(whole)[0], drawn_on))
         if inside[0] >= inside[2] or inside[1] >= inside[3]:
-            counts["cropped_away"] += 1
+            dropped.append(DroppedBox("cropped_away", name, index + 1, is_faulty=False))
             continue
         counts["clipped"] += bool(fault) or cut
         kept.append(index)
@@ -136,6 +155,7 @@ def place_boxes(
         names.append(name.encode())
         ids.append(label_map.ids[name])
     counts["written"] = len(kept)
+    counts.update(box.reason for box in dropped)
     values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
     if "area" in values:
         scale = geometry.area_scale
@@ -143,7 +163,7 @@ def place_boxes(
     xmin, ymin, xmax, ymax = ([box[side] for box in placed] for side in range(4))
     fields: dict[str, Any] = {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax}
     fields["bbox"] = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]
-    return PlacedBoxes({**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts)
+    return PlacedBoxes({**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts, dropped)
 
 
 def _frame(

@@ -8,7 +8,7 @@ from typing import Any
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.build_examples import find_class, image_record, reference_record
-from recordmill.transforms.converting.annotations import resolve_annotations
+from recordmill.transforms.converting.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
 from recordmill.transforms.converting.boxes import count_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.feature_functions.compute import compute_features
@@ -23,10 +23,12 @@ class ConvertedImage:
     Attributes:
         record: the serialised Example; None where the image was rejected.
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
+        annotations: what became of its boxes and labels; None where it was not to have any.
     """
 
     record: bytes | None
     row: dict[str, Any]
+    annotations: AnnotationCounts | None = None
 
     def size(self) -> int:
         """Bytes that it holds in memory, but for its row."""
@@ -54,7 +56,8 @@ def convert_image(
     try:
         return _convert(ref, settings, label_map, decoding, split)
     except RejectedImage as rejected:
-        return ConvertedImage(None, _rejected_row(ref, rejected))
+        labels = count_rejected_labels(ref, rejected.reason, label_map)
+        return ConvertedImage(None, _rejected_row(ref, rejected), AnnotationCounts(labels=labels) if labels else None)
 
 
 def _convert(
@@ -102,13 +105,14 @@ def _convert(
     }
     if image.difference_hash is not None:
         row["difference_hash"] = f"{image.difference_hash:016x}"
-    boxes = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
-    if boxes is not None:
-        row["boxes"] = boxes
+    annotations = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
+    if annotations is not None and annotations.boxes is not None:
+        annotations.lacks_file = ref.lacks_file
+        row["boxes"] = annotations.boxes
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row["classes"] = [label.decode() for label in labels]
-    return ConvertedImage(settings.encoder.encode(fields), row)
+    return ConvertedImage(settings.encoder.encode(fields), row, annotations)
 
 
 def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.annotations import AnnotationTally
 from recordmill.transforms.converting.convert_image import ConvertedImage
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.many_files import force_to_disk
@@ -77,11 +78,18 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
     except FileNotFoundError:
         return None
-    report = replace(ShardReport(**done["report"]), reused=True)
+    if "annotations" not in done["report"] and _lost_boxes(done["report"]):
+        return None  # an earlier version finished it, and did not say of which classes they were
+    report = replace(ShardReport.from_dict(done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
     may_heal = not MAY_HEAL.isdisjoint(report.rejected)
     return report if there and not may_heal and done["fingerprint"] == list(mark) else None
+
+
+def _lost_boxes(report: dict[str, Any]) -> bool:
+    boxes = report.get("boxes", {})
+    return bool(boxes.get("listed", 0) > boxes.get("written", 0) + boxes.get("with_rejected_images", 0))
 
 
 def write_shard(
@@ -176,6 +184,7 @@ class Tally:
         self._changes: Counter[str] = Counter()
         self._boxes: Counter[str] = Counter()
         self._instances: Counter[str] = Counter()
+        self._annotations = AnnotationTally()
         self._input_bytes = 0
         self._sidecar = hashlib.sha256()
         self.records = 0
@@ -193,6 +202,8 @@ class Tally:
             self._instances.update(row.get("classes", ()))
         if "boxes" in row:
             self._boxes.update(row["boxes"])
+        if image.annotations is not None:
+            self._annotations.count(row["key"], image.annotations)
         line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
         self._sidecar.update(line)
         return line
@@ -214,6 +225,7 @@ class Tally:
             changes=dict(self._changes),
             boxes=dict(self._boxes),
             instances=dict(self._instances),
+            annotations=self._annotations.totals(),
         )
 
 

@@ -1,10 +1,11 @@
 """The geometry of the report's charts: plain numbers that its template draws as SVG.
 
-A chart's width is 100 units, whatever the screen's: it is stretched to its place, and its texts stand beside it in
+A chart's width is 100 units, whatever the screen's: it is stretched to its place, and its texts stand around it in
 HTML, where they keep their size.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,16 +90,39 @@ def draw_stack(counts: Sequence[int], longest: int) -> list[Box]:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark on a scale: its place, of 100 from the left or the top, and what stands there."""
+
+    at: float
+    text: str
+
+
+Label = Callable[[int], str]
+"""What stands at the lower end of a bin."""
+
+MOST_TICKS = 5
+
+
+@dataclass(frozen=True, slots=True)
 class Histogram:
-    """Columns of equal width, and the bins that the first and the last one stand for."""
+    """Columns of equal width, the bins that the first and the last one stand for, and both scales."""
 
     columns: list[Box]
     first: int
     last: int
+    up: list[Tick]
+    along: list[Tick]
 
 
-def draw_histogram(counts: NDArray[np.int64], least: int = 6) -> Histogram:
-    """The columns of a histogram, from the first bin that holds anything to the last, at least so many of them."""
+def draw_histogram(counts: NDArray[np.int64], label: Label, least: int = 6, centred: bool = False) -> Histogram:
+    """The columns of a histogram, from the first bin that holds anything to the last, at least so many of them.
+
+    Args:
+        counts: by bin.
+        label: what stands on the scale below.
+        least: columns.
+        centred: whether a bin is one number, which stands below the middle of its column, and not a range.
+    """
     filled = np.flatnonzero(counts)
     first, last = _widen(filled, len(counts), least)
     width, highest = 100 / (last - first + 1), int(counts.max())
@@ -107,19 +131,51 @@ def draw_histogram(counts: NDArray[np.int64], least: int = 6) -> Histogram:
         count = int(counts[number])
         height = max(100 * count / highest, 1.5)
         columns.append(Box(round((number - first) * width, 3), round(100 - height, 3), width, height, count, number))
-    return Histogram(columns, first, last)
+    along = mark_numbers(first, last, label) if centred else mark_edges(first, last, label)
+    return Histogram(columns, first, last, mark_counts(highest), along)
+
+
+def mark_counts(highest: int) -> list[Tick]:
+    """A scale from 0 to the highest column, at round numbers."""
+    step = 10 ** math.floor(math.log10(max(highest, 1)))
+    step = max(next(step * part // 10 for part in (2, 5, 10, 20) if highest * 10 <= 5 * step * part), 1)
+    return [Tick(round(100 - 100 * number / highest, 3), f"{number:,}") for number in range(0, highest + 1, step)]
+
+
+def mark_edges(first: int, last: int, label: Label) -> list[Tick]:
+    """A scale along bins that are ranges, from the lower end of the first to the upper end of the last."""
+    bins = last - first + 1
+    step = math.ceil(bins / (MOST_TICKS - 1))
+    return [Tick(round(100 * at / bins, 3), label(first + at)) for at in _spread(bins, step)]
+
+
+def mark_numbers(first: int, last: int, label: Label) -> list[Tick]:
+    """A scale along bins that are single numbers."""
+    bins = last - first + 1
+    step = math.ceil(bins / (MOST_TICKS * 2))
+    return [Tick(round(100 * (at + 0.5) / bins, 3), label(first + at)) for at in range(0, bins, step)]
+
+
+def _spread(bins: int, step: int) -> list[int]:
+    """Every so manieth edge, and the last."""
+    edges = list(range(0, bins, step))
+    if bins - edges[-1] < step / 2 and len(edges) > 1:
+        edges.pop()
+    return [*edges, bins]
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Cells, of which `shade` is the darkness from 0 to 1; and the first and last bin of both axes."""
+    """Cells, of which `shade` is the darkness from 0 to 1; the first and last bin of both axes, and their scales."""
 
     cells: list[tuple[Box, float]]
     columns: tuple[int, int]
     rows: tuple[int, int]
+    up: list[Tick]
+    along: list[Tick]
 
 
-def draw_heat_map(counts: NDArray[np.int64], least: int = 6) -> HeatMap:
+def draw_heat_map(counts: NDArray[np.int64], label: Label, least: int = 6) -> HeatMap:
     """The cells of counts by (column, row) that hold anything; rows count from the bottom. Shades go by logarithm."""
     across, up = np.nonzero(counts)
     left, right = _widen(across, counts.shape[0], least)
@@ -131,7 +187,8 @@ def draw_heat_map(counts: NDArray[np.int64], least: int = 6) -> HeatMap:
         count = int(counts[column, row])
         box = Box(round((column - left) * width, 3), round((top - row) * height, 3), width, height, count, column)
         cells.append((box, round(0.2 + 0.8 * float(np.log1p(count) / most), 2)))
-    return HeatMap(cells, (left, right), (bottom, top))
+    upwards = [Tick(round(100 - tick.at, 3), tick.text) for tick in mark_edges(bottom, top, label)]
+    return HeatMap(cells, (left, right), (bottom, top), upwards, mark_edges(left, right, label))
 
 
 def _widen(filled: NDArray[np.int64], bins: int, least: int) -> tuple[int, int]:

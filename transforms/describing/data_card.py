@@ -7,11 +7,18 @@ from typing import Any
 
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.describing.reading_snippet import reading_snippet
 from recordmill.transforms.describing.staged_dataset import StagedDataset
 from recordmill.transforms.describing.tfds_files import why_not_tfds
 from recordmill.transforms.imaging.prepared_image import CHANGES
-from recordmill.transforms.publishing.marker import class_counts, features_of
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.transforms.publishing.marker import (
+    class_counts,
+    count_classes,
+    counted_unit,
+    features_of,
+)
 from recordmill.transforms.rejection import explain_reason
 
 MOST_CLASSES = 100
@@ -23,6 +30,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
     marker = dataset.marker
     sections = {
         "": [_introduction(dataset)],
+        **({"Worth a look": _bullets(remark.text for remark in dataset.remarks)} if dataset.remarks else {}),
         "Splits": [_splits(marker)],
         "Labels": _labels(marker),
         "Features": [
@@ -31,7 +39,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
         ],
         "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
         "How it was made": _making(marker),
-        "What became of everything listed": [_ledger(marker), *_notes(marker["notes"])],
+        "What became of everything listed": [_ledger(marker), *_boxes(marker), *_bullets(marker["notes"])],
         "Files": [_files(dataset)],
     }
     paragraphs = [f"# {_text(marker['name'] or 'Dataset')}"]
@@ -42,7 +50,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
 
 def _introduction(dataset: StagedDataset) -> str:
     marker = dataset.marker
-    classes = f" in {show_count(len(marker['labels']), 'class')}" if marker["labels"] else ""
+    classes = f" in {show_count(count_classes(marker), 'class')}" if marker["labels"] else ""
     shards = show_count(sum(len(split["shards"]) for split in marker["splits"].values()), "TFRecord file")
     written = show_count(marker["ledger"]["written"], marker["unit"])
     return f"{written}{classes}, in {shards} of {marker['output_bytes']:,} bytes, made by Recordmill."
@@ -74,7 +82,13 @@ def _labels(marker: Mapping[str, Any]) -> list[str]:
         rows.append(("", "*no label*", *(classes.get("", 0) for classes in splits.values())))
     left = len(ids) - MOST_CLASSES
     more = [f"and {show_count(left, 'class')} more, which `labels.txt` and `recordmill.json` list."] if left > 0 else []
-    return [_table(("id", "class", *(f"`{name}`" for name in splits)), rows), *more]
+    unit = counted_unit(marker)
+    counted = f"How many {show_count(2, unit).removeprefix('2 ')} of each class each split has:"
+    return [
+        *([counted] if unit != marker["unit"] else []),
+        _table(("id", "class", *(f"`{name}`" for name in splits)), rows),
+        *more,
+    ]
 
 
 def _other_readers(dataset: StagedDataset) -> str:
@@ -118,8 +132,20 @@ def _ledger(marker: Mapping[str, Any]) -> str:
     return _table(("", "reason", f"{marker['unit']}s"), rows)
 
 
-def _notes(notes: Sequence[str]) -> list[str]:
-    return ["\n".join(f"- {_text(note)}" for note in notes)] if notes else []
+def _boxes(marker: Mapping[str, Any]) -> Iterator[str]:
+    """The ledger of boxes, and the images that have none."""
+    if boxes := marker.get("boxes"):
+        names = sorted(boxes, key=lambda name: (name in NOT_DROPPED, boxes[name]), reverse=True)
+        dropped = marker.get("dropped_boxes", {})
+        rows = [(f"`{name}`", _text(show_names(most_frequent(dropped.get(name, {})))), boxes[name]) for name in names]
+        yield _table(("boxes", "classes", ""), rows)
+    if said := ImagesWithoutBoxes.from_marker(marker).explain(marker["unit"]):
+        yield f"{_text(said)}."
+
+
+def _bullets(texts: Iterable[str]) -> list[str]:
+    lines = [f"- {_text(text)}" for text in texts if text]
+    return ["\n".join(lines)] if lines else []
 
 
 def _files(dataset: StagedDataset) -> str:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.describing import report_sections as sections
+from recordmill.transforms.describing.remarks import add_up_classes, found_unit
 from recordmill.transforms.describing.staged_dataset import StagedDataset
 from recordmill.transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.publishing.duplicates import Group
-from recordmill.transforms.publishing.marker import REPORT, class_counts
+from recordmill.transforms.publishing.marker import REPORT, count_classes
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -85,17 +86,16 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     if not any(each["picture"] for shown in sheet.values() for each in shown):
         sheet = {}  # raw observations, or any files: nothing to look at
     images = sum(split["records"] for split in marker["splits"].values())
-    lossy = dataset.statistics.lossless if dataset.settings.images.store in ("auto", "jpeg") else 0
     return {
         "marker": marker,
-        "title": marker["name"] or _title(images, marker["unit"], classes["count"]),
+        "title": marker["name"] or _title(images, marker["unit"], count_classes(marker)),
         "unit": marker["unit"],
-        "found": sections.found_unit(marker),
+        "found": found_unit(marker),
         "images": images,
-        "remarks": sections.find_remarks(marker, classes, lossy),
+        "remarks": dataset.remarks,
         "ledger": sections.describe_ledger(marker),
         "classes": classes,
-        "class_counts": _count_classes(marker),
+        "class_counts": add_up_classes(marker),
         "sheet": sheet,
         "boxes_are_drawn": any(feature.field in BOX_FIELDS for feature in dataset.settings.example_features),
         "sheet_is_whole": len(sheet) < MOST_CLASSES or len(sheet) == classes["count"],
@@ -122,11 +122,3 @@ def _shown(group: Group) -> list[Any]:
     first = {(image.sidecar.split, image.row["class"]): image for image in reversed(group.images)}
     chosen = list(first.values())[::-1]
     return [*chosen, *(image for image in group.images if image not in chosen)][:MOST_OF_GROUP]
-
-
-def _count_classes(marker: Any) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for split in marker["splits"].values():
-        for name, count in class_counts(split).items():
-            counts[name] = counts.get(name, 0) + count
-    return counts

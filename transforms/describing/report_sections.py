@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
+from recordmill.transforms.describing.remarks import add_up_classes
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.imaging.prepared_image import CHANGES
-from recordmill.transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.marker import class_counts, count_classes, counted_unit
 from recordmill.transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
 from recordmill.transforms.rejection import REASONS, Fate, explain_reason
 
@@ -50,26 +50,18 @@ def describe_ledger(marker: Mapping[str, Any]) -> dict[str, Any]:
     return {"listed": ledger["listed"], "totals": totals, "flow": flow, "branches": branches}
 
 
-def found_unit(marker: Mapping[str, Any]) -> str:
-    """What was listed, in a word: rows of tables, else files."""
-    return "row" if marker["unit"] == "row" else "file"
-
-
 def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
     """The balance of the classes: a bar for each, divided by split; of many classes the largest and smallest.
 
-    Of Examples with boxes or several labels these are counted; `of` says what is.
+    Of Examples with boxes or several labels these are counted; `of` says what is. A class without any is a row too.
     """
-    several = any("instances" in split for split in marker["splits"].values())
     splits = {name: class_counts(split) for name, split in marker["splits"].items()}
-    names = {name for classes in splits.values() for name in classes}
     rows: list[dict[str, Any]] = [
-        {"name": name, "counts": [classes.get(name, 0) for classes in splits.values()]} for name in names
+        {"name": name, "count": count, "counts": [classes.get(name, 0) for classes in splits.values()]}
+        for name, count in add_up_classes(marker).items()
     ]
-    for row in rows:
-        row["count"] = sum(row["counts"])
     rows.sort(key=lambda row: (-row["count"], row["name"]))
-    counts = np.array([row["count"] for row in rows], np.int64)
+    counts = np.array([row["count"] for row in rows if row["count"]] or [0], np.int64)
     between = 0 if len(rows) <= MOST_BARS else len(rows) - MOST_BARS
     largest = rows[: MOST_BARS - SMALLEST_BARS] if between else rows
     smallest = rows[-SMALLEST_BARS:] if between else []
@@ -79,23 +71,24 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
     lacking = [
         {"split": split, "count": len(absent), "names": absent[:5]}
         for split, classes in splits.items()
-        if (absent := [row["name"] for row in rows if row["name"] and not classes.get(row["name"])])
+        if (absent := [row["name"] for row in rows if row["name"] and row["count"] and not classes.get(row["name"])])
     ]
+    sizes = np.bincount(np.log2(np.maximum(counts, 1)).astype(np.int64))
     return {
-        "count": len(names - {""}),
-        "known": len(marker["labels"]),
-        "of": ("box" if marker.get("boxes") else "label") if several else marker["unit"],
-        "in_split": {name: len(classes.keys() - {""}) for name, classes in splits.items()},
+        "count": count_classes(marker),
+        "of": counted_unit(marker),
+        "in_split": {name: sum(1 for each, count in own.items() if each and count) for name, own in splits.items()},
         "splits": list(splits),
         "largest": largest,
         "smallest": smallest,
         "between": between,
         "between_instances": sum(row["count"] for row in hidden),
+        "empty": sum(not row["count"] for row in rows),
         "median": float(np.median(counts)),
         "least": int(counts[-1]),
         "most": int(counts[0]),
         "lacking": lacking,
-        "histogram": draw_histogram(np.bincount(np.log2(counts).astype(np.int64)), 1)
+        "histogram": draw_histogram(sizes, lambda number: f"{2**number:,}", 1)
         if between and counts[0] > counts[-1]
         else None,
     }
@@ -107,9 +100,6 @@ def describe_sizes(statistics: Statistics) -> dict[str, Any] | None:
     if not images:
         return None
     common = sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_SIZES_TOLD]
-    sides = draw_heat_map(statistics.sides)
-    aspects, file_bytes = draw_histogram(statistics.aspects), draw_histogram(statistics.file_bytes)
-    ratio = [_ratio(number) for number in range(ASPECT_BINS)]
     landscape = int(statistics.aspects[ASPECT_BINS // 2 + 1 :].sum())
     portrait = int(statistics.aspects[: ASPECT_BINS // 2].sum())
     shapes = {"landscape": landscape, "square": images - landscape - portrait, "portrait": portrait}
@@ -118,14 +108,10 @@ def describe_sizes(statistics: Statistics) -> dict[str, Any] | None:
         "others": images - sum(count for _, count in common),
         "different": len(statistics.sizes),
         "images": images,
-        "sides": sides,
-        "widths": [_side(sides.columns[0]), _side(sides.columns[1] + 1)],
-        "heights": [_side(sides.rows[0]), _side(sides.rows[1] + 1)],
-        "aspects": aspects,
-        "ratios": [ratio[aspects.first], ratio[aspects.last]],
+        "sides": draw_heat_map(statistics.sides, lambda number: f"{round(2 ** (number / BINS_PER_DOUBLING)):,}"),
+        "aspects": draw_histogram(statistics.aspects, _ratio, centred=True),
         "shapes": shapes,
-        "file_bytes": file_bytes,
-        "bytes": [show_bytes(2 ** (file_bytes.first / 2)), show_bytes(2 ** ((file_bytes.last + 1) / 2))],
+        "file_bytes": draw_histogram(statistics.file_bytes, lambda number: show_bytes(2 ** (number / 2))),
         "average": _pixels(statistics.pixels / images),
         "smallest": statistics.smallest,
         "largest": statistics.largest,
@@ -135,10 +121,6 @@ def describe_sizes(statistics: Statistics) -> dict[str, Any] | None:
 
 def _pixels(count: float) -> str:
     return f"{count / 1e6:,.1f} megapixels" if count >= 1e6 else f"{count:,.0f} pixels"
-
-
-def _side(number: int) -> int:
-    return round(2 ** (number / BINS_PER_DOUBLING))
 
 
 def _ratio(number: int) -> str:
@@ -160,47 +142,6 @@ def describe_rejected(marker: Mapping[str, Any], statistics: Statistics) -> list
         meaning = REASONS[examples[0]["stage"]].get(reason, "") if examples else ""
         told.append({"reason": reason, "count": count, "meaning": meaning, "examples": examples})
     return told
-
-
-def find_remarks(marker: Mapping[str, Any], classes: Mapping[str, Any], lossy: int = 0) -> list[str]:
-    """What somebody who is about to train on the dataset should know, the worst first.
-
-    Args:
-        marker: the dataset's.
-        classes: as `describe_classes` gives them.
-        lossy: images of formats without loss that became JPEGs.
-    """
-    remarks, unit, of = [], marker["unit"], classes["of"]
-    for kind, one, many in (
-        ("same_bytes", f"{unit} is", f"{unit}s are"),
-        ("look_alike", "pair of images that look alike is", "pairs of images that look alike are"),
-    ):
-        numbers = marker["duplicates"].get(kind) or {}
-        if count := numbers.get("conflicting"):
-            remarks.append(f"{count:,} {one if count == 1 else many} in different classes at once.")
-        if count := numbers.get("across_splits"):
-            remarks.append(
-                f"{count:,} {one if count == 1 else many} in more than one split: scores will look too good."
-            )
-    for lack in classes["lacking"]:
-        some = f"{lack['count']:,} of the {classes['count']:,} classes" if classes["count"] > 1 else "the only class"
-        remarks.append(f"{lack['split']} has no {of} of {some}.")
-    if unused := classes["known"] - classes["count"]:
-        have = "has" if unused == 1 else "have"
-        remarks.append(f"{unused:,} of {show_count(classes['known'], 'class')} {have} no {of} at all.")
-    if classes["count"] > 1 and classes["most"] >= 10 * classes["least"]:
-        remarks.append(
-            f"The largest class has {show_count(classes['most'], of)}, the smallest {classes['least']:,}: "
-            "weigh the classes, or the small ones will not be learned."
-        )
-    if lossy:
-        remarks.append(
-            f"{show_count(lossy, 'image')} of formats without loss, by {'its name' if lossy == 1 else 'their names'}, "
-            "became JPEG, which changes pixels a little: images.store: png keeps them, masks above all."
-        )
-    if rejected := sum(marker["ledger"]["rejected"].values()):
-        remarks.append(f"{show_count(rejected, found_unit(marker))} {'was' if rejected == 1 else 'were'} rejected.")
-    return remarks + [f"{note[0].upper()}{note[1:]}." for note in marker["notes"] if note]
 
 
 def describe_run(run: Mapping[str, Any], images: int, input_bytes: int) -> dict[str, Any]:

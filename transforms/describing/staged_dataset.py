@@ -8,6 +8,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.converting.shard_files import read_rows, shard_path
 from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.describing.remarks import Remark
 from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import LABEL_FIELDS, PublishedShard
 from recordmill.transforms.publishing.statistics import Statistics
@@ -26,6 +27,7 @@ class StagedDataset:
         folder: where they lie until they are published; see `path_of`.
         statistics: what the sidecars add up to.
         duplicates: what the dataset holds twice.
+        remarks: what is worth a look.
         run: what the marker's `run` part says so far. Of all descriptions the report alone repeats it.
     """
 
@@ -37,6 +39,7 @@ class StagedDataset:
     folder: str
     statistics: Statistics = field(default_factory=Statistics)
     duplicates: Duplicates = field(default_factory=Duplicates)
+    remarks: Sequence[Remark] = ()
     run: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -11,6 +11,7 @@ from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary
+from recordmill.transforms.publishing.annotation_ledger import describe_annotations
 from recordmill.transforms.publishing.ledger import Ledger, balance_boxes
 
 MARKER_FORMAT = 1
@@ -96,6 +97,7 @@ def build_marker(
         "splits": {name: _describe_split(name, shards, finished) for name in plan.starts},
         "ledger": ledger.as_dict(),
         **({"boxes": boxes} if boxes else {}),
+        **describe_annotations(finished.annotations, bool(boxes)),
         "changes": dict(sorted(changes.items())),
         "duplicates": dict(duplicates or {}),
         "input_bytes": sum(report.input_bytes for report in reports),
@@ -138,6 +140,18 @@ def class_counts(split: Mapping[str, Any]) -> dict[str, int]:
     return counts
 
 
+def counted_unit(marker: Mapping[str, Any]) -> str:
+    """What `class_counts` counts, in a word: boxes or labels where Examples may have several, else Examples."""
+    if all("instances" not in split for split in marker["splits"].values()):
+        return str(marker["unit"])
+    return "box" if marker.get("boxes") else "label"
+
+
+def count_classes(marker: Mapping[str, Any]) -> int:
+    """How many classes a dataset has: those with an id, whether or not an Example has them."""
+    return len(marker["labels"])
+
+
 def features_of(marker: Mapping[str, Any]) -> tuple[Feature, ...]:
     """The features that Examples have, sorted by key: without the label's where no Example has a label.
 
@@ -155,11 +169,11 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
         name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
         for name, split in marker["splits"].items()
     }
-    keys = ("ledger", "boxes", "changes", "duplicates", "input_bytes", "output_bytes")
+    annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
+    keys = ("ledger", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
     report = {"report": REPORT} if REPORT in marker["files"] else {}
-    classes = {name for split in marker["splits"].values() for name in class_counts(split) if name}
-    told = {key: marker[key] for key in keys if key in marker}
-    return {"unit": marker["unit"], "splits": splits, "classes": len(classes), **told, **report}
+    numbers = {key: marker[key] for key in keys if key in marker}
+    return {"unit": marker["unit"], "splits": splits, "classes": count_classes(marker), **numbers, **report}
 
 
 def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
@@ -180,6 +194,6 @@ def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
         "unit": settings.unit,
         "splits": splits,
         "ledger": ledger,
-        "classes": len(summary.classes),
+        "classes": len(plan.label_map.ids),
         "input_bytes": input_bytes,
     }

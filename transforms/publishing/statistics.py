@@ -41,6 +41,9 @@ LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 REJECTED_EXAMPLES = 5
 """Rejected images that are kept of each reason."""
 
+MOST_BOXES_TOLD = 1_000
+"""Images with more boxes count as images with so many."""
+
 _CHUNK = 20_000
 
 
@@ -51,6 +54,10 @@ class Sidecar:
     split: str
     path: str
     shard: str
+
+
+Place = tuple[Sidecar, dict[str, Any]]
+"""Where an image is: its shard's sidecar, and its row there."""
 
 
 def list_sidecars(reports: Iterable[ShardReport], staging: str) -> list[Sidecar]:
@@ -64,6 +71,21 @@ def list_sidecars(reports: Iterable[ShardReport], staging: str) -> list[Sidecar]
         )
         for report in ordered
     ]
+
+
+@dataclass(slots=True)
+class Reencoded:
+    """Images whose bytes were changed: how many, the bytes of their files, and of their records."""
+
+    images: int = 0
+    before: int = 0
+    after: int = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Counts one image."""
+        self.images += 1
+        self.before += row["bytes"]
+        self.after += row["length"]
 
 
 @dataclass(slots=True)
@@ -83,8 +105,10 @@ class Statistics:
         pixels: of all images together.
         smallest: width, height and key of the image with the fewest pixels, the first of several; None without images.
         largest: likewise, with the most.
-        lossless: re-encoded images whose names are those of formats without loss.
-        samples: for each class asked for, its first images as (sidecar, row).
+        reencoded: images whose bytes were changed.
+        lossless: those of them whose names are those of formats without loss.
+        boxes: images by number of boxes, see `MOST_BOXES_TOLD`, where the dataset has boxes.
+        samples: for each class asked for, images of it as (sidecar, row).
         rejected: the first rejected rows of each reason.
     """
 
@@ -99,8 +123,10 @@ class Statistics:
     pixels: int = 0
     smallest: tuple[int, int, str] | None = None
     largest: tuple[int, int, str] | None = None
-    lossless: int = 0
-    samples: dict[str, list[tuple[Sidecar, dict[str, Any]]]] = field(default_factory=dict)
+    reencoded: Reencoded = field(default_factory=Reencoded)
+    lossless: Reencoded = field(default_factory=Reencoded)
+    boxes: Counter[int] = field(default_factory=Counter)
+    samples: dict[str, list[Place]] = field(default_factory=dict)
     rejected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
@@ -109,27 +135,29 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
 
     Args:
         sidecars: of all shards.
-        wanted: how many images to keep as samples, by class name; the empty name for images without one. One with
-            several is kept for the first of them that still lacks a sample.
+        wanted: how many images to keep as samples, by class name, the largest class first; the empty name for images
+            without one. An image with several classes is kept for the rarest that still lacks a sample; one image
+            stands for several classes only where one of them would have none.
 
     Raises:
         OSError: a sidecar cannot be read.
     """
-    found = Statistics(samples={name: [] for name in wanted})
-    missing = {name: count for name, count in wanted.items() if count > 0}
+    found, samples = Statistics(), _Samples(wanted)
     hashes = [found.hashes]
     for sidecar in sidecars:
         for rows in read_chunks(sidecar.path):
             written = [row for row in rows if "rejected" not in row]
             if len(written) < len(rows):
                 _keep_rejected(found, rows)
-            _keep_samples(found, missing, sidecar, written)
+            samples.look_at(sidecar, written)
+            _count_boxes(found, written)
             hashes.append(_from_hex([row["difference_hash"] for row in written if "difference_hash" in row]))
             if len(hashes[-1]):
                 found.contents.keep_order()
             found.contents.add(digests_of(written))
             _count_sizes(found, [row for row in written if row.get("height") and row.get("width")])
     found.hashes = np.concatenate(hashes)
+    found.samples = samples.chosen()
     return found
 
 
@@ -156,16 +184,38 @@ def _keep_rejected(found: Statistics, rows: list[dict[str, Any]]) -> None:
             kept.append(row)
 
 
-def _keep_samples(found: Statistics, missing: dict[str, int], sidecar: Sidecar, rows: list[dict[str, Any]]) -> None:
-    for row in rows if missing else ():
-        name = next((name for name in row.get("classes") or [row["class"] or ""] if name in missing), None)
-        if name is not None:
-            found.samples[name].append((sidecar, row))
-            missing[name] -= 1
-            if not missing[name]:
-                del missing[name]
-                if not missing:
-                    return
+class _Samples:
+    """Chooses samples: the rarest class that lacks one has first claim on an image, and none is left without any."""
+
+    def __init__(self, wanted: Mapping[str, int]) -> None:
+        self._wanted = wanted
+        self._missing = {name: count for name, count in wanted.items() if count > 0}
+        self._rank = {name: rank for rank, name in enumerate(wanted)}
+        self._chosen: dict[str, list[Place]] = {name: [] for name in wanted}
+        self._first: dict[str, Place] = {}
+
+    def look_at(self, sidecar: Sidecar, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows if self._missing else ():
+            names = self._missing.keys() & (row.get("classes") or [row["class"] or ""])
+            if not names:
+                continue
+            for name in names:
+                self._first.setdefault(name, (sidecar, row))
+            rarest = max(names, key=self._rank.__getitem__)
+            self._chosen[rarest].append((sidecar, row))
+            self._missing[rarest] -= 1
+            if not self._missing[rarest]:
+                del self._missing[rarest]
+
+    def chosen(self) -> dict[str, list[Place]]:
+        """By class, in the order in which they were asked for."""
+        return {
+            name: kept or [self._first[name]] if name in self._first else kept for name, kept in self._chosen.items()
+        }
+
+
+def _count_boxes(found: Statistics, rows: Iterable[Mapping[str, Any]]) -> None:
+    found.boxes.update(min(row["boxes"].get("written", 0), MOST_BOXES_TOLD) for row in rows if "boxes" in row)
 
 
 def _count_sizes(found: Statistics, rows: list[dict[str, Any]]) -> None:
@@ -174,7 +224,11 @@ def _count_sizes(found: Statistics, rows: list[dict[str, Any]]) -> None:
     widths = np.array([row["width"] for row in rows], np.int64)
     heights = np.array([row["height"] for row in rows], np.int64)
     found.images += len(rows)
-    found.lossless += sum(row["changes"] != [] and row["key"].lower().endswith(LOSSLESS) for row in rows)
+    for row in rows:
+        if row["changes"]:
+            found.reencoded.add(row)
+            if row["key"].lower().endswith(LOSSLESS):
+                found.lossless.add(row)
     found.channels.update(row["channels"] for row in rows)
     for size, count in Counter(zip(widths.tolist(), heights.tolist(), strict=True)).items():
         if size in found.sizes or len(found.sizes) < MOST_SIZES:

@@ -100,7 +100,9 @@ class Yolo(Source):
         try:
             fields = self._read_boxes(read_beside(f"{root_of(file.uri, path)}/{text_file}").decode(), path, file)
         except NoFileError:
-            fields = boxes_of([], [], fractions=True)
+            none = orjson.dumps(boxes_of([], [], fractions=True)).decode()
+            yield file.but(split=word, features=none, lacks_file=True)
+            return
         except RejectedImage as rejected:
             yield rejected_ref(file, rejected)
             return

@@ -59,7 +59,8 @@ def stage(tmp_path):
             mark = Fingerprint("0" * 64, "0" * 64)
             reports.append(write_shard(str(folder), split, index, images, mark, settings.compression).finish())
         recipe = {"seed": 0, "compression": settings.compression}
-        plan = Plan("0123456789abcdef", "convert", "", Selection(), {}, LabelMap(ids), Summary(), [], recipe)
+        starts = {"train": [0, 2**63], "test": [0]}
+        plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, LabelMap(ids), Summary(), [], recipe)
         shards = name_shards(reports, settings)
         marker = build_marker(plan, shards, Ledger(8, 7, {"truncated": 1}, {}, {}), settings, gather_reports(reports))
         assert len(os.listdir(folder)) == 9

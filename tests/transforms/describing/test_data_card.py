@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing.data_card import MOST_CLASSES, _text, describe_card
 from recordmill.transforms.describing.reading_snippet import reading_snippet
+from recordmill.transforms.describing.remarks import Remark
 
 
 def card(say, dataset) -> str:
@@ -53,6 +54,31 @@ def test_it_says_what_became_of_everything(stage, say):
     assert text.count("\n- 1\\. was \\*moved\\*\n") == 1
     assert re.search(r"^\| `rotated` \| .+ \| 1,000 \|$", section(text, "How it was made"), re.MULTILINE)
     assert "Plan `0123456789abcdef`" in text
+
+
+def test_it_repeats_what_is_worth_a_look(stage, say):
+    dataset = stage()
+    told = replace(dataset, remarks=[Remark("test has no image of *emu*.", "classes"), Remark("Two.", "sizes")])
+    assert section(card(say, told), "Worth a look") == "- test has no image of \\*emu\\*.\n- Two."
+    assert "Worth a look" not in card(say, dataset)
+
+
+def test_it_says_what_became_of_boxes_and_which_images_have_none(stage, say):
+    dataset = stage()
+    for split in dataset.marker["splits"].values():
+        split["instances"] = {"cat": 2}
+    boxes = {
+        "boxes": {"cropped_away": 2, "listed": 9, "outside": 1, "written": 6, "clipped": 3},
+        "dropped_boxes": {"outside": {"cat": 1}, "cropped_away": {"_dog_": 2}},
+        "images_without_boxes": {"no_file": 1, "no_objects": 0, "all_dropped": 1, "dropped": {"outside": {"cat": 1}}},
+    }
+    text = card(say, replace(dataset, marker={**dataset.marker, **boxes}))
+    assert section(text, "Labels").startswith("How many boxes of each class each split has:\n\n| id | class |")
+    assert section(text, "What became of everything listed").split("\n\n")[1:] == [
+        "| boxes | classes |  |\n| --- | --- | --- |\n| `listed` |  | 9 |\n| `written` |  | 6 |\n| `clipped` |  | 3 |\n"
+        "| `cropped_away` | \\_dog\\_ | 2 |\n| `outside` | cat | 1 |",
+        "2 images have no box: 1 has no annotation file, 1 lost all boxes (outside: cat).",
+    ]
 
 
 def test_it_explains_every_reason(stage, say):

@@ -11,6 +11,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing import StagedDataset
+from recordmill.transforms.describing.remarks import find_remarks
 from recordmill.transforms.describing.report import describe_report, show_name, show_percent
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import Selection
@@ -60,10 +61,28 @@ class Page(HTMLParser):
         assert self.open == []
         allowed = {"style", "title", "meta", "img", "svg", "rect", "path", "details", "summary", "bdi", "figure"}
         allowed |= {"html", "head", "body", "main", "header", "section", "footer", "div", "span", "p", "h1", "h2", "h3"}
-        allowed |= {"ul", "li", "dl", "dt", "dd", "table", "tr", "td", "th", "b", "i", "br", "code", "pre", "small"}
-        assert {tag for tag, _ in self.elements} <= allowed | {"figcaption"}
+        allowed |= {
+            "ul",
+            "li",
+            "dl",
+            "dt",
+            "dd",
+            "table",
+            "tr",
+            "td",
+            "th",
+            "b",
+            "i",
+            "br",
+            "code",
+            "pre",
+            "small",
+            "a",
+        }
+        assert {tag for tag, _ in self.elements} <= allowed | {"figcaption", "a"}
         for tag, attributes in self.elements:
-            assert not [name for name in attributes if name.startswith("on") or name in ("href", "srcdoc", "action")]
+            assert not [name for name in attributes if name.startswith("on") or name in ("srcdoc", "action")]
+            assert attributes.get("href", "#").startswith("#")
             assert tag == "img" or "src" not in attributes
             assert attributes.get("src", "data:image/jpeg;base64,").startswith("data:image/jpeg;base64,")
 
@@ -81,7 +100,9 @@ def page(say):
     return render
 
 
-def make(classes, statistics=None, duplicates=None, *, settings=None, ledger=None, run=None, config="seed: 0\n"):
+def make(
+    classes, statistics=None, duplicates=None, *, settings=None, ledger=None, run=None, config="seed: 0\n", notes=()
+):
     """A dataset of which only the numbers are there."""
     settings = settings or DatasetSettings()
     reports = [
@@ -91,13 +112,17 @@ def make(classes, statistics=None, duplicates=None, *, settings=None, ledger=Non
     written = sum(report.records for report in reports)
     names = {name for counts in classes.values() for name in counts} - {""}
     labels = LabelMap({name: at for at, name in enumerate(sorted(names))})
-    plan = Plan("0123456789abcdef", "convert", "", Selection(), {}, labels, Summary(), [], {})
+    starts = {name: [0] for name in settings.splits.names}
+    plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, labels, Summary(), [], {})
     found = duplicates or Duplicates()
     ledger = ledger or Ledger(written, written, {}, {}, {})
     marker = build_marker(
         plan, name_shards(reports, settings), ledger, settings, gather_reports(reports), found.numbers
     )
-    return StagedDataset(marker, settings, config, [], reports, "", statistics or Statistics(), found, run or {})
+    marker["notes"] = notes
+    statistics = statistics or Statistics()
+    remarks = find_remarks(marker, statistics, settings)
+    return StagedDataset(marker, settings, config, [], reports, "", statistics, found, remarks, run or {})
 
 
 def test_the_report_is_one_file_unless_it_is_not_wanted(stage, say):
@@ -108,13 +133,25 @@ def test_the_report_is_one_file_unless_it_is_not_wanted(stage, say):
 def test_it_tells_what_went_in_and_came_out(stage, page):
     dataset = stage()
     statistics = gather_statistics(list_sidecars(dataset.reports, dataset.folder), {})
-    text = page(replace(dataset, statistics=statistics)).text
+    remarks = find_remarks(dataset.marker, statistics, dataset.settings)
+    text = page(replace(dataset, statistics=statistics, remarks=remarks)).text
     assert "8 files were found and each is accounted for: 7 written, 1 rejected." in text
     assert "1 truncated the data end before the image is complete" in text
     assert re.search("All images are 8 . 6", text)
     assert "3 classes; 4 images in the largest, 2 in the median one, 1 in the smallest." in text
     assert "test has no image of 1 of the 3 classes." in text
     assert "Missing in test : emu ." in text
+
+
+def test_what_is_worth_a_look_leads_to_its_section(page):
+    counts = {"train": {"cat": 100, "dog": 2}, "test": {"cat": 1}}
+    ledger = Ledger(104, 103, {"truncated": 1}, {}, {})
+    parsed = page(make(counts, ledger=ledger, notes=["split a was moved", ""]))
+    assert "weigh the classes, or the small ones will not be learned." in parsed.text
+    assert "Split a was moved." in parsed.text
+    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    assert links == ["#classes", "#classes", "#rejected"]
+    assert {link[1:] for link in links} <= {attributes.get("id") for _, attributes in parsed.elements}
 
 
 def test_a_dataset_without_labels_or_faults(page):

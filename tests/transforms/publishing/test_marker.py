@@ -22,6 +22,8 @@ from recordmill.transforms.publishing.marker import (
     build_marker,
     check_names,
     class_counts,
+    count_classes,
+    counted_unit,
     name_shards,
     name_sidecars_of_nothing,
     numbers_of,
@@ -54,7 +56,7 @@ def make_plan(**changed):
         "convert",
         "",
         Selection(),
-        {"train": [0, 5]},
+        {"train": [0, 5], "test": [0]},
         LabelMap({"cat": 0, "dog": 1}),
         Summary(),
         ["a note"],
@@ -146,7 +148,7 @@ def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, patt
     settings = replace(SETTINGS, splits=splits, shards=ShardSettings(count=1, name=pattern))
     shards = name_shards([report(split, 0, 1)], settings)
     with pytest.raises(ValueError, match="two files") as caught:
-        check_names(build_marker(make_plan(), shards, LEDGER, settings, FinishedShards()))
+        check_names(build_marker(make_plan(starts={split: [0]}), shards, LEDGER, settings, FinishedShards()))
     assert str(caught.value) == (
         f"two files or folders of the dataset would be called {clash}: change shards.name or the splits' names"
     )
@@ -160,7 +162,8 @@ def test_two_shards_with_one_name_are_an_error():
         shards=ShardSettings(name="{split}{index}.record"),
     )
     reports = [report("a", index, 1) for index in range(101)] + [report("a10", 0, 1)]
-    described = build_marker(make_plan(), name_shards(reports, settings), LEDGER, settings, gather_reports(reports))
+    plan, finished = make_plan(starts={"a": [0], "a10": [0]}), gather_reports(reports)
+    described = build_marker(plan, name_shards(reports, settings), LEDGER, settings, finished)
     with pytest.raises(ValueError, match=r"would be called a100\.record: change shards\.name"):
         check_names(described)
     check_names(marker())
@@ -196,6 +199,18 @@ def test_an_outcome_repeats_the_numbers():
     }
 
 
+def test_classes_are_those_of_the_label_map_everywhere():
+    with_emu = {**marker(), "labels": {"cat": 0, "dog": 1, "emu": 2}}
+    assert count_classes(with_emu) == numbers_of(with_emu)["classes"] == 3
+
+
+def test_what_is_counted_by_class_has_a_name():
+    instances = {"splits": {"train": {"instances": {}}}, "unit": "image"}
+    assert counted_unit(marker()) == "image"
+    assert counted_unit({**instances, "boxes": {"listed": 1}}) == "box"
+    assert counted_unit(instances) == "label"
+
+
 def test_an_outcome_names_the_report_where_there_is_one():
     described = {**marker(), "files": [*marker()["files"], "report.html"]}
     assert numbers_of(described) == {**numbers_of(marker()), "report": "report.html"}
@@ -205,7 +220,9 @@ def test_a_preview_tells_what_is_expected():
     summary = Summary(listed=4, splits={"train": SplitSummary(bytes=30)})
     summary.splits["train"].classes.update(cat=2, dog=1)
     summary.rejected["no_class"] = 1
-    numbers = preview_numbers(make_plan(summary=summary, estimated_bytes={"train": 33}), DatasetSettings())
+    numbers = preview_numbers(
+        make_plan(summary=summary, starts={"train": [0, 5]}, estimated_bytes={"train": 33}), DatasetSettings()
+    )
     assert numbers["splits"] == {"train": {"images": 3, "shards": 2, "bytes": 33}}
     assert numbers["ledger"] == {"listed": 4, "rejected": {"no_class": 1}, "ignored": {}, "left_out": {}}
     assert (numbers["classes"], numbers["input_bytes"], numbers["unit"]) == (2, 30, "image")

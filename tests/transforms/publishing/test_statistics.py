@@ -89,7 +89,15 @@ def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
 def test_images_that_lost_exactness_are_counted_by_their_names(sidecar):
     changed = ["a.png", "b.PNG", "c/d.tiff", "e.bmp", "f.jpg", "png"]
     rows = [written(key, changes=["reencoded"]) for key in changed] + [written("same.png"), rejected("x.png")]
-    assert gather_statistics([sidecar(rows)], {}).lossless == 4
+    found = gather_statistics([sidecar(rows)], {})
+    assert found.lossless == statistics.Reencoded(images=4, before=400, after=36)
+    assert found.reencoded == statistics.Reencoded(images=6, before=600, after=54)
+
+
+def test_images_are_counted_by_their_boxes(sidecar):
+    boxes = [{"listed": 2, "written": 2}, {"listed": 3, "outside": 3}, {"listed": 2_000, "written": 2_000}, {}]
+    rows = [written(f"{at}", boxes=each) for at, each in enumerate(boxes)] + [rejected("x"), written("plain")]
+    assert gather_statistics([sidecar(rows)], {}).boxes == {0: 2, 2: 1, statistics.MOST_BOXES_TOLD: 1}
 
 
 def test_hashes_are_in_the_order_of_the_digests(sidecar):
@@ -134,15 +142,26 @@ def test_shapes_are_counted_in_doublings_from_square(width, height, place):
     assert bin_aspects(np.array([width / height])).tolist() == [ASPECT_BINS // 2 + place * BINS_PER_DOUBLING]
 
 
-def test_an_image_of_several_classes_is_a_sample_of_the_first_that_lacks_one(sidecar):
+def test_an_image_of_several_classes_is_a_sample_of_the_rarest_that_lacks_one(sidecar):
     rows = [
         written("a", None, classes=["cat", "dog", "cat"]),
         written("b", None, classes=["cat", "dog"]),
         written("c", None, classes=["cat"]),
         written("d", None, classes=[]),
     ]
-    found = gather_statistics([sidecar(rows)], {"cat": 1, "dog": 2})
+    found = gather_statistics([sidecar(rows)], {"cat": 2, "dog": 1})
     assert {name: [row["key"] for _, row in kept] for name, kept in found.samples.items()} == {
-        "cat": ["a"],
-        "dog": ["b"],
+        "cat": ["b", "c"],
+        "dog": ["a"],
+    }
+
+
+def test_no_class_is_without_a_sample_because_others_took_its_images(sidecar):
+    rows = [written("a", None, classes=["cat", "dog", "emu"]), written("b", None, classes=["cat"])]
+    found = gather_statistics([sidecar(rows)], {"cat": 2, "dog": 1, "emu": 1, "fox": 1})
+    assert {name: [row["key"] for _, row in kept] for name, kept in found.samples.items()} == {
+        "cat": ["b"],
+        "dog": ["a"],
+        "emu": ["a"],
+        "fox": [],
     }

@@ -1,0 +1,67 @@
+"""What became of annotations: boxes and labels that no Example has, and images without a box."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from recordmill.schemas.record_coder import register_record
+
+WITHOUT_BOXES: Mapping[str, str] = {
+    "no_file": "no file speaks of it",
+    "no_objects": "its annotation names no object",
+    "all_dropped": "all its boxes were dropped",
+}
+"""Why an image that was written has no box."""
+
+MOST_UNKNOWN = 100
+"""Unknown classes of one shard that are told apart; a broken file could number millions."""
+
+OTHERS = "others"
+"""The name under which further unknown classes are counted."""
+
+
+@dataclass(slots=True)
+class AnnotationTotals:
+    """Counts of one shard, or of several.
+
+    Boxes are those of images that were written. A class without a name goes by its number; the empty
+    name stands for any class.
+
+    Attributes:
+        dropped: boxes that no Example has, by reason and class.
+        faulty: those of them that `max_rejected.boxes` limits: nobody asked for their loss.
+        emptied: those of them whose images lost all their boxes.
+        without_boxes: images without a box, by cause, see `WITHOUT_BOXES`.
+        labels: labels of images that may have several, by what became of them: `listed`, `written`, `unknown_label`,
+            `not_chosen` (`labels.classes` leaves it out) and `with_rejected_images`, those beside one of the two.
+        examples: for each reason the first box of `faulty`, in words.
+    """
+
+    dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    faulty: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    emptied: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    without_boxes: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, str] = field(default_factory=dict)
+
+    def __add__(self, other: Self) -> Self:
+        """Both together; commutative."""
+        examples = dict(sorted((*self.examples.items(), *other.examples.items()), reverse=True))
+        return type(self)(
+            dropped=_add_counts(self.dropped, other.dropped),
+            faulty=_add_counts(self.faulty, other.faulty),
+            emptied=_add_counts(self.emptied, other.emptied),
+            without_boxes=dict(Counter(self.without_boxes) + Counter(other.without_boxes)),
+            labels=dict(Counter(self.labels) + Counter(other.labels)),
+            examples=examples,
+        )
+
+
+def _add_counts(
+    one: Mapping[str, Mapping[str, int]], other: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    return {reason: dict(Counter(one.get(reason)) + Counter(other.get(reason))) for reason in {**one, **other}}
+
+
+register_record(AnnotationTotals)

@@ -1,7 +1,7 @@
 """YAML and `--set` become `DatasetSettings`, or every error in them is said at once, before any work."""
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, make_dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -17,6 +17,9 @@ from recordmill.schemas.own_convention import OwnConvention
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.sources import load_source
 
+AUTO = "auto"
+"""What stands for a configuration, or for a layout, that the files decide."""
+
 DEFAULT_KIND = "class_folders"
 """The `kind:` of the source that `DatasetSettings` begins with."""
 
@@ -25,13 +28,20 @@ class ConfigError(ValueError):
     """The configuration is wrong; one line an error, each with the key's path."""
 
 
-def load_settings(path: str | None, overrides: Sequence[str]) -> tuple[DatasetSettings, dict[str, Any]]:
+Recogniser = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Fills in settings that the files of the input decide."""
+
+
+def load_settings(
+    path: str | None, overrides: Sequence[str], recogniser: Recogniser = dict
+) -> tuple[DatasetSettings, dict[str, Any]]:
     """Reads a configuration file and applies `key.path=value` overrides.
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
-            (`configs/class_folders.yaml`, wherever the process runs); None for the defaults.
+            (`configs/class_folders.yaml`, wherever the process runs); None or `auto` for what the files say.
         overrides: `key.path=value`, the value in YAML; later ones win.
+        recogniser: is asked where there is no file and no `source.kind`, or the file says `layout: auto`.
 
     Returns:
         The settings, and the same as plain values in the shape of the YAML. All text is in Unicode's NFC, as keys are.
@@ -39,11 +49,23 @@ def load_settings(path: str | None, overrides: Sequence[str]) -> tuple[DatasetSe
     Raises:
         ConfigError: the file cannot be read or is no YAML, a key is unknown, a value is wrong or contradicts another.
     """
-    plain = _normalize(_read_yaml(path)) if path else {}
+    plain = _normalize(_read_yaml(path)) if path and path != AUTO else {}
     for override in overrides:
         _set(plain, *_parse_override(override))
+    if _is_to_be_recognised(plain, path):
+        plain = recogniser(plain)
     settings = _validate(plain, path or "--set")
     return settings, settings_as_dict(settings, (plain.get("source") or {}).get("kind", DEFAULT_KIND))
+
+
+def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
+    """Whether files say what settings don't; the key `layout` is taken out."""
+    layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
+    if layout not in (AUTO, ""):
+        raise ConfigError(f"layout is {layout!r}: write auto, or remove it")
+    source = plain.get("source")
+    is_known = isinstance(source, dict) and "kind" in source and path in (None, AUTO)
+    return layout == AUTO and not is_known and isinstance(source, dict | None)
 
 
 def _normalize(value: Any) -> Any:

@@ -31,6 +31,7 @@ from recordmill.pipeline.preflight import (
     normal_path,
     parse_inputs,
 )
+from recordmill.pipeline.recognise_layout import LayoutFinder
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.settle_source import settle_source
 from recordmill.pipeline.terminal import Terminal
@@ -60,8 +61,11 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         raise UsageError(unknown)
     FileSystems.set_options(PipelineOptions(beam_arguments))  # a store's address counts before there is a pipeline
     _choose_places(flags, terminal)
-    settings, plain = load_settings(flags.config, flags.set or [])
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
+    finder = LayoutFinder(inputs)
+    settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in)
+    if finder.found:
+        terminal.say(finder.found.sentence)
     if is_dataflow(flags.runner):
         check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
     inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
@@ -80,7 +84,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         output=output,
         outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
         recipe={**leave_out_added(settings, plain), **_functions_of(settings)},
-        config_text=yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
+        config_text=finder.comment + yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
         inputs=folders,
         overwrite=flags.overwrite,
         preview=flags.plan,
@@ -93,7 +97,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     )
-    job = Job(settings, inputs, run)
+    job = Job(settings, inputs, run, finder.found)
     check_analysis_is_possible(job, here=flags.wait or here)
     return job
 

@@ -55,11 +55,14 @@ class FolderSketch:
         heads: how some of the files begin, by their paths: at most a KiB; of Parquet its columns as the first lines of
             a CSV; of an archive the first label, as `shard.tar/.cls`.
         archives: what is in some of the archives, by their paths.
+        only: the name of the file that the input is; empty if it is a folder. Of a table or a JSON file, `names` has
+            the images next to it too.
     """
 
     names: Mapping[str, Names] = field(default_factory=dict)
     heads: Mapping[str, bytes] = field(default_factory=dict)
     archives: Mapping[str, "FolderSketch"] = field(default_factory=dict)
+    only: str = ""
 
     @staticmethod
     def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":

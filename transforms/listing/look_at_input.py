@@ -61,7 +61,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     Raises:
         OSError: the store does not answer, or does not let the input be looked at.
     """
-    root, top = _look_at_top(path, ignore)
+    root, top, only = _look_at_top(path, ignore)
     names = {"": top} | _look_into(root, sorted(top.folders, key=_rank), ignore)
     deeper = [
         f"{folder}/{each}"
@@ -71,20 +71,24 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     ]
     names |= _look_into(root, deeper, ignore)
     sketch = FolderSketch(names)
-    paths = [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
+    paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
     heads = dict(zip(paths, _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths), strict=True))
     archives = {}
     for name in _archives_to_see(sketch):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
-    return FolderSketch(names, heads, archives)
+    return FolderSketch(names, heads, archives, only)
 
 
-def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names]:
-    """The folder that paths are below, and what lies there; of an input that is a file the file alone."""
+def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
+    """The folder that paths are below, what lies there, and the name of the file that the input is."""
     top = _names_of(storage.folder_entries(path, MOST_NAMES), "", ignore)
-    if top == Names() and storage.size_of(path) is not None:
-        return posixpath.dirname(path) or ".", Names((posixpath.basename(path),))
-    return path.rstrip("/") or path, top
+    if top != Names() or storage.size_of(path) is None:
+        return path.rstrip("/") or path, top, ""
+    root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
+    if not only.lower().endswith((".json", *_TABLES)):
+        return root, Names((only,)), only
+    top = _names_of(storage.folder_entries(root, MOST_NAMES), "", ignore)
+    return root, Names((*top.images, only), top.folders), only
 
 
 def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:

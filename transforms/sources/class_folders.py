@@ -42,10 +42,11 @@ class ClassFolders(Source):
         """Class folders, also below split folders; or images without labels."""
         source: dict[str, Any] = {"kind": "class_folders"}
         splits = sketch.split_folders
-        if splits and any(sketch.at(folder).folders for folder in splits):
+        below = {each for folder in splits for each in sketch.at(folder).folders}
+        if any(not _NO_CLASS.fullmatch(folder.lower()) for folder in below):
             names = ", ".join(splits)
             yield Recognised({"source": source, **given_splits("from_folders", splits)}, f"class folders below {names}")
-        elif splits and sketch.has_images:
+        elif splits and any(sketch.at(folder).images for folder in splits):
             unlabelled = {"source": {**source, "class_from": "none"}, **given_splits("from_folders", splits)}
             yield Recognised(unlabelled, "images without labels in split folders", is_firm=False)
             yield Recognised({"source": source, "labels": {"classes": list(splits)}}, "class folders", is_firm=False)

@@ -1,20 +1,24 @@
 """`--config auto`: what an input's files are is recognised on the launcher, and becomes settings as if written."""
 
+import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import orjson
 import yaml
 from pathspec import GitIgnoreSpec
 
 from recordmill.pipeline.config import ConfigError
+from recordmill.schemas.show_count import show_count
 from recordmill.transforms.list_images import Input, ListingSettings
-from recordmill.transforms.listing.folder_sketch import FolderSketch
+from recordmill.transforms.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch
 from recordmill.transforms.listing.look_at_input import look_at_input
 from recordmill.transforms.planning.splitting import SPLIT_NAMES
 from recordmill.transforms.sources import Recognised, load_source, source_names
+from recordmill.transforms.sources.manifest import TABLE_ENDINGS
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 """Keys below `splits` by which a user decides what becomes of splits that are there."""
@@ -77,8 +81,7 @@ class LayoutFinder:
         found: list[tuple[Input, Recognised]] = []
         with suppress(OSError):  # this process may have no right to look where the job has
             for each in self._inputs:
-                sketch = look_at_input(each.path, _listing(written).ignores)
-                if recognised := recognise(sketch, kinds, each.path, written):
+                if recognised := _look(each.path, kinds, written):
                     found.append((each, recognised))
         if not found:
             usual = {"splits": {"from_source": _USUAL_WORDS}} if "kind" in source else {}
@@ -91,6 +94,44 @@ class LayoutFinder:
             )
         self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
         return _merge(_without_splits(settings, written), written)
+
+
+def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recognised | None:
+    """Recognises one input.
+
+    Raises:
+        ConfigError: as `recognise`; or all annotations lie in one folder, or no file looks like an image.
+        OSError: the input cannot be looked at.
+    """
+    ignore = _listing(written).ignores
+    sketch = look_at_input(place, ignore)
+    found = recognise(sketch, kinds, place, written)
+    top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
+    if (not found or found.kind == "class_folders") and len(top.folders) == 1 and not top.images:
+        folder = f"{place}/{top.folders[0]}"
+        inside = recognise(look_at_input(folder, ignore), others, folder, written)
+        if inside and inside.is_firm:
+            looks = f"{folder} looks like {inside.kind} ({inside.why})"
+            raise ConfigError(f"{looks}: let --input end in /{top.folders[0]}")
+    if not found and "source" not in written and top.files and not top.folders:
+        _refuse_files(top.files, place)
+    return found
+
+
+def _refuse_files(files: Sequence[str], place: str) -> None:
+    """Refuses files that all have endings other than an image's."""
+    endings = {posixpath.splitext(name)[1].lower() for name in files}
+    if "" in endings or endings & set(IMAGE_ENDINGS):
+        return
+    what = (
+        f"{place}: {show_count(len(files), 'file')} {'is' if len(files) == 1 else 'are'} not images, such as {files[0]}"
+    )
+    if all(name.lower().endswith(TABLE_ENDINGS) for name in files):
+        rows = "--config configs/observations.yaml takes rows without images"
+        raise ConfigError(
+            f"{what}: add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images; {rows}"
+        )
+    raise ConfigError(f"{what}: let --input name what is to be converted, or --config what it is")
 
 
 def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:
@@ -117,18 +158,7 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
     if found and found[0].needs and not (found[0].needed_key and _has_key(written, found[0].needed_key)):
         each = found[0]
         raise ConfigError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
-    if (not found or found[0].kind == "class_folders") and len(sketch.top.folders) == 1 and not sketch.top.images:
-        _refuse_folder_around(sketch, kinds, place, written)
     return found[0] if found else None
-
-
-def _refuse_folder_around(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> None:
-    """Refuses an input in whose only folder another layout than class folders lies: its annotations would be lost."""
-    (folder,) = sketch.top.folders
-    inside = recognise(sketch.below(folder), [kind for kind in kinds if kind != "class_folders"], place, written)
-    if inside and inside.is_firm:
-        looks = f"{place}/{folder} looks like {inside.kind} ({inside.why})"
-        raise ConfigError(f"{looks}: let --input end in /{folder}")
 
 
 def flags_of(settings: Mapping[str, Any]) -> str:
@@ -136,7 +166,8 @@ def flags_of(settings: Mapping[str, Any]) -> str:
     flags = []
     for key, value in _flat(settings):
         text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
-        flags.append(f"--set {shlex.quote(f'{key}={text.splitlines()[0]}')}")
+        text = orjson.dumps(value).decode() if "'" in text else text.splitlines()[0]  # a shell quotes by ' too
+        flags.append(f"--set {shlex.quote(f'{key}={text}')}")
     return " ".join(flags)
 
 

@@ -66,7 +66,8 @@ def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     if plan.action == "preview":
         by_file = not settings.source.files
         ledger = Ledger(plan.summary.listed, plan.summary.references, dict(plan.summary.rejected), {}, {})
-        if problem := check_limits(ledger, [], settings.max_rejected, settings.unit, by_file=by_file):
+        remedies = settings.source.remedies
+        if problem := check_limits(ledger, [], settings.max_rejected, settings.unit, None, by_file, remedies):
             notes = (*notes, f"as it stands the run would fail: {problem}")
         return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan, settings), notes)
     if plan.action == "keep":
@@ -86,7 +87,9 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     ledger = balance_ledger(plan.summary, reports)
     lost = lost_classes(plan.summary, finished.class_totals, plan.label_map)
     examples, by_file = list_rejected(reports, plan, run), not settings.source.files
-    if problem := check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file):
+    if problem := check_limits(
+        ledger, lost, settings.max_rejected, settings.unit, examples, by_file, settings.source.remedies
+    ):
         numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
         too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
         return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)

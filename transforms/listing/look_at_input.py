@@ -41,7 +41,9 @@ MOST_MEMBERS = 1000
 PACKED_START = 2**20
 """Bytes of a packed tar that are looked at."""
 
-ANNOTATION_FOLDERS = frozenset({"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "main"})
+ANNOTATION_FOLDERS = frozenset(
+    {"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "imagesets", "main"}
+)
 """Folders, in lower case, that hold annotations or lists: they are looked into below other folders too."""
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
@@ -63,13 +65,14 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     """
     root, top, only = _look_at_top(path, ignore)
     names = {"": top} | _look_into(root, sorted(top.folders, key=_rank), ignore)
-    deeper = [
-        f"{folder}/{each}"
-        for folder in sorted(names)
-        for each in names[folder].folders
-        if folder and each.lower() in ANNOTATION_FOLDERS
-    ]
-    names |= _look_into(root, deeper, ignore)
+    for _ in range(2):  # train/labels; VOC2012/ImageSets/Main
+        deeper = [
+            path
+            for folder in sorted(names)
+            for each in names[folder].folders
+            if each.lower() in ANNOTATION_FOLDERS and (path := f"{folder}/{each}") not in names and folder
+        ]
+        names |= _look_into(root, deeper, ignore)
     sketch = FolderSketch(names)
     paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
     heads = dict(zip(paths, _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths), strict=True))

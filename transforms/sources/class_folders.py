@@ -55,6 +55,13 @@ class ClassFolders(Source):
         elif sketch.top.folders:
             yield _as_classes(sketch, source)
 
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images in no folder."""
+        unlabelled = "--set source.class_from=none takes images without labels"
+        in_names = "--config configs/filename_labels.yaml takes labels from names"
+        return {"no_class": f"images are expected in folders named after their class ({unlabelled}, {in_names})"}
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file."""
         label = folder_label(path, self.class_from)

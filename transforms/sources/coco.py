@@ -87,6 +87,11 @@ class Coco(Source):
             {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key=key and f"source.{key}"
         )
 
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images that are not where they should be."""
+        return {"vanished": f"correct source.images, which is {self.images!r}, a folder below the input"}
+
     def annotations(self) -> Mapping[str, str]:
         """Boxes."""
         return {"boxes": ""}

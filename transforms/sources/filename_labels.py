@@ -55,6 +55,11 @@ class FilenameLabels(Source):
                 yield Recognised({**settings, **({"labels": {"ids": "integers"}} if ids else {})}, why, is_firm=False)
                 return
 
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For names that do not match."""
+        return {"name_mismatch": f"correct source.pattern, which is {self.pattern!r}"}
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file; a name that does not match is rejected."""
         name = path.rpartition("/")[2]

@@ -62,7 +62,7 @@ class ImageFolder(Source):
         source |= {key: key for key in ("label", "labels", "objects") if key in left}
         if text := next((name for name in ("text", "caption") if name in left), ""):
             source["features_from"] = {"image/caption": {"column": text}}
-        folders = {posixpath.dirname(each) for each in found}
+        folders = {folder for folder, names in sketch.names.items() if set(names.files) & set(cls.files)}
         given = given_splits("from_folders", folders) if folders <= set(sketch.split_folders) else {}
         boxes = {"convention": "tf_object_detection"} if "objects" in left else {}
         yield Recognised({"source": source, **given, **boxes}, f"Hugging Face's imagefolder, {path}")

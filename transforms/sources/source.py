@@ -94,6 +94,11 @@ class Source(Protocol):
         """
         ...
 
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """What to do where images are rejected for a reason: the end of a sentence, by reason."""
+        return {}
+
     def features(self) -> tuple[Feature, ...]:
         """Features that this source adds to a convention's own; their `field` is a name in `ImageRef.features`."""
         return ()

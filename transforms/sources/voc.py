@@ -56,14 +56,16 @@ class Voc(Source):
                 source["images"] = images
             splits = {folder.split("/")[0] for folder in folders if folder.partition("/")[2] or images == "{folder}"}
             settings = given_splits("from_folders", splits) if splits <= set(sketch.split_folders) else {}
-            lists = stems_of(sketch.at("ImageSets/Main").ending(".txt")) & set(SETS)
+            above = posixpath.dirname(min(folders))
+            lists = stems_of(sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")) & set(SETS)
             if lists:
                 words = lists - {"trainval"} if lists & {"train", "val"} else lists
                 source["sets"] = "ImageSets/Main"
                 settings = given_splits("from_source", sorted(words))
+            example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
             where = "next to images" if images == "{folder}" else f"with images in {images}"
             settings = {"source": source, **settings, "convention": "tf_object_detection"}
-            yield Recognised(settings, f"Pascal VOC's XML files {where}, such as {min(folders) or 'there'}")
+            yield Recognised(settings, f"Pascal VOC's XML files {where}, such as {example}")
 
     def __post_init__(self) -> None:
         """Raises ValueError where the folder of the images is none."""
@@ -75,6 +77,12 @@ class Voc(Source):
     def annotations(self) -> Mapping[str, str]:
         """Boxes."""
         return {"boxes": ""}
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images that are not where they should be."""
+        where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
+        return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """The image that one file is about, with its boxes."""
@@ -96,8 +104,7 @@ class Voc(Source):
             return
         image = refer_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
         if image.status:
-            correct = f": correct source.images, which is {self.images!r}" if image.reason == "vanished" else ""
-            yield image.but(detail=f"{image.detail}{correct}")
+            yield image
             return
         if labels:
             yield announce_classes(file, labels)

@@ -75,8 +75,7 @@ class LayoutFinder:
         Raises:
             ConfigError: the user must choose between layouts, or say more; one sentence.
         """
-        given = written.get("source")
-        source = given if isinstance(given, dict) else {}
+        source = _part(written, "source")
         kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
         found: list[tuple[Input, Recognised]] = []
         with suppress(OSError):  # this process may have no right to look where the job has
@@ -123,15 +122,12 @@ def _refuse_files(files: Sequence[str], place: str) -> None:
     endings = {posixpath.splitext(name)[1].lower() for name in files}
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
-    what = (
-        f"{place}: {show_count(len(files), 'file')} {'is' if len(files) == 1 else 'are'} not images, such as {files[0]}"
-    )
+    what = f"{show_count(len(files), 'file')} {'is' if len(files) == 1 else 'are'} not images, such as {files[0]}"
+    advice = "let --input name what is to be converted, or --config what it is"
     if all(name.lower().endswith(TABLE_ENDINGS) for name in files):
-        rows = "--config configs/observations.yaml takes rows without images"
-        raise ConfigError(
-            f"{what}: add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images; {rows}"
-        )
-    raise ConfigError(f"{what}: let --input name what is to be converted, or --config what it is")
+        named = "--set source.kind=manifest --set source.columns.uri=COLUMN if a column names images"
+        advice = f"add {named}, or --config configs/observations.yaml if there are none"
+    raise ConfigError(f"{place}: {what}: {advice}")
 
 
 def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:
@@ -210,12 +206,18 @@ def _agreements(settings: Any, written: Any) -> int:
 
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
     """Recognised settings without those of splits, where the user has decided what these are."""
-    splits, labels = (written.get(key) if isinstance(written.get(key), dict) else {} for key in ("splits", "labels"))
+    splits, labels = _part(written, "splits"), _part(written, "labels")
     words = settings.get("splits", {}).get("from_folders", {})
     are_classes = bool(words) and set(words) <= set(labels.get("classes") or ())
     if are_classes or any(splits.get(key) for key in _OWN_SPLITS):
         return {key: value for key, value in settings.items() if key != "splits"}
     return settings
+
+
+def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The settings below a key, if they are such."""
+    part = written.get(key)
+    return part if isinstance(part, dict) else {}
 
 
 def _has_key(written: Any, path: str) -> bool:

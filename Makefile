@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-interop test-prism test-flink test-dataflow test-airflow test-stores lint format docs bench lock clean
+.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs bench lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -25,6 +25,9 @@ run: setup ## Convert the sample, or whatever ARGS="..." names
 
 test: setup lint ## Lint, type-check and test, as CI does
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-all: setup lint ## As test, with every conversion on DirectRunner; twice the time
+	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner
 
 test-interop: setup ## Try datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch in .venv-interop (5 GB)
 	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop
@@ -60,6 +63,9 @@ test-airflow: setup ## Run the DAG by Airflow, in an environment of its own; ten
 	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
 		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0
 	.venv-airflow/bin/python -m pytest -W default tests/airflow tests/docs/test_airflow.py
+
+test-exports: setup ## Convert other people's public collections, and compare with a reader that shares no code with ours
+	RECORDMILL_EXPORTS=1 $(BIN)/python -m pytest tests/exports
 
 lint: setup ## Check style, formatting and types
 	$(BIN)/ruff check .

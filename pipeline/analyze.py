@@ -9,21 +9,21 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from recordmill.pipeline.options import Parser
-from recordmill.pipeline.preflight import UsageError, normal_path
-from recordmill.pipeline.run_job import last_line
-from recordmill.reading.analyze_dataset import DEFAULT_SIZE, Analysis, analyze_dataset
-from recordmill.reading.moment_rows import AnalysisError
-from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
+from recordmill.pipeline.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.printable import last_line
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.output_errors import explain_output_error
-from recordmill.transforms.publishing.transform_fn import TRANSFORM_FN
+from recordmill.transforms.publishing.transform_fn import DEFAULT_SIZE, TRANSFORM_FN
 
-INTERRUPTED = 130
+if TYPE_CHECKING:
+    from recordmill.reading.analyze_dataset import Analysis
+
+MODULE = "python -m pipeline.analyze"
 
 MOST_SIDE = 16_384
 """A larger image is no network's input, and one batch of them no machine's."""
@@ -32,18 +32,18 @@ EPILOG = """\
 The dataset must have been converted with analyze: true or images.moments: true.
 
 examples:
-  python -m pipeline.analyze dataset
-  python -m pipeline.analyze dataset --size 160x224
+  %(prog)s dataset
+  %(prog)s dataset --size 160x224
 
 exit codes:
   0 done (or already there)   1 failed   2 wrong usage   130 interrupted
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The flags."""
+def build_parser(prog: str) -> argparse.ArgumentParser:
+    """The flags, behind what the user typed before them."""
     parser = Parser(
-        prog="python -m pipeline.analyze",
+        prog=prog,
         description=f"Writes {TRANSFORM_FN}/ beside a finished dataset: statistics of its images, found with "
         "TensorFlow Transform, and a SavedModel that turns encoded images and label texts into normalised images and "
         "label ids.",
@@ -61,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
         f"(default: the dataset's own where all are the same, else {height}x{width})",
     )
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
+    add_json_switch(parser)
     parser.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
     parser.add_argument("--no_traceback", dest="traceback", action="store_false", help=argparse.SUPPRESS)
     return parser
@@ -76,24 +77,24 @@ def _size(text: str) -> tuple[int, int]:
     return height, width
 
 
-def analyze(argv: Sequence[str]) -> int:
+def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
     """Analyses one dataset and tells how it went: people on stderr, programs in one line of JSON on stdout.
+
+    Args:
+        argv: the flags.
+        prog: what the user typed before them.
 
     Returns:
         The exit code.
     """
     started = time.monotonic()
-    parser = build_parser()
     told: dict[str, Any] = {"status": "failed", "exit_code": FAILED, "sentence": ""}
-    flags = argparse.Namespace(traceback=False, path="")
+    flags = argparse.Namespace(traceback=False, json=None, path="")
     try:
-        flags = parser.parse_args(argv)
-        path = normal_path(flags.path)
-        told = _tell(analyze_dataset(path, flags.split, flags.size, _importing()), path)
+        flags = build_parser(prog).parse_args(argv)
+        told = _analyze(flags)
     except UsageError as error:
         told.update(exit_code=WRONG_USAGE, sentence=str(error))
-    except AnalysisError as error:
-        told["sentence"] = str(error)
     except KeyboardInterrupt:
         told.update(exit_code=INTERRUPTED, sentence="interrupted: the dataset is as it was")
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is told in one sentence
@@ -102,9 +103,23 @@ def analyze(argv: Sequence[str]) -> int:
         told["sentence"] = _explain(error, flags.path)
     line = {**told, "seconds": {**told.get("seconds", {}), "total": round(time.monotonic() - started, 3)}}
     sys.stderr.write(f"{'error: ' if told['exit_code'] else ''}{told['sentence']}\n")
-    sys.stdout.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE).decode())
-    sys.stdout.flush()
+    if wants_json(flags.json, sys.stdout):
+        sys.stdout.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE).decode())
+        sys.stdout.flush()
     return int(told["exit_code"])
+
+
+def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
+    # Imported here, since Beam comes with them: `--help` need not wait for it.
+    from recordmill.pipeline.preflight import normal_path
+    from recordmill.reading.analyze_dataset import analyze_dataset
+    from recordmill.reading.moment_rows import AnalysisError
+
+    path = normal_path(flags.path)
+    try:
+        return _tell(analyze_dataset(path, flags.split, flags.size, _importing()), path)
+    except AnalysisError as error:
+        return {"status": "failed", "exit_code": FAILED, "sentence": str(error)}
 
 
 @contextmanager
@@ -122,7 +137,7 @@ def _importing() -> Iterator[None]:
         os.close(kept)
 
 
-def _tell(analysis: Analysis, path: str) -> dict[str, Any]:
+def _tell(analysis: "Analysis", path: str) -> dict[str, Any]:
     note, folder = analysis.note, storage.join(path, TRANSFORM_FN)
     height, width = note["size"]
     what = f"{note['images']:,} images of {note['split']} were analysed: {folder} gives images of {height} x {width}"
@@ -145,17 +160,22 @@ def _explain(error: Exception, path: str) -> str:
     return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
 
 
-def main() -> None:
-    """Analyses one dataset and exits: 0 done, 1 failed, 2 wrong usage."""
+def main(argv: Sequence[str] | None = None, prog: str = MODULE) -> int:
+    """Analyses one dataset; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+
+    Args:
+        argv: the flags; those of the process where absent.
+        prog: what the user typed before them.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it greets, and misses graphics cards that nobody asked for
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # small numbers only, and others may be training
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
-    code = analyze(sys.argv[1:])
+    code = analyze(sys.argv[1:] if argv is None else argv, prog)
     # A process that ran TensorFlow Transform crashes while Python collects protobuf's objects at the end: do not.
     gc.freeze()
-    sys.exit(code)
+    return code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

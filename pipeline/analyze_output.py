@@ -15,14 +15,14 @@ from typing import Any
 import orjson
 
 from recordmill.pipeline.job import Job
-from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.options import UsageError
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import check_tensorflow
 from recordmill.reading.moment_rows import AnalysisError, open_dataset
 from recordmill.schemas.outcome import FAILED, Outcome
 from recordmill.transforms.publishing.transform_fn import TRANSFORM_FN, fits, read_note
 
-COMMAND = "python -m pipeline.analyze"
+COMMAND = "recordmill analyze"
 
 
 def check_analysis_is_possible(job: Job, here: bool) -> None:
@@ -64,9 +64,9 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
 
 def _run_analysis(output: str) -> Mapping[str, Any]:
     """The line that the analysis writes at its end; where it ends without one, the same in its place."""
-    here = str(Path(__file__).parents[1])  # wherever this process was started
+    here = str(Path(__file__).parents[2])  # where the package lies, wherever this process was started
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
-    command = [sys.executable, *COMMAND.split()[1:], "--", output]
+    command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]
     ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
     try:
         told: dict[str, Any] = orjson.loads(ended.stdout)

@@ -20,6 +20,9 @@ from recordmill.transforms.sources import load_source
 AUTO = "auto"
 """What stands for a configuration, or for a layout, that the files decide."""
 
+COMMENT = "# Recognised "
+"""What the first line of a dataset's configuration begins with if its layout was recognised."""
+
 DEFAULT_KIND = "class_folders"
 """The `kind:` of the source that `DatasetSettings` begins with."""
 
@@ -56,6 +59,12 @@ def load_settings(
         plain = recogniser(plain)
     settings = _validate(plain, path or "--set")
     return settings, settings_as_dict(settings, (plain.get("source") or {}).get("kind", DEFAULT_KIND))
+
+
+def read_comment(path: str | None) -> str:
+    """The line by which a dataset's `config.yaml` says what was recognised, if a configuration begins with one."""
+    first = _read_text(path).partition("\n")[0] if path and path != AUTO else ""
+    return f"{first}\n" if first.startswith(COMMENT) else ""
 
 
 def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:

@@ -14,7 +14,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
-from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.options import UsageError
 from recordmill.transforms.files import storage
 
 

@@ -6,71 +6,82 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from recordmill.pipeline.inspect_tables import record_view, summary_view
-from recordmill.pipeline.options import Parser
-from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.options import Parser, UsageError, add_json_switch, wants_json
 from recordmill.pipeline.printable import printable
 from recordmill.pipeline.record_progress import record_progress
-from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.pipeline.terminal import fail
 from recordmill.reading.example_walk import DamagedExampleError
-from recordmill.reading.extract_images import ExtractError, extract_images
-from recordmill.reading.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
 from recordmill.reading.load_error import LoadError
-from recordmill.reading.summarize_dataset import summarize_dataset
-from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from recordmill.schemas.show_count import show_count
+
+if TYPE_CHECKING:
+    from recordmill.reading.dataset import Dataset
+    from recordmill.reading.find_record import FoundRecord
 
 EXAMPLES = """\
 examples:
   what is in it, and its first record:
-    python -m pipeline.inspect dataset
+    %(prog)s dataset
   one record and its source; the record of a source file:
-    python -m pipeline.inspect dataset --record train:1234
-    python -m pipeline.inspect dataset --where photos/cat/0001.jpg
+    %(prog)s dataset --record train:1234
+    %(prog)s dataset --where photos/cat/0001.jpg
   ten images as files:
-    python -m pipeline.inspect dataset --extract images --limit 10
+    %(prog)s dataset --extract images --limit 10
 
 exit codes:
   0 done   1 it cannot be opened, or there is no such record   2 wrong usage   130 interrupted
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.inspect") -> int:
     """Shows a dataset, or records of it.
 
     Args:
         argv: the flags; those of the process where absent.
+        prog: what the user typed before them.
 
     Returns:
         The exit code.
     """
+    try:
+        flags = _parse(argv, prog)
+    except UsageError as error:
+        return fail(str(error), WRONG_USAGE, wants_json(None, sys.stdout))
+    return _inspect(flags, wants_json(flags.json, sys.stdout))
+
+
+def _inspect(flags: argparse.Namespace, as_json: bool) -> int:
+    # Imported here and below, since Beam comes with them: `--help` need not wait for it.
+    from recordmill.reading.dataset import open_dataset
+    from recordmill.reading.extract_images import ExtractError
+    from recordmill.reading.find_record import NoRecordError
+
     width = None if sys.stderr.isatty() else 200  # in a log hardly a line is folded
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
     try:
-        flags = _parse(argv)
         dataset = open_dataset(flags.path)
         answer = _show_records(console, dataset, flags) if _is_selective(flags) else _show(console, dataset, flags)
-    except UsageError as error:
-        return _fail(console, str(error), WRONG_USAGE)
     except (LoadError, NoRecordError, ExtractError, DamagedExampleError) as error:
-        return _fail(console, str(error), FAILED)
+        return fail(str(error), FAILED, as_json)
     except OSError as error:
         what = f"{error.filename or flags.path}: {(error.strerror or str(error)).lower()}"
-        return _fail(console, what, FAILED)
+        return fail(what, FAILED, as_json)
     except KeyboardInterrupt:
-        return _fail(console, "interrupted", 130)
-    if flags.json:
+        return fail("interrupted", INTERRUPTED, as_json)
+    if as_json:
         sys.stdout.write(json.dumps(answer) + "\n")
     return DONE
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser = Parser(
-        prog="python -m pipeline.inspect",
+        prog=prog,
         description="Shows what a dataset's folder holds, or any TFRecord file or folder of them, plain or gzip.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -86,8 +97,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--scan", action="store_true", help="look at every record where the dataset says what it holds")
     parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--labels", type=int, default=20, metavar="N", help="labels shown (default: 20)")
-    parser.add_argument("--json", action="store_true", help="also write all of it as one line of JSON on stdout")
-    parser.add_argument("--no_json", dest="json", action="store_false", help=argparse.SUPPRESS)
+    add_json_switch(parser)
     flags = parser.parse_args(argv)
     if flags.record is not None:
         match = re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record)
@@ -105,8 +115,12 @@ def _is_selective(flags: argparse.Namespace) -> bool:
     return flags.record is not None or flags.where is not None or flags.extract is not None
 
 
-def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
+def _show(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> dict[str, Any]:
     """The dataset, and its first record."""
+    from recordmill.pipeline.inspect_tables import record_view, summary_view
+    from recordmill.reading.find_record import read_records
+    from recordmill.reading.summarize_dataset import summarize_dataset
+
     with record_progress(console, "looking", dataset) as progress:
         summary = summarize_dataset(dataset, flags.scan, progress)
     for part in summary_view(summary, flags.labels):
@@ -115,7 +129,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
     for name in summary.unreadable:
         console.print(Text(f"note: {printable(name)} cannot be read", style="yellow"))
     if summary.scanned and any(split.damages for split in summary.splits.values()):
-        console.print(Text("note: something is damaged: python -m pipeline.verify says what", style="yellow"))
+        console.print(Text("note: something is damaged: recordmill verify says what", style="yellow"))
     first = next((found for found in read_records(dataset) if found.is_example()), None)
     console.print()
     if first is not None:
@@ -124,8 +138,12 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
     return {**summary.as_dict(), "first_record": record_as_dict(first) if first else None}
 
 
-def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
+def _show_records(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> dict[str, Any]:
     """The records that were asked for, their images extracted where that was asked for too."""
+    from recordmill.pipeline.inspect_tables import record_view
+    from recordmill.reading.extract_images import extract_images
+    from recordmill.reading.find_record import find_source, read_record
+
     chosen: list[FoundRecord] | None = None
     if flags.record is not None:
         split, number = flags.record
@@ -139,13 +157,13 @@ def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace)
     answer: dict[str, Any] = {"path": dataset.folder, "records": [record_as_dict(found) for found in chosen or ()]}
     if flags.extract is not None:
         count = extract_images(dataset, flags.extract, chosen, flags.limit)
-        images = "1 image is" if count == 1 else f"{count:,} images are"
-        console.print(Text(f"{images} in {printable(flags.extract)}"))
+        images = show_count(count, "image")
+        console.print(Text(f"{images} {'is' if count == 1 else 'are'} in {printable(flags.extract)}"))
         answer["extracted"] = count
     return answer
 
 
-def record_as_dict(found: FoundRecord) -> dict[str, Any]:
+def record_as_dict(found: "FoundRecord") -> dict[str, Any]:
     """One record as plain JSON values: text as text, other bytes by their number and their sha256."""
     return {
         "split": found.shard.split,
@@ -169,11 +187,6 @@ def _as_json(value: bytes | int | float) -> Any:
         return value.decode()
     except UnicodeDecodeError:
         return {"bytes": len(value), "sha256": hashlib.sha256(value).hexdigest()}
-
-
-def _fail(console: Console, sentence: str, code: int) -> int:
-    console.print(Text(f"error: {printable(sentence)}"), soft_wrap=True)
-    return code
 
 
 if __name__ == "__main__":

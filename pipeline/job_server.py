@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import orjson
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
 
-from recordmill.pipeline.preflight import PlaceError, UsageError
+from recordmill.pipeline.options import UsageError
+from recordmill.pipeline.preflight import PlaceError
 from recordmill.pipeline.terminal import Terminal
 
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")

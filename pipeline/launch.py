@@ -1,78 +1,60 @@
-"""One run of the command: flags, checks, the pipeline, and what is told at the end."""
+"""One run of the command: flags, the conversion, and what is told at the end."""
 
 import gc
 import os
 import signal
 import sys
 import time
-import traceback
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from recordmill.pipeline.analyze_output import analyze_output
-from recordmill.pipeline.config import ConfigError
-from recordmill.pipeline.job import Job
-from recordmill.pipeline.options import build_parser
-from recordmill.pipeline.preflight import PlaceError, UsageError
-from recordmill.pipeline.prepare import prepare_job
-from recordmill.pipeline.run_job import Build, StoppedError, last_line, run_job
+from recordmill.pipeline.options import MODULE, UsageError, build_parser, check_flags, wants_json
+from recordmill.pipeline.printable import last_line
 from recordmill.pipeline.terminal import Terminal
-from recordmill.schemas.outcome import FAILED, WRONG_USAGE, Outcome
-from recordmill.schemas.show_count import show_count
-from recordmill.schemas.version import VERSION
+from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome
 from recordmill.transforms.files import storage
-from recordmill.transforms.progress import PROGRESS
-from recordmill.transforms.publishing.switch_dataset import as_json
 
-INTERRUPTED, TERMINATED = 130, 143
-"""What shells expect of a process that was ended by SIGINT and SIGTERM."""
+if TYPE_CHECKING:
+    from recordmill.pipeline.job import Job
 
 MOST_NOTES = 20
 """Notes in the line of JSON; all are in `recordmill.json`."""
 
 
-def launch(argv: Sequence[str], build: Build) -> int:
+def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -> int:
     """Runs one conversion and tells how it went.
 
     Args:
         argv: the flags.
         build: builds the pipeline of a job.
+        prog: what the user typed before the flags.
 
     Returns:
         The exit code.
     """
-    # What is imported stays: the collector need not look through it again and again (0.4 s of a run of 100 images).
-    gc.freeze()
-    gc.enable()
     started = time.monotonic()
-    signal.signal(signal.SIGTERM, _stop)
     terminal = Terminal(sys.stderr)
-    parser = build_parser(VERSION)
+    parser = build_parser(prog)
     flags, job = parser.parse_args([]), None  # what holds where the flags themselves are wrong
     try:
         flags, beam_arguments = parser.parse_known_args(argv)
-        job = prepare_job(flags, beam_arguments, terminal)
-        outcome = run_job(job, build, flags, beam_arguments, terminal)
-        outcome = analyze_output(outcome, job, terminal)
-    except (UsageError, ConfigError) as error:
+        check_flags(flags, beam_arguments, prog)
+    except UsageError as error:
         outcome = Outcome("failed", str(error), WRONG_USAGE)
-    except PlaceError as error:
-        outcome = Outcome("failed", str(error), FAILED)
-    except KeyboardInterrupt as error:
-        outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
-    except StoppedError as error:
-        outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
-    except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is told in one sentence
-        if flags.traceback:
-            traceback.print_exc()
-        outcome = Outcome("failed", _unexpected(error), FAILED)
+    else:
+        try:
+            outcome, job = _attempt(flags, beam_arguments, build, terminal)
+        except KeyboardInterrupt:  # while modules are imported
+            outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
     terminal.tell(outcome, job)
     text = _summary_line(outcome, job, flags, round(time.monotonic() - started, 3))
-    sys.stdout.write(text.decode())
-    sys.stdout.flush()
+    if wants_json(flags.json, sys.stdout):
+        sys.stdout.write(text.decode())
+        sys.stdout.flush()
     if not _write_files(outcome, job, flags, text, terminal):
         outcome = replace(outcome, exit_code=outcome.exit_code or FAILED)
     if outcome.exit_code in (INTERRUPTED, TERMINATED):
@@ -81,22 +63,25 @@ def launch(argv: Sequence[str], build: Build) -> int:
     return outcome.exit_code
 
 
-def _stop(*_: object) -> None:
-    raise StoppedError
+def _attempt(
+    flags: Namespace, beam_arguments: list[str], build: Callable[..., Any], terminal: Terminal
+) -> "tuple[Outcome, Job | None]":
+    """Imports what a conversion needs, Beam above all, and runs it."""
+    gc.disable()  # looking for garbage in what is imported, and stays, takes 0.1 s
+    from recordmill.pipeline.attempt import attempt
+    from recordmill.pipeline.run_job import StoppedError
+
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    # What is imported stays: the collector need not look through it again and again (0.4 s of a run of 100 images).
+    gc.freeze()
+    gc.enable()
+    signal.signal(signal.SIGTERM, stop)
+    return attempt(flags, beam_arguments, build, terminal)
 
 
-def _stopped(how: str, what_was_done: str) -> str:
-    if what_was_done:
-        return f"{how}: {what_was_done}"
-    return f"{how} after {show_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to go on from there"
-
-
-def _unexpected(error: Exception) -> str:
-    where = "--traceback shows where; a rerun goes on from finished shards"
-    return f"unexpected {type(error).__name__}: {last_line(error)} ({where})"
-
-
-def _summary_line(outcome: Outcome, job: Job | None, flags: Namespace, seconds: float) -> bytes:
+def _summary_line(outcome: Outcome, job: "Job | None", flags: Namespace, seconds: float) -> bytes:
     """The one line of stdout: short, since a launcher may read stderr to its end before it reads this."""
     line = {
         "status": outcome.status,
@@ -112,12 +97,15 @@ def _summary_line(outcome: Outcome, job: Job | None, flags: Namespace, seconds: 
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _write_files(outcome: Outcome, job: Job | None, flags: Namespace, line: bytes, terminal: Terminal) -> bool:
+def _write_files(outcome: Outcome, job: "Job | None", flags: Namespace, line: bytes, terminal: Terminal) -> bool:
     """Writes the files that were asked for; False where one cannot be written.
 
     The outcome file is the job's to write, but a job that crashed, or was never begun, has not.
     """
-    told = as_json({**outcome.as_dict(), "run_id": job.run.run_id if job else ""})
+    told = orjson.dumps(
+        {**outcome.as_dict(), "run_id": job.run.run_id if job else ""},
+        option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+    )
     outcome_file = flags.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
     for what, path, content in (("summary", flags.summary_json, line), ("outcome", outcome_file, told)):

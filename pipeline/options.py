@@ -7,12 +7,17 @@ templates of Dataflow cannot give flags without one.
 import argparse
 import difflib
 import os
+import re
 from collections.abc import Sequence
-from typing import NoReturn
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NoReturn, TextIO
 
-from apache_beam.options.pipeline_options import PipelineOptions
+from recordmill.schemas.version import VERSION
 
-from recordmill.pipeline.preflight import UsageError
+MODULE = "python -m pipeline.run"
+"""The form of the command that converts the sample where no place is given."""
 
 IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
 """Runners that are done when they have started: they work in this process."""
@@ -23,15 +28,15 @@ LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 EXAMPLES = """\
 examples:
   a folder of class folders to train and test TFRecords:
-    python -m pipeline.run --input photos --output dataset
+    %(prog)s --input photos --output dataset
   what would be done, without doing it:
-    python -m pipeline.run --input photos --output dataset --plan
+    %(prog)s --input photos --output dataset --plan
   other splits, every image re-encoded, no side over 512 pixels:
-    python -m pipeline.run --input photos --output dataset \\
+    %(prog)s --input photos --output dataset \\
       --set 'splits.fractions={train: 0.8, validation: 0.1, test: 0.1}' \\
       --set images.reencode=always --set images.resize.longest=512
   labels in file names (img_00017_3.jpg), a configuration of your own, a bucket:
-    python -m pipeline.run --config configs/filename_labels.yaml --input gs://bucket/raw --output gs://bucket/dataset
+    %(prog)s --config configs/filename_labels.yaml --input gs://bucket/raw --output gs://bucket/dataset
 
 exit codes:
   0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected
@@ -39,6 +44,10 @@ exit codes:
 
 Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
 """
+
+
+class UsageError(ValueError):
+    """The flags are wrong; exit code 2."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,6 +60,7 @@ class Parser(argparse.ArgumentParser):
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("what to convert")
+    _add_switch(data, "sample", "convert a sample of 250 pictures that Recordmill draws itself", default=None)
     data.add_argument(
         "--input",
         action="append",
@@ -95,14 +105,25 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where the job itself writes how it ended, and leaves it",
     )
+    add_json_switch(told)
     _add_switch(told, "traceback", "show where an unexpected error comes from")
 
 
+def add_json_switch(group: argparse._ActionsContainer) -> None:
+    """Adds `--json` and `--no_json`; without either, see `wants_json`."""
+    _add_switch(group, "json", "write the line of JSON even where stdout is a terminal", default=None)
+
+
+def wants_json(asked: bool | None, stdout: TextIO) -> bool:
+    """Whether stdout gets the line of JSON: where `--json` or `--no_json` says so, else where it is no terminal."""
+    return not stdout.isatty() if asked is None else asked
+
+
 def _add_switch(
-    group: argparse._ArgumentGroup,
+    group: argparse._ActionsContainer,
     name: str,
     help_with: str = argparse.SUPPRESS,
-    default: bool = False,
+    default: bool | None = False,
     help_without: str = argparse.SUPPRESS,
 ) -> None:
     """Adds `--name` and `--no_name`; a value may follow, since templates of Dataflow give every flag one."""
@@ -136,16 +157,20 @@ def _known_runner(text: str) -> str:
     return next((name for name in LOCAL_RUNNERS if name.lower().removesuffix("runner") == short), text)
 
 
-def build_parser(version: str) -> argparse.ArgumentParser:
-    """The parser of `python -m pipeline.run`."""
+def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
+    """The parser of a conversion's flags.
+
+    Args:
+        prog: what the user typed before them.
+    """
     parser = Parser(
-        prog="python -m pipeline.run",
+        prog=prog,
         description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # Airflow always adds --labels=..., which an abbreviation would match
     )
-    parser.add_argument("--version", action="version", version=f"recordmill {version}")
+    parser.add_argument("--version", action="version", version=f"recordmill {VERSION}")
     parser.add_argument(
         "--runner",
         default="DirectRunner",
@@ -156,23 +181,61 @@ def build_parser(version: str) -> argparse.ArgumentParser:
     return parser
 
 
+def check_flags(flags: argparse.Namespace, rest: Sequence[str], prog: str = MODULE) -> None:
+    """Checks flags before anything slow is imported, and settles whether the sample is converted.
+
+    Args:
+        flags: ours; `sample` becomes true or false.
+        rest: what our parser left over, which is for Beam.
+        prog: what the user typed before them.
+
+    Raises:
+        UsageError: a flag is unknown or missing, or two contradict each other.
+    """
+    if unknown := find_unknown_flag(rest, elsewhere=flags.runner not in LOCAL_RUNNERS):
+        raise UsageError(unknown)
+    if flags.sample and flags.input:
+        raise UsageError("--sample and --input both name what to convert: remove one of them")
+    if flags.sample is None:
+        flags.sample = prog == MODULE and not (flags.input or flags.output or flags.config)
+    if not flags.input and not flags.sample:
+        raise UsageError("--input is missing: name the folder with the images, or try --sample")
+    if not flags.output and not flags.sample:
+        raise UsageError("--output is missing: name the folder for the dataset")
+
+
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
     """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none.
+
+    Beam is not imported: that takes two seconds, which is long for a typing error.
 
     Args:
         arguments: what Recordmill's own parser left over.
         elsewhere: whether a runner elsewhere may know more: then only a flag that is nearly one of ours is unknown.
     """
-    beams = Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
-    for options in PipelineOptions.__subclasses__():
-        options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
-    try:
-        _, unknown = beams.parse_known_args(list(arguments))
-    except UsageError as error:
-        return str(error)
-    ours = [flag for action in build_parser("")._actions for flag in action.option_strings]
-    for word in unknown:
-        near = difflib.get_close_matches(word.partition("=")[0], ours, 1, cutoff=0.85 if elsewhere else 0.6)
+    ours = [flag for action in build_parser()._actions for flag in action.option_strings]
+    after_flag = False  # such a word may be the flag's value
+    for word in arguments:
+        flag, equals, _ = word.partition("=")
+        if word.startswith("-") and flag in _flags_of_beam():
+            after_flag = not equals
+            continue
+        if after_flag and not word.startswith("--"):
+            after_flag = False
+            continue
+        near = difflib.get_close_matches(flag, ours, 1, cutoff=0.85 if elsewhere else 0.6)
         if near or not elsewhere:
             return f"there is no flag {word}" + (f": did you mean {near[0]}?" if near else ": see --help")
+        after_flag = not equals
     return ""
+
+
+@cache
+def _flags_of_beam() -> frozenset[str]:
+    """The flags of Beam and of its runners, as the source of the installed Beam spells them."""
+    spec = find_spec("apache_beam")
+    folders = spec.submodule_search_locations if spec else None
+    if not folders:
+        raise UsageError("Apache Beam is not installed: install Recordmill with its dependencies")
+    source = Path(folders[0], "options", "pipeline_options.py").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"""["'](--?[A-Za-z][\w-]*)["']""", source))

@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Sequence
 
+from recordmill.pipeline.options import UsageError
 from recordmill.pipeline.reach_store import describe_soon, find_missing_extra
 from recordmill.transforms.files import storage
 from recordmill.transforms.list_images import Input
@@ -15,10 +16,6 @@ _SECRETS = {
     "--s3_session_token": "AWS_SESSION_TOKEN",
     "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
 }
-
-
-class UsageError(ValueError):
-    """The flags are wrong; exit code 2."""
 
 
 class PlaceError(ValueError):

@@ -15,14 +15,13 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill.pipeline.analyze_output import check_analysis_is_possible
-from recordmill.pipeline.config import load_settings, name_dataset
+from recordmill.pipeline.config import ConfigError, load_settings, name_dataset, read_comment
 from recordmill.pipeline.dataflow import check_dataflow, is_dataflow
 from recordmill.pipeline.discard import discard_staging
 from recordmill.pipeline.job import Job
-from recordmill.pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, find_unknown_flag
+from recordmill.pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, Parser, UsageError
 from recordmill.pipeline.preflight import (
     PlaceError,
-    UsageError,
     check_answer,
     check_places,
     check_secrets,
@@ -40,6 +39,7 @@ from recordmill.schemas.version import VERSION
 from recordmill.transforms.converting.read_ahead import default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.files import storage
+from recordmill.transforms.idle_settings import find_idle
 from recordmill.transforms.run_settings import RunSettings
 
 
@@ -57,10 +57,10 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         flags.summary_json = None  # nor is this told there
         raise
     check_secrets(beam_arguments)
-    if unknown := find_unknown_flag(beam_arguments, elsewhere=flags.runner not in LOCAL_RUNNERS):
-        raise UsageError(unknown)
+    _check_beam_flags(beam_arguments, elsewhere=flags.runner not in LOCAL_RUNNERS)
     FileSystems.set_options(PipelineOptions(beam_arguments))  # a store's address counts before there is a pipeline
-    _choose_places(flags, terminal)
+    if flags.sample:
+        _choose_sample(flags, terminal)
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
     finder = LayoutFinder(inputs)
     settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in)
@@ -78,13 +78,16 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
             terminal.say(line)
     folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
     settings, plain = settle_source(*name_dataset(settings, plain, output), inputs)
+    if idle := find_idle(settings):
+        raise ConfigError("\n".join(idle))
+    comment = finder.comment or read_comment(flags.config)
     run_id = uuid.uuid4().hex[:12]
     run = RunSettings(
         run_id=run_id,
         output=output,
         outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
         recipe={**leave_out_added(settings, plain), **_functions_of(settings)},
-        config_text=finder.comment + yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
+        config_text=comment + yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
         inputs=folders,
         overwrite=flags.overwrite,
         preview=flags.plan,
@@ -114,17 +117,21 @@ def _functions_of(settings: DatasetSettings) -> dict[str, dict[str, Any]]:
     return {"functions": functions} if functions else {}
 
 
-def _choose_places(flags: Namespace, terminal: Terminal) -> None:
-    """Without any place given, the sample is converted; with one, both must be."""
-    if not flags.input and not flags.output and not flags.config:
-        flags.config = "configs/class_folders.yaml"
-        flags.input = [str(ensure_sample())]
-        flags.output = os.path.join("out", "quickstart")
-        terminal.say(f"no --input given: converting the sample that Recordmill draws itself, {flags.input[0]}")
-    if not flags.input:
-        raise UsageError("--input is missing: name the folder with the images")
-    if not flags.output:
-        raise UsageError("--output is missing: name the folder for the dataset")
+def _check_beam_flags(arguments: list[str], elsewhere: bool) -> None:
+    """Has Beam's own definitions look at its flags; a runner elsewhere may know more of them."""
+    beams = Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    for options in PipelineOptions.__subclasses__():
+        options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
+    _, unknown = beams.parse_known_args(arguments)
+    if unknown and not elsewhere:
+        raise UsageError(f"there is no flag {unknown[0]}: see --help")
+
+
+def _choose_sample(flags: Namespace, terminal: Terminal) -> None:
+    flags.config = flags.config or "configs/class_folders.yaml"
+    flags.input = [str(ensure_sample())]
+    flags.output = flags.output or os.path.join("out", "quickstart")
+    terminal.say(f"no --input given: converting the sample that Recordmill draws itself, {flags.input[0]}")
 
 
 def _path_elsewhere(path: str, runner: str) -> str:

@@ -6,3 +6,9 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def last_line(error: Exception) -> str:
+    """The end of an error's text, which is where runners put the reason; its class where there is no text."""
+    last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+    return last if len(last) < 300 else f"{last[:300]}..."

@@ -11,7 +11,8 @@ import orjson
 import yaml
 from pathspec import GitIgnoreSpec
 
-from recordmill.pipeline.config import ConfigError
+from recordmill.pipeline.config import COMMENT, ConfigError
+from recordmill.pipeline.printable import printable
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.list_images import Input, ListingSettings
 from recordmill.transforms.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch
@@ -64,7 +65,7 @@ class LayoutFinder:
     @property
     def comment(self) -> str:
         """The reason, for the dataset's `config.yaml`, in which the settings are."""
-        return f"# Recognised {self.found.kind}: {self.found.why}\n" if self.found else ""
+        return f"{COMMENT}{self.found.kind}: {printable(self.found.why)}\n" if self.found else ""
 
     def fill_in(self, written: Mapping[str, Any]) -> dict[str, Any]:
         """Adds to settings in YAML's shape what the files say; what is written stays.

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from recordmill.reading.dataset import Dataset
+if TYPE_CHECKING:
+    from recordmill.reading.dataset import Dataset
 
 
 @contextmanager
-def record_progress(console: Console, what: str, dataset: Dataset) -> Iterator[Callable[[int], None]]:
+def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator[Callable[[int], None]]:
     """A live bar on a terminal, nothing elsewhere; gives what is to be called with numbers of records.
 
     Args:

@@ -1,29 +1,35 @@
-"""`python -m pipeline.run`: the chain of steps, and the way in. No other module imports this one."""
+"""`python -m pipeline.run`, and `recordmill`: the chain of steps, and the ways in.
 
-import gc
+Beam and the steps are imported where they are used: that takes two seconds, for which `--help` has no use.
+"""
+
 import sys
+from typing import TYPE_CHECKING
 
-if __name__ == "__main__":
-    gc.disable()  # looking for garbage in what is imported, and stays, takes 0.1 s; `launch` lets it begin
-
-import apache_beam as beam
-from apache_beam.pvalue import AsSingleton
-
-from recordmill.pipeline.job import Job
+from recordmill.pipeline.command import run_command
 from recordmill.pipeline.launch import launch
-from recordmill.schemas.outcome import Outcome
-from recordmill.transforms.batch_references import BatchReferences
-from recordmill.transforms.convert_shards import ConvertShards
-from recordmill.transforms.group_duplicates import GroupDuplicates
-from recordmill.transforms.list_images import ListImages
-from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
-from recordmill.transforms.publish_dataset import PublishDataset
-from recordmill.transforms.select_images import SelectImages
-from recordmill.transforms.summarize_images import SummarizeImages
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+    from recordmill.pipeline.job import Job
+    from recordmill.schemas.outcome import Outcome
 
 
-def build(root: beam.Pipeline, job: Job) -> beam.PCollection[Outcome]:
+def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     """Builds one conversion: references flow, pixels don't."""
+    import apache_beam as beam
+    from apache_beam.pvalue import AsSingleton
+
+    from recordmill.transforms.batch_references import BatchReferences
+    from recordmill.transforms.convert_shards import ConvertShards
+    from recordmill.transforms.group_duplicates import GroupDuplicates
+    from recordmill.transforms.list_images import ListImages
+    from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
+    from recordmill.transforms.publish_dataset import PublishDataset
+    from recordmill.transforms.select_images import SelectImages
+    from recordmill.transforms.summarize_images import SummarizeImages
+
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
     listed = inputs | ListImages(settings.source, settings.listing)
@@ -41,9 +47,9 @@ def build(root: beam.Pipeline, job: Job) -> beam.PCollection[Outcome]:
 
 
 def main() -> None:
-    """Runs one conversion and exits: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected."""
-    sys.exit(launch(sys.argv[1:], build))
+    """`recordmill`, with a command for each thing to do; exits as that does."""
+    sys.exit(run_command(sys.argv[1:], build))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(launch(sys.argv[1:], build))

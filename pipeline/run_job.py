@@ -21,11 +21,12 @@ from recordmill.pipeline.job_server import (
     loops_back,
     quiet_beam,
 )
-from recordmill.pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS
-from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, UsageError
+from recordmill.pipeline.printable import last_line
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.outcome import FAILED, Outcome
 from recordmill.transforms.files import storage
+from recordmill.transforms.planning.claim import release_claims
 from recordmill.transforms.progress import PROGRESS
 
 Build = Callable[[beam.Pipeline, Job], Any]
@@ -84,6 +85,9 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
         cancelled = _cancel(result, flags.runner, pipeline.options) if flags.runner not in IN_PROCESS_RUNNERS else ""
         end_server()
         raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
+    finally:
+        if here and not flags.plan:
+            release_claims(job.run.output, job.run.run_id)
     return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
 
 
@@ -163,12 +167,6 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
     if problem[0]:
         return f"the job on {runner} could not be cancelled ({problem[0]}) and may go on: stop it there"
     return f"the job server of {runner} was asked to cancel the job, which may go on all the same: look there; {again}"
-
-
-def last_line(error: Exception) -> str:
-    """The end of an error's text, which is where runners put the reason; its class where there is no text."""
-    last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-    return last if len(last) < 300 else f"{last[:300]}..."
 
 
 def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:

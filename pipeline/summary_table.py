@@ -10,6 +10,7 @@ from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.transforms.idle_settings import say_idle
 from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes
 
 
@@ -44,10 +45,12 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
     yield from _facts_on_annotations(numbers)
-    if numbers.get("changes"):
-        yield "changed", _counted(numbers["changes"])
-    if duplicates := _duplicates(numbers):
-        yield "duplicates", duplicates
+    further = {
+        "changed": _counted(numbers.get("changes", {})),
+        "no effect": _idle(numbers),
+        "duplicates": _duplicates(numbers),
+    }
+    yield from ((title, text) for title, text in further.items() if text)
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
         ratio = f"{after / max(before, 1):.2f}x"
@@ -83,6 +86,11 @@ def _boxes(counts: Mapping[str, int]) -> str:
     cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
     enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
     return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
+
+
+def _idle(numbers: Mapping[str, Any]) -> str:
+    idle = [key for key, count in numbers.get("acted", {}).items() if not count]
+    return ", ".join(say_idle(key, numbers["ledger"]["written"], numbers["unit"]) for key in idle)
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:

@@ -1,19 +1,22 @@
 """What people see: lines, a progress bar on a terminal, a table at the end. All of it on stderr."""
 
+import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from recordmill.pipeline.job import Job
 from recordmill.pipeline.printable import printable
-from recordmill.pipeline.summary_table import summary_tables
 from recordmill.schemas.outcome import Outcome
 from recordmill.transforms import progress
+
+if TYPE_CHECKING:
+    from recordmill.pipeline.job import Job
 
 SECONDS_BETWEEN_LINES = 10.0
 """How often progress is told where there is no terminal."""
@@ -74,11 +77,14 @@ class Terminal:
             of = f"{work.done:,} of {work.planned:,} {work.unit}s"
             self.say(f"{work.stage}: {of}, {_rate(work, started)}, about {left:,.0f} s left")
 
-    def tell(self, outcome: Outcome, job: Job | None) -> None:
+    def tell(self, outcome: Outcome, job: "Job | None") -> None:
         """How a run ended: notes, a table of splits, what became of everything listed, and one sentence."""
         for note in outcome.notes:
             self.say(f"note: {note}")
         if outcome.numbers:
+            # Imported here, since Beam comes with it: wrong flags have no numbers, and need not wait for it.
+            from recordmill.pipeline.summary_table import summary_tables
+
             for table in summary_tables(outcome, job.run.output if job else ""):
                 self._console.print()
                 with self._console.capture() as drawn:
@@ -88,6 +94,18 @@ class Terminal:
             self._console.print()
         for line in outcome.sentence.splitlines():
             self.say(line if outcome.exit_code == 0 else f"error: {line}")
+
+
+def fail(sentence: str, exit_code: int, as_json: bool) -> int:
+    """Says why a command did not do its work: people on stderr, programs by a line of JSON on stdout.
+
+    Returns:
+        The exit code.
+    """
+    Terminal(sys.stderr).say(f"error: {sentence}")
+    if as_json:
+        sys.stdout.write(json.dumps({"exit_code": exit_code, "sentence": sentence}) + "\n")
+    return exit_code
 
 
 def _width(stream: TextIO) -> int | None:

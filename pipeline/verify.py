@@ -5,21 +5,24 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recordmill.pipeline.options import Parser
-from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.options import Parser, UsageError, add_json_switch, wants_json
 from recordmill.pipeline.printable import printable
 from recordmill.pipeline.record_progress import record_progress
-from recordmill.reading.dataset import open_dataset
+from recordmill.pipeline.terminal import fail
 from recordmill.reading.load_error import LoadError
-from recordmill.reading.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify_shard import LEVELS
-from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from recordmill.schemas.show_count import show_count
 from recordmill.transforms.files.show_bytes import show_bytes
+
+if TYPE_CHECKING:
+    from recordmill.reading.verify_dataset import Verification
 
 EXAMPLES = """\
 levels, each with all of those before it:
@@ -33,42 +36,52 @@ exit codes:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.verify") -> int:
     """Verifies one dataset and tells what is wrong, a line each.
 
     Args:
         argv: the flags; those of the process where absent.
+        prog: what the user typed before them.
 
     Returns:
         The exit code.
     """
-    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
     try:
-        flags = _parse(argv)
-        started = time.monotonic()
+        flags = _parse(argv, prog)
+    except UsageError as error:
+        return fail(str(error), WRONG_USAGE, wants_json(None, sys.stdout))
+    return _verify(flags, wants_json(flags.json, sys.stdout))
+
+
+def _verify(flags: argparse.Namespace, as_json: bool) -> int:
+    # Imported here, since Beam comes with them: `--help` need not wait for it.
+    from recordmill.reading.dataset import open_dataset
+    from recordmill.reading.verify_dataset import verify_dataset
+
+    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    started = time.monotonic()
+    try:
         dataset = open_dataset(flags.path)
         with record_progress(console, "verifying", dataset) as progress:
             verification = verify_dataset(dataset, flags.level, flags.threads, progress)
-    except UsageError as error:
-        return _fail(console, str(error), WRONG_USAGE)
     except LoadError as error:
-        return _fail(console, str(error), FAILED)
+        return fail(str(error), FAILED, as_json)
     except OSError as error:
-        return _fail(console, f"{flags.path} cannot be read: {(error.strerror or str(error)).lower()}", FAILED)
+        return fail(f"{flags.path} cannot be read: {(error.strerror or str(error)).lower()}", FAILED, as_json)
     except KeyboardInterrupt:
-        return _fail(console, "interrupted", 130)
+        return fail("interrupted", INTERRUPTED, as_json)
     seconds = time.monotonic() - started
     _tell(console, verification, seconds)
     code = FAILED if verification.failed else DONE
-    if flags.json:
+    if as_json:
         line = {**verification.as_dict(), "exit_code": code, "seconds": round(seconds, 3)}
         sys.stdout.write(json.dumps(line) + "\n")
     return code
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser = Parser(
-        prog="python -m pipeline.verify",
+        prog=prog,
         description="Verifies a dataset's folder, or any TFRecord file or folder of them, plain or gzip.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -77,15 +90,14 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("path", metavar="PATH", help="a folder, a file or a pattern, on any of Beam's file systems")
     parser.add_argument("--level", choices=LEVELS, default="files", help="how closely to look (default: files)")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="files at once (default: one a processor)")
-    parser.add_argument("--json", action="store_true", help="also write what was found as one line of JSON on stdout")
-    parser.add_argument("--no_json", dest="json", action="store_false", help=argparse.SUPPRESS)
+    add_json_switch(parser)
     flags = parser.parse_args(argv)
     if flags.threads < 0:
         raise UsageError(f"--threads is {flags.threads}: give 1 or more")
     return flags
 
 
-def _tell(console: Console, verification: Verification, seconds: float) -> None:
+def _tell(console: Console, verification: "Verification", seconds: float) -> None:
     """Findings, a table of splits, and one sentence."""
     for finding in verification.findings:
         word, style = ("note", "yellow") if finding.is_note else ("damage", "bold red")
@@ -94,7 +106,8 @@ def _tell(console: Console, verification: Verification, seconds: float) -> None:
     console.print(_table(verification))
     console.print()
     rate = f"{seconds:.1f} s, {verification.records / max(seconds, 1e-3):,.0f} records/s"
-    looked = f"{verification.records:,} records in {len(verification.checks):,} files, level {verification.level}"
+    records, files = show_count(verification.records, "record"), show_count(len(verification.checks), "file")
+    looked = f"{records} in {files}, level {verification.level}"
     if verification.failed:
         wrong = "1 thing is wrong" if verification.failed == 1 else f"{verification.failed:,} things are wrong"
         told = Text.assemble((wrong, "bold red"), f": {looked}, {rate}")
@@ -103,7 +116,7 @@ def _tell(console: Console, verification: Verification, seconds: float) -> None:
     console.print(told)
 
 
-def _table(verification: Verification) -> Table:
+def _table(verification: "Verification") -> Table:
     table = Table("split", box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for title in ("files", "records", "stated", "bytes", "wrong"):
         table.add_column(title, justify="right")
@@ -120,11 +133,6 @@ def _table(verification: Verification) -> Table:
             Text(f"{wrong:,}", style="bold red" if wrong else "green"),
         )
     return table
-
-
-def _fail(console: Console, sentence: str, code: int) -> int:
-    console.print(Text(f"error: {printable(sentence)}"))
-    return code
 
 
 if __name__ == "__main__":

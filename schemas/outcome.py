@@ -9,6 +9,9 @@ Status = Literal["published", "kept", "planned", "submitted", "built", "refused"
 DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED = 0, 1, 2, 3
 """What a process exits with."""
 
+INTERRUPTED, TERMINATED = 130, 143
+"""What shells expect of a process that was ended by SIGINT and SIGTERM."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -15,7 +15,7 @@ from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.schemas.record_fields import describe_fields
 from recordmill.schemas.shard_name import PLACEHOLDERS
 from recordmill.transforms.converting.boxes import BoxSettings
-from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
+from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
 from recordmill.transforms.imaging.prepared_image import CHANGES
 from recordmill.transforms.imaging.settings import ImageSettings, Resize
 from recordmill.transforms.planning.shard_settings import ShardSettings
@@ -35,6 +35,8 @@ SECTIONS = {
     "splits": SplitSettings,
     "shards": ShardSettings,
     "max_rejected": RejectionLimits,
+    "max_rejected.boxes": LossLimits,
+    "max_rejected.labels": LossLimits,
 }
 
 

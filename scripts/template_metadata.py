@@ -9,7 +9,7 @@ from recordmill.pipeline.options import build_parser
 
 PATH = Path(__file__).parent.parent / "deploy" / "dataflow" / "metadata.json"
 
-NOT_FOR_TEMPLATES = {"help", "version", "runner", "plan", "wait", "summary_json", "traceback"}
+NOT_FOR_TEMPLATES = {"help", "version", "runner", "sample", "plan", "wait", "summary_json", "json", "traceback"}
 """What the service sets itself, or what would be said to the launcher's log only."""
 
 KINDS = {
@@ -24,7 +24,7 @@ IMAGE = "the image of this template, which the workers run too"
 
 def describe_parameters() -> list[dict[str, Any]]:
     """One row a parameter, in the order of `--help`."""
-    actions = [action for action in build_parser("")._actions if action.dest not in NOT_FOR_TEMPLATES]
+    actions = [action for action in build_parser()._actions if action.dest not in NOT_FOR_TEMPLATES]
     rows = [_describe(action) for action in actions if not action.option_strings[0].startswith("--no_")]
     return [*rows, _row("sdk_container_image", IMAGE, "TEXT")]
 
@@ -52,7 +52,7 @@ def metadata() -> str:
     """The file's text."""
     told = {
         "name": "Recordmill",
-        "description": build_parser("").description,
+        "description": build_parser().description,
         "parameters": describe_parameters(),
     }
     return json.dumps(told, indent=2) + "\n"

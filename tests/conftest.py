@@ -19,6 +19,54 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--on-runner", action="store_true", help="convert on Beam's DirectRunner in every test")
+
+
+_on_runner = [False]  # whether the test at work has asked for a runner
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_runner(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Works out pipelines of this process without a runner, which takes 0.6 s of a processor for each of them."""
+    if request.config.getoption("--on-runner"):
+        yield
+        return
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from eager_beam import EagerPipeline
+
+    from recordmill.pipeline import run_job
+    from recordmill.pipeline.options import IN_PROCESS_RUNNERS
+
+    make_pipeline = run_job._make_pipeline
+
+    def make(runner: str, arguments: list[str]) -> tuple[object, bool]:
+        if _on_runner[0] or runner not in IN_PROCESS_RUNNERS or arguments:
+            return make_pipeline(runner, arguments)
+        return EagerPipeline(PipelineOptions([])), True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_job, "_make_pipeline", make)
+        yield
+
+
+@pytest.fixture
+def choose_runner() -> Callable[[bool], None]:
+    """Says whether what follows in this test is converted on DirectRunner."""
+
+    def choose(on_runner: bool) -> None:
+        _on_runner[0] = on_runner
+
+    return choose
+
+
+@pytest.fixture(autouse=True)
+def _runner_where_asked(request: pytest.FixtureRequest) -> Iterator[None]:
+    _on_runner[0] = request.node.get_closest_marker("runner") is not None
+    yield
+    _on_runner[0] = False
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real collections that lie beside the repository on some machines."""

@@ -96,7 +96,9 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
         return None, None
     name = label_map.name_for(label)
     if name is None:
-        raise RejectedImage("encode", "unknown_label", f"the label {label!r:.200} is none of the classes")
+        bare = label.strip()
+        why = f", but {bare!r:.200} is: there are blanks around it" if label_map.name_for(bare) else ""
+        raise RejectedImage("encode", "unknown_label", f"the label {label!r:.200} is none of the classes{why}")
     return name, label_map.ids[name]
 
 

@@ -18,13 +18,13 @@ from recordmill.transforms.converting.convert_image import convert_image
 from recordmill.transforms.converting.read_ahead import ReadAhead, default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.feature_functions.compute import FeatureFunctionError
-from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.files.output_errors import describe_output_error
 from recordmill.transforms.files.record_reader import FRAMING_BYTES
-from recordmill.transforms.planning.claim import claim_output
+from recordmill.transforms.planning.claim import claim_output, release_claim
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.output_state import decide_action, read_output
-from recordmill.transforms.planning.plan import Plan, class_numbers, make_plan
+from recordmill.transforms.planning.output_state import OutputState, decide_action, make_room, read_output
+from recordmill.transforms.planning.plan import Action, Plan, class_numbers, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.progress import PROGRESS
@@ -84,27 +84,45 @@ def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettin
 
 
 def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
-    state = read_output(run.output, plan.plan_id)
-    action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
+    try:
+        state, action, sentence = _decide(plan, run)
+        if action == "convert" and not run.preview:
+            claim_output(run.output, plan.plan_id, run.run_id)
+            # Whoever began at the same time has seen this claim, or is seen now; or has even published the dataset.
+            state, action, sentence = _decide(plan, run)
+            if action == "convert":
+                plan.run_notes.extend(make_room(state))
+            else:
+                release_claim(run.output, plan.plan_id, run.run_id)
+    except OSError as error:
+        return replace(plan, action="fail", sentence=describe_output_error(error, run.output))
     found = state.marker["run"] if state.marker else {}
     if action == "keep" and found.get("versions") != f"{plan.summary.versions:064x}":
-        if run.overwrite:
-            action, sentence = "convert", ""
-        else:
-            note = "files have other modification times than when this dataset was made: --overwrite rebuilds it"
-            plan.notes.append(note)
+        plan.notes.append(
+            "files have other modification times than when this dataset was made: --overwrite rebuilds it"
+        )
     if action == "convert" and state.marker is not None:
         plan.notes.extend(_renumbered(state.marker["labels"], plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
         action = "preview"
-    try:
-        if action == "convert" and (claimed := claim_output(run.output, plan.plan_id, run.run_id)):
-            action, sentence = "refuse", claimed
-    except OSError as error:
-        action, sentence = "fail", explain_output_error(error, run.output)
-    return replace(plan, action=action, sentence=sentence, found_run=found.get("id", ""))
+    found_run = state.marker["run"].get("id", "") if state.marker else ""
+    return replace(plan, action=action, sentence=sentence, found_run=found_run)
+
+
+def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
+    """What the output holds, and what may be done there."""
+    state = read_output(run.output, plan.plan_id)
+    action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
+    if action == "keep" and run.overwrite and _has_other_versions(state, plan):
+        return state, "convert", ""
+    return state, action, sentence
+
+
+def _has_other_versions(state: OutputState, plan: Plan) -> bool:
+    """Whether files have changed their times since the dataset that is there was made."""
+    return state.marker is not None and state.marker["run"].get("versions") != f"{plan.summary.versions:064x}"
 
 
 def _renumbered(old: dict[str, int], new: dict[str, int]) -> list[str]:

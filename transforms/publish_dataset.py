@@ -13,24 +13,35 @@ from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.shard_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks
+from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks, shows_boxes
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.output_errors import explain_output_error
-from recordmill.transforms.planning.output_state import find_fault, read_marker, read_output
+from recordmill.transforms.idle_settings import tell_acted
+from recordmill.transforms.planning.claim import OUTCOME, release_claim, remove_staging
+from recordmill.transforms.planning.output_state import find_fault, find_marker, read_marker
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     Ledger,
     LedgerError,
+    balance_boxes,
     balance_ledger,
     check_limits,
     lost_classes,
     lost_labels,
     lost_splits,
 )
-from recordmill.transforms.publishing.marker import DUPLICATES, build_marker, name_shards, numbers_of, preview_numbers
+from recordmill.transforms.publishing.marker import (
+    DUPLICATES,
+    REJECTED,
+    build_marker,
+    name_shards,
+    numbers_of,
+    preview_numbers,
+)
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
 from recordmill.transforms.publishing.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
@@ -44,18 +55,24 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
     """
     PROGRESS.enter("publishing")
     try:
-        outcome = _convert(finished, plan, settings, run) if plan.action == "convert" else _settle(plan, settings, run)
+        if plan.action == "convert":
+            outcome = _join_others(plan, run) or _convert(finished, plan, settings, run)
+        else:
+            outcome = _settle(plan, settings, run)
     except (LedgerError, ValueError) as error:
-        outcome = _failed(f"{error}; the finished shards", plan, run)
+        outcome = _failed(str(error), plan, run)
     except OSError as error:
-        outcome = _failed(f"{explain_output_error(error, run.output)}; finished shards", plan, run)
-    if outcome.exit_code == FAILED and plan.action in ("convert", "finish") and _published_meanwhile(plan, run):
-        outcome = _keep(f"another run has meanwhile put this dataset in {run.output}", plan, run)
+        outcome = _failed(explain_output_error(error, run.output), plan, run)
+    if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
+        outcome = _join_others(plan, run) or outcome  # files that were gone are where another run has moved them
+    outcome = tell_acted(outcome, settings)
     if plan.action == "convert" and outcome.status == "failed":
-        staging = staging_folder(run.output, plan.plan_id)
         with suppress(OSError):  # the disk may be full
+            release_claim(run.output, plan.plan_id, run.run_id)
+            staging = staging_folder(run.output, plan.plan_id)
             storage.make_folder(staging)
-            storage.write_file(storage.join(staging, "outcome.json"), as_json(outcome.as_dict()))
+            storage.write_file(storage.join(staging, OUTCOME), as_json(outcome.as_dict()))
+    outcome = replace(outcome, notes=(*plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**outcome.as_dict(), "run_id": run.run_id}))
     return outcome
 
@@ -73,7 +90,7 @@ def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     if plan.action == "keep":
         return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
-        marker = switch_dataset(run.output, plan.plan_id)
+        marker = switch_dataset(run.output, plan.plan_id, run.run_id)
         return Outcome("published", plan.sentence, DONE, plan.plan_id, numbers_of(marker), tuple(marker["notes"]))
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
 
@@ -83,21 +100,29 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     reports = finished.reports
     problems = sorted(report.problem for report in reports if report.problem)
     if problems:
-        return _failed(f"{problems[0]}; finished shards", plan, run)
+        return _failed(problems[0], plan, run)
     ledger = balance_ledger(plan.summary, reports)
     lost = lost_classes(plan.summary, finished.class_totals, plan.label_map)
     examples, by_file = list_rejected(reports, plan, run), not settings.source.files
-    if problem := check_limits(
-        ledger, lost, settings.max_rejected, settings.unit, examples, by_file, settings.source.remedies
+    if problem := (
+        check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file, settings.source.remedies)
+        or check_boxes(finished, settings, plan.label_map)
+        or check_labels(finished.annotations, settings.max_rejected.labels, examples.get("unknown_label", ""))
     ):
-        numbers = {"ledger": ledger.as_dict(), "lost_classes": lost[:5]}  # stdout's line stays short
-        too_many = _failed(f"{problem}: rejected.jsonl and the finished shards", plan, run)
-        return replace(too_many, exit_code=TOO_MANY_REJECTED, numbers=numbers)
+        boxes = balance_boxes(plan.summary, reports)
+        lost = lost[:5]  # stdout's line stays short
+        numbers = {"ledger": ledger.as_dict(), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
+        sentence = (
+            f"{problem}: {storage.join(staging_folder(run.output, plan.plan_id), REJECTED)} lists what was rejected"
+        )
+        return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
-    statistics = gather_statistics(sidecars, choose_samples(finished.class_counts) if settings.report else {})
+    statistics = gather_statistics(
+        sidecars, choose_samples(finished.class_counts, shows_boxes(settings)) if settings.report else {}
+    )
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)
@@ -107,7 +132,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, remarks, _facts_of(run)
     )
     stage_dataset(dataset, plan, run)
-    published = switch_dataset(run.output, plan.plan_id)
+    published = switch_dataset(run.output, plan.plan_id, run.run_id)
     reused = sum(report.reused for report in reports)
     notes = (
         *plan.notes,
@@ -134,7 +159,7 @@ def _compare_with_replaced(
     plan: Plan, run: RunSettings, sidecars: Sequence[Sidecar], written: int, unit: str
 ) -> list[str]:
     """A note where another dataset is replaced, and has images that will be in other splits."""
-    replaced = read_output(run.output, plan.plan_id).marker
+    replaced = find_marker(run.output)
     if replaced is None or replaced["plan"]["id"] == plan.plan_id:
         return []
     note = compare_splits(run.output, replaced, sidecars, written, unit)
@@ -146,23 +171,31 @@ def _facts_of(run: RunSettings) -> dict[str, Any]:
     return {**run.facts, "inputs": dict(run.inputs), "seconds": PROGRESS.seconds()}
 
 
-def _published_meanwhile(plan: Plan, run: RunSettings) -> bool:
-    """Whether another run of the same plan has put the whole dataset in place since this one looked."""
-    marker = read_output(run.output, plan.plan_id).marker
+def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
+    """Keeps what another run of the same plan has published since this one looked, or is publishing; None if none is.
+
+    A dataset that is complete in staging is put in place together with that run: each step may be done by both. What
+    is not there any more is in place by then, so that the output is looked at last.
+    """
+    with suppress(OSError, ValueError):  # there is none; or why it cannot be published, which that run tells
+        switch_dataset(run.output, plan.plan_id, run.run_id)
+    marker = find_marker(run.output)
     if marker is None or marker["plan"]["id"] != plan.plan_id or marker["run"]["id"] == plan.found_run:
-        return False
-    return not find_fault(run.output, marker)
+        return None
+    if find_fault(run.output, marker):
+        return None
+    return _keep(f"another run has meanwhile put this dataset in {run.output}", plan, run)
 
 
 def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
     """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes."""
     if not run.preview:
-        storage.remove_folder(staging_folder(run.output, plan.plan_id))
+        remove_staging(run.output, plan.plan_id, run.run_id)
     return Outcome("kept", sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)), tuple(plan.notes))
 
 
-def _failed(what_is_left: str, plan: Plan, run: RunSettings) -> Outcome:
-    sentence = f"{what_is_left} are in {staging_folder(run.output, plan.plan_id)} (--discard deletes it)"
+def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
+    sentence = f"{sentence}; finished shards are in {staging_folder(run.output, plan.plan_id)}"
     return Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
 
 

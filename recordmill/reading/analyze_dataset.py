@@ -13,15 +13,13 @@ from recordmill.reading.image_model import save_image_model
 from recordmill.reading.moment_rows import AnalysisError, choose_split, open_dataset, read_moments
 from recordmill.reading.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
 from recordmill.transforms.publishing.transform_fn import (
+    DEFAULT_SIZE,
     ForeignFolderError,
     contents_digest,
     fits,
     publish_transform_fn,
     read_note,
 )
-
-DEFAULT_SIZE = (224, 224)
-"""Height and width of the model's images, where those of the dataset are of several sizes."""
 
 _WANTED = ("tensorflow", "tensorflow_transform")
 

@@ -94,7 +94,7 @@ def _start(max_pixels: int) -> subprocess.Popen[bytes]:
         f"import sys; sys.path.insert(0, {str(_ROOT)!r}); "
         f"from recordmill.reading.decode_images import serve; serve({max_pixels})"
     )
-    return subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-P", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def serve(max_pixels: int) -> None:

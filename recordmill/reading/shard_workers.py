@@ -62,7 +62,7 @@ class _Worker:
 
     def verify(self, shard: Shard, expected: Expectations, level: Level, progress: Callable[[int], None]) -> ShardCheck:
         if self._child is None:
-            command = [sys.executable, "-c", _PROGRAM]
+            command = [sys.executable, "-P", "-c", _PROGRAM]
             self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._child.stdin is not None
         assert self._child.stdout is not None

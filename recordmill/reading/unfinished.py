@@ -7,8 +7,6 @@ from recordmill.transforms.planning.claim import staging_names
 from recordmill.transforms.planning.output_state import MARKER
 from recordmill.transforms.publishing.marker import DUPLICATES, REJECTED
 
-_AGAIN = "run the same command again to finish it"
-
 
 def find_unfinished(folder: str, names: Collection[str]) -> str:
     """The sentence that says so of a folder without a marker; the empty string where there is no trace of a run.
@@ -20,9 +18,11 @@ def find_unfinished(folder: str, names: Collection[str]) -> str:
     for staging in staging_names(sorted(names)):
         if storage.exists(storage.join(folder, staging, MARKER)):
             left = f"{staging} with a complete dataset, because a publishing was cut or is under way"
+            advice = "run the same command again to finish it"
         else:
             left = f"{staging} with the work of a run that failed, was cut or is under way"
-        return f"{folder} holds no {MARKER} but {left}: {_AGAIN}"
+            advice = "run its command again, corrected if it failed"
+        return f"{folder} holds no {MARKER} but {left}: {advice}"
     lists = [name for name in (REJECTED, DUPLICATES) if name in names]
     if "sidecars" in names and lists:
         return (

@@ -94,10 +94,33 @@ def write_labelme(folder, picture):
     return folder
 
 
+def write_boxes_csv(folder, picture):
+    """Rows of one image do not follow each other."""
+    rows = ["filename,width,height,class,xmin,ymin,xmax,ymax"]
+    for index in range(2):
+        for name, boxes in BOXES.items():
+            size = ",".join(map(str, shown(name)))
+            rows += [f"{name},{size},{label},{','.join(map(str, sides))}" for label, sides in boxes[index : index + 1]]
+    for name, (width, height, orientation) in SIZES.items():
+        write(folder, name, picture(name, (width, height), orientation))
+    write(folder, "_annotations.csv", "\n".join([*rows, "d.jpg,20,20,,,,,"]))
+    return folder
+
+
+def write_retinanet(folder, picture):
+    rows = [f"{name},{','.join(map(str, sides))},{label}" for name, boxes in BOXES.items() for label, sides in boxes]
+    for name, (width, height, orientation) in SIZES.items():
+        write(folder, name, picture(name, (width, height), orientation))
+    write(folder, "annotations.csv", "\n".join([*rows, "d.jpg,,,,,"]))
+    return folder
+
+
 @pytest.mark.parametrize(
     ("config", "write_collection", "splits", "ignored"),
     [
         ("coco.yaml", write_coco, {"train": 3, "validation": 1}, {"taken_only_by_name": 4}),
+        ("boxes_csv.yaml", write_boxes_csv, None, {"taken_only_by_name": 4}),
+        ("retinanet.yaml", write_retinanet, None, {"taken_only_by_name": 4}),
         ("labelme.yaml", write_labelme, None, {"taken_only_by_name": 4}),
         ("voc.yaml", write_voc, None, {"taken_only_by_name": 4}),
         ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}, {"class_names": 1, "read_only_with_images": 4}),
@@ -144,9 +167,8 @@ def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, 
     lines = ["0 0.9 0.5 0.4 0.4", "7 0.5 0.5 0.1 0.1", "1 0.5 0.5 0 0.1", pose, polygon]
     write(folder, "labels/train/a.txt", "\n".join(lines))
     write(folder, "labels/val/d.txt", "0 0.5 0.5\n")
-    marker, examples = convert(
-        "yolo.yaml", folder, "--set", "splits.from_source={train: train}", "--set", "max_rejected.count=9"
-    )
+    settings = ["splits.from_source={train: train}", "max_rejected.count=9", "labels.classes=[cat, dog]"]
+    marker, examples = convert("yolo.yaml", folder, *(f"--set={each}" for each in settings))
     assert marker["boxes"] == {"clipped": 1, "empty": 1, "enclosed": 1, "listed": 7, "unknown_class": 1, "written": 5}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1}
     (a,) = (each for each in examples["train"] if each["image/filename"] == [b"a.jpg"])
@@ -159,8 +181,7 @@ def test_images_without_a_box_are_counted_by_cause(tmp_path, picture, convert):
     folder = write_yolo(tmp_path / "collection", picture)
     (folder / "labels/train/a.txt").unlink()
     write(folder, "labels/train/b.txt", "7 0.5 0.5 0.1 0.1\n0 2 0.5 0.1 0.1\n7 0.5 0.5 0.1 0.1\n")
-    chosen = ["--set=labels.classes=[cat, dog]", "--set=labels.offset=1"]
-    marker, _ = convert("yolo.yaml", folder, *chosen)
+    marker, _ = convert("yolo.yaml", folder, "--set=labels.classes=[cat, dog]")
     assert marker["boxes"] == {"listed": 4, "outside": 1, "unknown_class": 2, "written": 1}
     assert marker["dropped_boxes"] == {"outside": {"cat": 1}, "unknown_class": {"7": 2}}
     assert marker["images_without_boxes"] == {
@@ -198,6 +219,18 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
     bbox = [a[f"image/object/bbox/{side}"] for side in ("ymin", "xmin", "ymax", "xmax")]
     polygon, circle, mask = (0.25, 0.375, 1, 0.75), (0.3, 0.675, 0.7, 0.75), (0, 0.25, 0.5, 0.375)
     assert list(zip(*bbox, strict=True)) == [pytest.approx(box, abs=1e-6) for box in (polygon, circle, mask)]
+
+
+def test_a_box_a_row_is_checked_against_its_image_and_a_bad_row_rejects_it(tmp_path, picture, convert):
+    folder = write_boxes_csv(tmp_path / "collection", picture)
+    text = (folder / "_annotations.csv").read_text(encoding="utf-8")
+    text = text.replace("b.jpg,30,60,", "b.jpg,31,60,").replace("c.jpg,20,40,cat,5,", "c.jpg,20,40,cat,five,")
+    write(folder, "_annotations.csv", text)
+    settings = ["splits.fractions={train: 1.0}", "max_rejected.count=9"]
+    marker, examples = convert("boxes_csv.yaml", folder, *(f"--set={each}" for each in settings))
+    assert marker["ledger"]["rejected"] == {"bad_row": 1, "size_mismatch": 1}
+    assert marker["boxes"] == {"listed": 3, "with_rejected_images": 1, "written": 2}
+    assert {each["image/filename"][0] for each in examples["train"]} == {b"a.jpg", b"d.jpg"}
 
 
 def test_two_labelme_files_of_one_image_are_refused(tmp_path, picture, convert):

@@ -392,3 +392,27 @@ def test_objects_of_imagefolder(form, images, convert):
         "1.jpg": [("dog", 0.1, 0.1, 0.5, 1.0), ("cat", 0.0, 0.5, 1.0, 1.0)],
         "3.jpg": [],
     }
+
+
+def test_one_list_a_split_with_a_path_and_a_class_in_each_line(images, picture, convert):
+    """Grocery Store's lists have blanks after their commas; others have blanks alone."""
+    for split, form in (("train", "{}, {}\n"), ("validation", "{}\t{}\n"), ("test", "{} {}\n")):
+        lines = (form.format(path, label[:3]) for path, label, given, _ in ROWS if given == split)
+        (images / f"{split}.txt").write_text("".join(lines), encoding="utf-8")
+    (images / "README.txt").write_text("Photographs, 2026\n", encoding="utf-8")
+    marker, examples = convert("lists.yaml", images)
+    assert marker["ledger"]["ignored"] == {"not_annotations": 1, "taken_only_by_name": 5}
+    found = {
+        (split, each["image/encoded"][0]): each["image/class/text"] for split in examples for each in examples[split]
+    }
+    assert found == {(split, picture(path)): [label[:3].encode()] for path, label, split, _ in ROWS}
+
+
+def test_ids_without_endings(images, picture, convert):
+    rows = [(path.removesuffix(".jpg"), label) for path, label, *_ in ROWS]
+    write_csv(images.parent, rows, ["id", "label"], "train.csv")
+    images.rename(images.with_name("images"))
+    marker, examples = convert("kaggle.yaml", images.parent / "train.csv")
+    assert marker["labels"] == IDS
+    found = {each["image/encoded"][0]: each["image/class/text"] for part in examples.values() for each in part}
+    assert found == {picture(path): [label.encode()] for path, label, *_ in ROWS}

@@ -28,7 +28,7 @@ WORKERS = [
 @pytest.fixture(scope="module")
 def job(dataflow_flags):
     """Dataflow's own description of a job, not sent."""
-    flags, rest = build_parser("").parse_known_args([*dataflow_flags, *PLACES, *WORKERS, "--dry_run=True"])
+    flags, rest = build_parser().parse_known_args([*dataflow_flags, *PLACES, *WORKERS, "--dry_run=True"])
     pipeline, here = _make_pipeline(flags.runner, rest)
     assert not here
     build(pipeline, prepare_job(flags, rest, Terminal(sys.stderr)))

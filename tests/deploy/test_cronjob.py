@@ -13,9 +13,8 @@ import pytest
 import yaml
 from PIL import Image
 
-from recordmill.pipeline.launch import INTERRUPTED, TERMINATED
 from recordmill.pipeline.options import build_parser
-from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, TERMINATED, TOO_MANY_REJECTED, WRONG_USAGE
 
 REPO = Path(__file__).parents[2]
 MANIFEST = REPO / "deploy" / "kubernetes" / "cronjob.yaml"
@@ -60,7 +59,7 @@ def test_what_would_fail_again_is_not_tried_again(job, pod, container):
 
 
 def test_the_arguments_are_known_flags(container):
-    flags, rest = build_parser("").parse_known_args(container["args"])
+    flags, rest = build_parser().parse_known_args(container["args"])
     assert rest == []
     assert flags.output == "/data/datasets/$(RUN)"
     assert str(flags.threads) == container["resources"]["requests"]["cpu"]

@@ -32,7 +32,7 @@ def test_every_parameter_is_a_flag_of_ours_or_beams():
     # As the service hands them over: each as --name=value.
     values = {"TEXT": "x", "BOOLEAN": "true", "NUMBER": "2"}
     given = [f"--{row['name']}={values.get(row['paramType'], 'gs://b/x')}" for row in rows]
-    flags, rest = build_parser("").parse_known_args(given)
+    flags, rest = build_parser().parse_known_args(given)
     assert rest == ["--sdk_container_image=x"]
     assert (flags.input, flags.overwrite, flags.discard, flags.threads) == (["gs://b/x"], True, True, 2)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import yaml
 from PIL import Image
 
-from recordmill.pipeline.launch import INTERRUPTED, TERMINATED
-from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, TERMINATED, TOO_MANY_REJECTED, WRONG_USAGE
 
 REPO = Path(__file__).parents[2]
 PAGE = "docs/batch.md"

@@ -32,7 +32,7 @@ def test_the_job_is_built(run_page, tmp_path):
 def test_the_commands_that_are_not_run_have_known_flags():
     (started,) = re.findall(r"^```console\n(python -m pipeline.run --runner.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     words = started.replace("\\\n", " ").split()[3:]
-    flags, rest = build_parser("").parse_known_args(words)
+    flags, rest = build_parser().parse_known_args(words)
     assert (flags.runner, flags.threads) == ("DataflowRunner", 1)
     known = {"project", "region", "temp_location", "setup_file", "machine_type", "max_num_workers", "disk_size_gb"}
     assert {word.partition("=")[0].removeprefix("--") for word in rest} == {*known, "labels"}

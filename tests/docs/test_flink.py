@@ -54,7 +54,7 @@ def files(dataset):
 @pytest.mark.parametrize("command", CONVERSIONS)
 def test_there_are_such_flags(command):
     words = shlex.split(command)[3:]
-    flags, beams = build_parser("").parse_known_args(words)
+    flags, beams = build_parser().parse_known_args(words)
     assert (flags.input, find_unknown_flag(beams)) == (["photos"], "")
 
 

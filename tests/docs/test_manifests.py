@@ -99,6 +99,11 @@ def test_the_page_does_what_it_says(folder, run_page):
     ]
     (found,) = read_boxes(folder / "from-objects")
     assert found == ([b"dog"], [0.0], [0.0], [0.5], [float(np.float32(8 / 12))])
+    assert sorted(read_boxes(folder / "from-boxes")) == [
+        ([b"daisy", b"rose"], [0.0, 0.5], [0.0, 0.5], [0.5, 1.0], [1.0, 1.0]),
+        ([b"rose"], [0.25], [0.25], [0.75], [0.75]),
+    ]
+    assert read(folder / "from-lists") == [("test", b"daisy"), ("train", b"daisy"), ("train", b"rose")]
     assert read(folder / "rooted", age) == [
         ("test", b"daisy", 3),
         ("train", b"daisy", 1),

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -138,8 +139,9 @@ class Conversion:
 
     @property
     def lasting_report(self) -> str:
-        """The report without its part about the run, which place and time are in."""
-        before, run, after = (self.output / "report.html").read_text(encoding="utf-8").partition('<section id="run">')
+        """The report without its title and its part about the run, which place and time are in."""
+        page = re.sub(r"<(title|h1)>.*?</\1>", "", (self.output / "report.html").read_text(encoding="utf-8"))
+        before, run, after = page.partition('<section id="run">')
         assert run
         return before + after.partition("</section>")[2]
 

@@ -21,9 +21,9 @@ def analyses(monkeypatch):
     state = SimpleNamespace(asked=asked, stdout=json.dumps(line).encode() + b"\n", code=0)
 
     def run(command, **options):
-        assert command[:3] == [sys.executable, "-m", "pipeline.analyze"]
-        assert options["env"]["PYTHONPATH"].split(":")[0] == str(Path(module.__file__).parents[1])
-        asked.append(command[3:])
+        assert command[:4] == [sys.executable, "-P", "-m", "recordmill.pipeline.analyze"]
+        assert options["env"]["PYTHONPATH"].split(":")[0] == str(Path(module.__file__).parents[2])
+        asked.append(command[4:])
         return subprocess.CompletedProcess(command, state.code, state.stdout)
 
     monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run, PIPE=subprocess.PIPE))
@@ -85,7 +85,7 @@ def test_an_analysis_that_died_fails_the_run(photos, convert, analyses, stdout, 
     analyses.stdout, analyses.code = stdout, code
     done = convert(photos, settings=ANALYZE)
     assert (done.code, done.line["analysis"]) == (1, "failed")
-    assert done.line["sentence"].endswith(f"python -m pipeline.analyze {done.output} ended with exit code {code}")
+    assert done.line["sentence"].endswith(f"recordmill analyze {done.output} ended with exit code {code}")
 
 
 def test_an_analysis_that_crashed_at_its_end_fails_the_run(photos, convert, analyses):
@@ -97,7 +97,7 @@ def test_an_analysis_that_crashed_at_its_end_fails_the_run(photos, convert, anal
 def test_a_job_that_nobody_waits_for_is_analysed_by_hand(analyses, status):
     job = SimpleNamespace(settings=SimpleNamespace(analyze=True), run=SimpleNamespace(output="gs://b/out"))
     outcome = analyze_output(Outcome(status, "it was", 0), job, None)
-    assert outcome.notes == ("once the dataset is there, run python -m pipeline.analyze gs://b/out",)
+    assert outcome.notes == ("once the dataset is there, run recordmill analyze gs://b/out",)
     assert analyses.asked == []
 
 

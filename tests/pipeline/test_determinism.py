@@ -42,6 +42,29 @@ def assert_same(one, other):
     assert one.lasting_report == other.lasting_report
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"limit": 20},
+        {"splits.stratify": True},
+        {"duplicates": "drop"},
+        {"duplicates": "together"},
+        {"splits.group": "/(?P<group>[0-9])", "limit": 20},
+        {"limit": 24, "splits.stratify": True},
+    ],
+    ids=str,
+)
+def test_the_direct_runner_and_none(convert, choose_runner, collection, tmp_path, settings):
+    shutil.copy(collection / "cat/00.jpg", collection / "dog/copy.jpg")
+    settings = {**SETTINGS, **settings}
+    choose_runner(True)
+    one = convert(collection, settings=settings, output=tmp_path / "one")
+    choose_runner(False)
+    assert_same(one, convert(collection, settings=settings, output=tmp_path / "other"))
+
+
+@pytest.mark.runner
 def test_threads(convert, collection, reference, tmp_path):
     assert_same(reference, convert(collection, "--threads=4", settings=SETTINGS, output=tmp_path / "other"))
 

@@ -43,7 +43,7 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(convert_in_chil
     assert len(done.stdout) < 4096
     assert set(done.line) == {
         "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes", "changes", "duplicates",
-        "unit", "input_bytes", "output_bytes", "report", "notes", "seconds",
+        "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == ("published", 0, str(done.output))
     assert done.line["plan_id"] == done.marker["plan"]["id"]
@@ -217,6 +217,6 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     root = tmp_path / "photos"
     root.mkdir()
     (root / "1.jpg").write_bytes(b"flat")
-    done = convert(root, "--plan")
+    done = convert(root, "--plan", settings={"source.kind": "class_folders"})
     assert done.code == 0
     assert "as it stands the run would fail: nothing is left: the only image was rejected (1 no_class)" in done.stderr

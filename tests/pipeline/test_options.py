@@ -1,13 +1,16 @@
-import pytest
+import argparse
+import io
 
-from recordmill.pipeline.options import build_parser, find_unknown_flag
-from recordmill.pipeline.preflight import UsageError
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from recordmill.pipeline.options import MODULE, UsageError, build_parser, check_flags, find_unknown_flag, wants_json
 
 BOOLEANS = ["plan", "overwrite", "discard", "wait", "traceback"]
 
 
 def parse(*arguments):
-    return build_parser("1").parse_known_args(arguments)
+    return build_parser().parse_known_args(arguments)
 
 
 def test_defaults():
@@ -70,7 +73,7 @@ def test_a_local_runner_goes_by_its_full_name(text, name):
 
 
 def test_help_says_what_discard_does():
-    text = " ".join(build_parser("1").format_help().split())
+    text = " ".join(build_parser().format_help().split())
     assert "a complete dataset whose publishing was cut is put in place instead" in text
 
 
@@ -81,8 +84,10 @@ def test_help_says_what_discard_does():
         (["--direct_num_workers=2"], ""),
         (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
         (["--sumary_json", "x"], "there is no flag --sumary_json: did you mean --summary_json?"),
-        (["--direct_num_workers=x"], "argument --direct_num_workers: invalid int value: 'x': see --help"),
         (["photos"], "there is no flag photos: see --help"),
+        (["--temp_location", "x", "photos"], "there is no flag photos: see --help"),
+        (["--temp_location=x", "photos"], "there is no flag photos: see --help"),
+        (["--zzz", "--temp_location=x"], "there is no flag --zzz: see --help"),
     ],
 )
 def test_find_unknown_flag(arguments, sentence):
@@ -107,3 +112,59 @@ def test_a_tilde_is_the_home_folder(flag, monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     assert getattr(parse(f"--{flag}=~/x")[0], flag) == "/home/me/x"
     assert getattr(parse(f"--{flag}=gs://b/~")[0], flag) == "gs://b/~"
+
+
+def test_beams_flags_are_those_that_beam_defines():
+    beams = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
+    for options in PipelineOptions.__subclasses__():
+        options._add_argparse_args(beams)
+    flags = [flag for action in beams._actions for flag in action.option_strings]
+    assert len(flags) > 100
+    assert [flag for flag in flags if find_unknown_flag([f"{flag}=x"])] == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "prog", "sample"),
+    [
+        ([], MODULE, True),
+        (["--runner=DirectRunner"], MODULE, True),
+        (["--input=x", "--output=y"], MODULE, False),
+        (["--sample"], "recordmill run", True),
+        (["--sample", "--output=y"], "recordmill run", True),
+    ],
+)
+def test_the_sample_is_converted_on_request_and_by_the_module_without_places(flags, prog, sample):
+    parsed = build_parser(prog).parse_args(flags)
+    check_flags(parsed, [], prog)
+    assert parsed.sample is sample
+
+
+@pytest.mark.parametrize(
+    ("flags", "prog", "sentence"),
+    [
+        ([], "recordmill run", "--input is missing: name the folder with the images, or try --sample"),
+        (["--no_sample"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
+        (["--output=x"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
+        (["--config=x"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
+        (["--input=x"], MODULE, "--output is missing: name the folder for the dataset"),
+        (["--input=x", "--sample"], MODULE, "--sample and --input both name what to convert: remove one of them"),
+    ],
+)
+def test_places_that_are_missing(flags, prog, sentence):
+    with pytest.raises(UsageError, match=f"^{sentence}$"):
+        check_flags(build_parser(prog).parse_args(flags), [], prog)
+
+
+@pytest.mark.parametrize(
+    ("asked", "terminal", "wanted"),
+    [(None, True, False), (None, False, True), (True, True, True), (False, False, False)],
+)
+def test_json_is_for_whoever_is_no_terminal(asked, terminal, wanted):
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal
+    assert wants_json(asked, stream) is wanted
+
+
+def test_help_shows_what_was_typed():
+    assert "    recordmill run --input photos --output dataset\n" in build_parser("recordmill run").format_help()
+    assert "    python -m pipeline.run --input photos --output dataset\n" in build_parser().format_help()

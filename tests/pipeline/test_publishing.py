@@ -8,6 +8,9 @@ import threading
 
 import pytest
 
+from recordmill.pipeline.inspect import main as inspect
+from recordmill.pipeline.verify import main as verify
+from recordmill.reading.loading.split_info import describe_split
 from recordmill.transforms.files import storage
 
 TWO = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}}
@@ -125,16 +128,54 @@ def unfinished(convert, photos, tmp_path):
     return failed
 
 
-def test_the_staging_of_another_plan_is_refused(convert, photos, unfinished, state_of):
-    before = state_of(unfinished.output)
-    for flags in ([], ["--overwrite"]):
-        refused = convert(photos, *flags, settings={**TWO, "seed": 1})
-        assert (refused.code, refused.line["status"]) == (1, "refused")
-        assert refused.errors == [
-            f"{refused.output} holds {unfinished.staging[0].name}, the unfinished work of another configuration or "
-            "input: finish that run, delete it with --discard, or choose another output"
-        ]
-        assert state_of(unfinished.output) == before
+@pytest.mark.parametrize("flags", [[], ["--overwrite"]])
+def test_a_run_that_failed_by_its_rejections_is_not_in_the_way_of_the_corrected_one(convert, photos, unfinished, flags):
+    (gone,) = unfinished.staging
+    assert unfinished.errors[0].endswith(f": {gone}/rejected.jsonl lists what was rejected")
+    done = convert(photos, *flags, settings={**TWO, "ignore": ["bad.jpg"]})
+    assert (done.code, done.line["status"], done.staging) == (0, "published", [])
+    note = f"deleted {gone.name}, which another run had left: it had failed by what it rejected"
+    assert done.line["notes"] == [note]
+    assert f"note: {note}" in " ".join(done.stderr.split())
+    assert done.marker["notes"] == []
+
+
+def test_a_wrong_setting_is_not_in_the_way_of_the_right_one(convert, photos):
+    for wrong in ({"shards.name": "labels.txt"}, {"splits.from_folders": ["train"]}, {"images.quality": 0}):
+        assert convert(photos, settings={"shards.count": 1, **wrong}).code != 0
+    done = convert(photos, settings={"shards.count": 1})
+    assert (done.code, done.line["status"]) == (0, "published")
+
+
+def test_finished_shards_of_another_plan_stay_and_are_told(convert, photos, tmp_path):
+    # A folder has the name of a file, so that the first run fails when its shards are finished.
+    taken = tmp_path / "dataset" / "config.yaml"
+    taken.mkdir(parents=True)
+    failed = convert(photos, settings=TWO)
+    (stays,) = failed.staging
+    assert (failed.code, failed.errors[0].endswith(f"; finished shards are in {stays}")) == (1, True)
+    taken.rmdir()
+    done = convert(photos, settings={**TWO, "seed": 1})
+    assert (done.code, done.line["status"], done.staging) == (0, "published", [stays])
+    assert done.line["notes"] == [
+        f"{stays} stays, with 4 finished shards of another configuration or input: "
+        "the command that began it goes on from there, --discard deletes it"
+    ]
+    first = convert(photos, "--overwrite", settings=TWO)
+    assert (first.code, first.staging, first.marker["run"]["shards_reused"]) == (0, [], 4)
+
+
+def test_what_others_left_confuses_no_reader(convert, photos, published, capsys):
+    leftover = published.output / ".staging-other"
+    leftover.mkdir()
+    for name in ("train-00000.tfrecord", "train-00000.jsonl"):
+        (leftover / name).write_bytes(b"torn")
+    (leftover / "train-00000.done.json").write_text('{"report": {"records": 3}}')
+    assert verify([str(published.output)]) == 0
+    assert inspect([str(published.output)]) == 0
+    assert len(capsys.readouterr().err.splitlines()) > 5
+    assert describe_split(str(published.output), "train").num_examples == len(published.keys("train"))
+    assert convert(photos, settings=TWO).line["status"] == "kept"
 
 
 def test_discard_deletes_it_and_goes_on(convert, photos, unfinished):
@@ -175,7 +216,7 @@ def cut_switch(monkeypatch, name, count):
     calls, original = [], getattr(storage, name)
 
     def cut(*arguments):
-        if sys._getframe(1).f_code.co_name in ("switch_dataset", "_replace_files", "move_files"):
+        if sys._getframe(1).f_code.co_name in ("switch_dataset", "_replace_files", "move_files", "remove_staging"):
             calls.append(arguments)
             if len(calls) == count:
                 raise RuntimeError("cut")
@@ -274,30 +315,12 @@ def test_a_name_that_a_folder_has_keeps_a_dataset_from_being_published_until_it_
         assert convert(photos, settings={"seed": 1}).code == 0
         taken.unlink()
     taken.mkdir(parents=True)
-    before = {path.name for path in output.iterdir()}
+    before, flags = {path.name for path in output.iterdir()}, ["--overwrite"] if overwriting else []
     for _ in range(2):
-        failed = convert(photos, *(["--overwrite"] if overwriting else []), settings=TWO)
+        failed = convert(photos, *flags, settings=TWO)
         assert failed.code == 1
         assert failed.errors[0].startswith(f"the output {output} cannot be written: is a directory ({taken}); finished")
         assert {path.name for path in output.iterdir()} == before | {failed.staging[0].name}
     taken.rmdir()
-    done = convert(photos, settings=TWO)
+    done = convert(photos, *flags, settings=TWO)
     assert (done.code, done.line["status"], done.staging) == (0, "published", [])
-
-
-def test_discard_gets_past_a_publication_that_cannot_be_finished(convert, photos, tmp_path):
-    output = tmp_path / "dataset"
-    (output / "config.yaml").mkdir(parents=True)
-    assert convert(photos, settings=TWO).code == 1
-    (output / "labels.txt").write_text("as an earlier, cut attempt left it")
-    (staging,) = output.glob(".staging-*")
-    (staging / "labels.txt").unlink()
-    other = {**TWO, "seed": 1}
-    assert "delete it with --discard" in convert(photos, settings=other).errors[0]
-    again = convert(photos, "--discard", settings=other)
-    why = f"is a directory ({output / 'config.yaml'})"
-    assert f"deleted {staging.name}, whose dataset was complete and cannot be published: {why}" in again.stderr
-    assert [path.name for path in again.staging] == [f".staging-{again.line['plan_id']}"]
-    assert not (output / "labels.txt").exists()
-    (output / "config.yaml").rmdir()
-    assert convert(photos, settings=other).code == 0

@@ -77,7 +77,7 @@ def test_too_many_rejected_publish_nothing_and_name_what_is_kept(convert, class_
         "4 of 16 images were rejected (4 unknown_format), such as cat/bad02.jpg (no known image format begins "
         "with 74 65 78 74 20 32 ('text 2')), which is over max_rejected.count (3) and "
         "max_rejected.share (1.00%); name such files in ignore or raise one of the limits: "
-        f"rejected.jsonl and the finished shards are in {staging} (--discard deletes it)"
+        f"{staging}/rejected.jsonl lists what was rejected"
     ]
     assert done.line["ledger"] == {
         "listed": 16, "written": 12, "rejected": {"unknown_format": 4}, "ignored": {}, "left_out": {}
@@ -139,7 +139,7 @@ def test_nothing_left_where_all_was_rejected_while_listing(convert, picture, tmp
     (tmp_path / "photos").mkdir()
     for number in range(3):
         (tmp_path / f"photos/{number}.jpg").write_bytes(picture(number))
-    done = convert(tmp_path / "photos")
+    done = convert(tmp_path / "photos", settings={"source.kind": "class_folders"})
     assert done.code == 3
     assert done.errors[0].startswith("nothing is left: all 3 images were rejected (3 no_class)")
     rows = [json.loads(line) for line in (done.staging[0] / "rejected.jsonl").read_text().splitlines()]

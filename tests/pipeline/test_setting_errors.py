@@ -17,7 +17,10 @@ def errors_of(override):
     ("override", "error"),
     [
         ("images.resize=224", "images.resize is 224: write one of its keys below it (longest, exact, fit)"),
-        ("max_rejected=5", "max_rejected is 5: write one of its keys below it (share, count, lost_classes)"),
+        (
+            "max_rejected=5",
+            "max_rejected is 5: write one of its keys below it (share, count, lost_classes, boxes, labels)",
+        ),
         ("features={x: 3}", "features.x is 3: write one of its keys below it (function, type, shape, of, meaning)"),
         ("images.resize.exact=224", "images.resize.exact is 224: write [224, 224]"),
         ("images.resize.exact=224x192", "images.resize.exact is '224x192': write [224, 192]"),

@@ -6,7 +6,7 @@ import pytest
 
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.own_convention import OwnConvention, OwnFeature
-from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
+from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
 from recordmill.transforms.feature_functions.settings import FeatureFunction
 from recordmill.transforms.imaging.settings import ImageSettings
 from recordmill.transforms.list_images import ListingSettings
@@ -56,6 +56,8 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: DatasetSettings(splits=SplitSettings(fractions={"s" * 240: 1.0})),
             "shards.name '{split}-{index:05d}-of-{count:05d}.tfrecord' gives names that are too long ('sssss",
         ),
+        (lambda: LossLimits(share=-0.1), "share is -0.1: give a share from 0 to 1"),
+        (lambda: LossLimits(count=-1), "count is -1: it cannot be negative"),
         (lambda: RejectionLimits(share=1.1), "max_rejected.share is 1.1: give a share from 0 to 1"),
         (lambda: RejectionLimits(count=-1), "max_rejected.count and max_rejected.lost_classes cannot be negative"),
         (lambda: RejectionLimits(lost_classes=-1), "cannot be negative"),

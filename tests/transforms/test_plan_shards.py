@@ -1,3 +1,4 @@
+import errno
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms import plan_shards
 from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.files import storage
 from recordmill.transforms.imaging import ImageSettings
 from recordmill.transforms.imaging.settings import Resize
 from recordmill.transforms.plan_shards import (
@@ -218,28 +220,65 @@ def test_a_preview_has_the_shards_of_the_run(pictures, run, run_steps):
 
 def test_a_run_claims_the_output_and_another_plan_is_refused(plan, run, tree):
     assert (plan.action, plan.found_run) == ("convert", "")
-    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim.json"]
+    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
     other = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
     assert other.action == "refuse"
-    assert other.sentence.startswith(f"{run.output} holds .staging-{plan.plan_id}, the unfinished work of another ")
-    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim.json"]
+    assert other.sentence.startswith(f"{run.output} is being written by another run (.staging-{plan.plan_id}, process ")
+    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
 
 
 def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
-    # The other plan's staging appears between the look at the output and the claim.
+    # The other plan's claim appears between the look at the output and the claim.
     real = plan_shards.claim_output
 
     def overtaken(output, plan_id, run_id):
-        (Path(output) / ".staging-other").mkdir(parents=True)
-        return real(output, plan_id, run_id)
+        real(output, "other", "other run")
+        real(output, plan_id, run_id)
 
     monkeypatch.setattr(plan_shards, "claim_output", overtaken)
     plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
-    assert (plan.action, plan.sentence) == (
-        "refuse",
-        f"{run.output} is being written by another run (.staging-other): wait for it, or choose another output",
-    )
+    assert plan.action == "refuse"
+    assert plan.sentence.startswith(f"{run.output} is being written by another run (.staging-other, process ")
     assert [path.name for path in Path(run.output).iterdir()] == [".staging-other"]
+
+
+def test_a_dataset_that_is_published_while_a_run_claims_its_output_is_kept(pictures, run, run_steps, monkeypatch):
+    pictures(8)
+    settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 1.0}))
+    real, others = plan_shards.claim_output, []
+
+    def overtaken(output, plan_id, run_id):
+        real(output, plan_id, run_id)
+        if not others:
+            others.append("begun")
+            others.append(run_steps(settings, replace(run, run_id="other", outcome_file=f"{run.outcome_file}.other")))
+
+    monkeypatch.setattr(plan_shards, "claim_output", overtaken)
+    outcome = run_steps(settings, run)
+    assert (others[1]["status"], outcome["status"]) == ("published", "kept")
+    assert [name for name in os.listdir(run.output) if name.startswith(".")] == []
+
+
+def test_what_other_runs_have_left_gives_way_only_to_a_run_that_converts(run, tree):
+    gone = Path(run.output) / ".staging-other"
+    gone.mkdir(parents=True)
+    (gone / "rejected.jsonl").write_text("")
+    assert plan_dataset(summary_of(REFS), Selection(), SETTINGS, replace(run, preview=True)).run_notes == []
+    assert gone.exists()
+    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    note = "deleted .staging-other, which another run had left: it had finished no shard"
+    assert (plan.action, plan.run_notes, plan.notes) == ("convert", [note], [])
+    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, None])
+def test_any_error_while_a_run_claims_its_output_is_one_sentence(run, monkeypatch, code):
+    def fail(path, content):
+        raise OSError(code, "Input/output error") if code else OSError("Input/output\nerror")
+
+    monkeypatch.setattr(storage, "write_file", fail)
+    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    assert (plan.action, plan.sentence) == ("fail", f"the output {run.output} cannot be written: input/output error")
 
 
 NOTE = "files have other modification times than when this dataset was made: --overwrite rebuilds it"

@@ -47,7 +47,7 @@ class ColumnTypes:
         Raises:
             UnreadableTableError: it cannot be read to its end.
         """
-        as_text = table.kind in ("csv", "tsv")
+        as_text = table.as_text
         schema = table.schema
         stated = {name: parquet_type(schema.field(name).type) for name in schema.names} if schema is not None else {}
         for row in table.rows:

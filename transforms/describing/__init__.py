@@ -3,6 +3,6 @@
 from recordmill.transforms.describing.describe_dataset import describe_dataset
 from recordmill.transforms.describing.remarks import find_remarks
 from recordmill.transforms.describing.staged_dataset import StagedDataset
-from recordmill.transforms.describing.thumbnails import choose_samples
+from recordmill.transforms.describing.thumbnails import choose_samples, shows_boxes
 
-__all__ = ["StagedDataset", "choose_samples", "describe_dataset", "find_remarks"]
+__all__ = ["StagedDataset", "choose_samples", "describe_dataset", "find_remarks", "shows_boxes"]

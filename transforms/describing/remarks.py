@@ -78,8 +78,8 @@ def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
     for name, split in marker["splits"].items():
         own = class_counts(split)
         if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
-            some = f"{lacking:,} of the {len(filled):,} classes" if len(filled) > 1 else "the only class"
-            yield Remark(f"{name} has no {of} of {some}.", "classes")
+            some = f"{lacking:,} of {len(filled):,} classes" if len(filled) > 1 else "the only class"
+            yield Remark(f"{name} has no {of} of {some}{' that have any' if len(filled) < classes else ''}.", "classes")
     if unused := classes - len(filled):
         verb = "has" if unused == 1 else "have"
         yield Remark(f"{unused:,} of {show_count(classes, 'class')} {verb} no {of} at all.", "classes")

@@ -9,12 +9,12 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.describing import report_sections as sections
 from recordmill.transforms.describing.remarks import add_up_classes, found_unit
 from recordmill.transforms.describing.staged_dataset import StagedDataset
-from recordmill.transforms.describing.thumbnails import MOST_CLASSES, make_thumbnails
+from recordmill.transforms.describing.stored_values import gather_values
+from recordmill.transforms.describing.thumbnails import MOST_CLASSES, Wanted, make_thumbnails, shows_boxes
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.publishing.duplicates import Group
 from recordmill.transforms.publishing.marker import REPORT, count_classes
@@ -73,22 +73,25 @@ def show_percent(count: float, total: float) -> str:
 
 def build_view(dataset: StagedDataset) -> dict[str, Any]:
     """All that the template shows."""
-    marker, found = dataset.marker, dataset.duplicates
+    marker, found, stored = dataset.marker, dataset.duplicates, gather_values(dataset)
     classes = sections.describe_classes(marker)
+    with_boxes = shows_boxes(dataset.settings)
     samples = [(name, place) for name, places in dataset.statistics.samples.items() for place in places]
     groups = [(group, _shown(group)) for group in (*found.same_bytes, *found.look_alike)]
-    places = [place for _, place in samples]
-    places += [(image.sidecar, image.row) for _, images in groups for image in images]
-    pictures = iter(make_thumbnails(places, dataset.settings.example_features, dataset.settings.compression))
+    wanted = [Wanted(place, name if with_boxes else None) for name, place in samples]
+    wanted += [Wanted((image.sidecar, image.row)) for _, images in groups for image in images]
+    pictures = iter(make_thumbnails(wanted, dataset.settings, marker["labels"]))
     sheet: dict[str, list[dict[str, Any]]] = {name: [] for name in dataset.statistics.samples}
     for name, (sidecar, row) in samples:
         sheet[name].append({"picture": next(pictures), "key": row["key"], "split": sidecar.split})
+    sheet = {name: shown for name, shown in sheet.items() if shown}
     if not any(each["picture"] for shown in sheet.values() for each in shown):
         sheet = {}  # raw observations, or any files: nothing to look at
     images = sum(split["records"] for split in marker["splits"].values())
     return {
         "marker": marker,
-        "title": marker["name"] or _title(images, marker["unit"], count_classes(marker)),
+        "title": dataset.title,
+        "summary": _summary(images, marker["unit"], count_classes(marker)),
         "unit": marker["unit"],
         "found": found_unit(marker),
         "images": images,
@@ -97,10 +100,12 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
         "classes": classes,
         "class_counts": add_up_classes(marker),
         "sheet": sheet,
-        "boxes_are_drawn": any(feature.field in BOX_FIELDS for feature in dataset.settings.example_features),
+        "boxes_are_drawn": with_boxes,
         "sheet_is_whole": len(sheet) < MOST_CLASSES or len(sheet) == classes["count"],
         "sheet_is_single": max(map(len, sheet.values()), default=0) == 1,
         "sizes": sections.describe_sizes(dataset.statistics),
+        "boxes": sections.describe_boxes(marker, dataset.statistics, stored),
+        "columns": sections.describe_columns(stored),
         "changes": sections.describe_changes(marker),
         "rejected": sections.describe_rejected(marker, dataset.statistics),
         "groups": [
@@ -113,7 +118,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     }
 
 
-def _title(count: int, unit: str, classes: int) -> str:
+def _summary(count: int, unit: str, classes: int) -> str:
     return show_count(count, unit) + (f" in {show_count(classes, 'class')}" if classes else "")
 
 

@@ -3,15 +3,26 @@
 Names and labels are passed on as they are: the template escapes every one.
 """
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from recordmill.transforms.describing.charts import draw_flow, draw_heat_map, draw_histogram, draw_stack
+from recordmill.transforms.converting.boxes import NOT_DROPPED
+from recordmill.transforms.describing.charts import Histogram, draw_flow, draw_heat_map, draw_histogram, draw_stack
 from recordmill.transforms.describing.remarks import add_up_classes
+from recordmill.transforms.describing.stored_values import (
+    AREA_BINS,
+    MOST_TEXTS,
+    Column,
+    StoredValues,
+    most_frequent_texts,
+)
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.imaging.prepared_image import CHANGES
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, most_frequent, show_names
 from recordmill.transforms.publishing.marker import class_counts, count_classes, counted_unit
 from recordmill.transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
 from recordmill.transforms.rejection import REASONS, Fate, explain_reason
@@ -25,6 +36,12 @@ MOST_BRANCHES = 8
 """Splits that have a branch of their own in the ledger's picture."""
 
 MOST_SIZES_TOLD = 6
+
+MOST_SINGLE_NUMBERS = 32
+"""Numbers of boxes that have a column each; of more, each column reaches twice as far as the one before."""
+
+MOST_TEXTS_SHOWN = 6
+"""Texts of a column that are shown."""
 
 _UNWRITTEN: tuple[Fate, ...] = ("rejected", "left_out", "ignored")
 
@@ -126,6 +143,100 @@ def _pixels(count: float) -> str:
 def _ratio(number: int) -> str:
     ratio = 2 ** ((number - ASPECT_BINS // 2) / BINS_PER_DOUBLING)
     return f"{ratio:.3g}:1" if ratio >= 1 else f"1:{1 / ratio:.3g}"
+
+
+def describe_boxes(marker: Mapping[str, Any], statistics: Statistics, stored: StoredValues) -> dict[str, Any] | None:
+    """What became of the boxes, how many an image has, and how large they are; None where the dataset has none."""
+    ledger: Mapping[str, int] = marker.get("boxes", {})
+    if not ledger:
+        return None
+    classes = marker.get("dropped_boxes", {})
+    dropped = sorted(ledger.keys() - NOT_DROPPED, key=lambda name: (-ledger[name], name))
+    return {
+        "listed": ledger["listed"],
+        "written": ledger.get("written", 0),
+        "clipped": ledger.get("clipped", 0),
+        "dropped": [
+            {"name": name, "count": ledger[name], "classes": show_names(most_frequent(classes.get(name, {})))}
+            for name in dropped
+        ],
+        "without": ImagesWithoutBoxes.from_marker(marker),
+        "average": ledger.get("written", 0) / max(statistics.boxes.total(), 1),
+        "most": max(statistics.boxes, default=0),
+        "numbers": _draw_numbers(statistics.boxes) if statistics.boxes else None,
+        "areas": draw_histogram(stored.areas, _area) if stored.areas.any() else None,
+        "small": int(stored.areas[: AREA_BINS - 10].sum()),
+        "measured": int(stored.areas.sum()),
+        "sample": None if stored.whole else {"records": stored.records, "shards": stored.shards},
+    }
+
+
+def _draw_numbers(boxes: Mapping[int, int]) -> Histogram:
+    """Images by number of boxes; where these reach far, in columns for 0, 1, 2 to 3, 4 to 7 and so on."""
+    doubling = max(boxes) >= MOST_SINGLE_NUMBERS
+    columns: Counter[int] = Counter()
+    for number, images in boxes.items():
+        columns[number.bit_length() if doubling else number] += images
+    counts = np.array([columns[place] for place in range(max(columns) + 1)], np.int64)
+    return draw_histogram(counts, (lambda place: f"{(1 << place) >> 1:,}") if doubling else str, centred=True)
+
+
+def _area(number: int) -> str:
+    return f"{show_value(100 * 2.0 ** (number - AREA_BINS), 2)} %"
+
+
+def describe_columns(stored: StoredValues) -> dict[str, Any] | None:
+    """What each column holds; None where there are none."""
+    if not stored.columns:
+        return None
+    return {
+        "columns": [_describe_column(column) for column in stored.columns],
+        "further": stored.further,
+        "records": stored.records,
+        "sample": None if stored.whole else {"records": stored.records, "shards": stored.shards},
+    }
+
+
+def _describe_column(column: Column) -> dict[str, Any]:
+    counts, edges = column.histogram()
+    facts = []
+    if column.values:
+        finite = [value for value in column.values if math.isfinite(value)]
+        facts = [("smallest", show_value(min(finite))), ("largest", show_value(max(finite)))] if finite else []
+        if others := len(column.values) - len(finite):
+            facts.append(("not finite", f"{others:,}"))
+    if column.texts:
+        more = "at least " if len(column.texts) == MOST_TEXTS else ""
+        facts = [("different", f"{more}{len(column.texts):,}")]
+    if column.feature.many and column.lengths[1]:
+        fewest, most = column.lengths
+        facts.append(("values a list", f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"))
+    single = len(counts) == len(edges)
+    frequent = [
+        {"name": text, "count": count, "stack": draw_stack([count], max(column.texts.values()))}
+        for text, count in most_frequent_texts(column, MOST_TEXTS_SHOWN)
+    ]
+    return {
+        "name": column.feature.key,
+        "kind": f"{column.feature.kind}{' list' if column.feature.many else ''}",
+        "missing": column.missing,
+        "facts": facts,
+        "frequent": frequent if len(column.texts) < sum(column.texts.values()) else [],
+        "histogram": draw_histogram(counts, lambda bin_: show_value(edges[bin_], 3), 1, centred=single)
+        if len(counts)
+        else None,
+    }
+
+
+def show_value(value: float, digits: int = 6) -> str:
+    """A number for people: in full where it is not very large or very small."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    magnitude = math.floor(math.log10(abs(value))) if value else 0
+    if not -4 <= magnitude < max(digits, 6):
+        return f"{value:.{digits}g}"
+    text = f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def describe_changes(marker: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What describers are given."""
 
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +42,11 @@ class StagedDataset:
     duplicates: Duplicates = field(default_factory=Duplicates)
     remarks: Sequence[Remark] = ()
     run: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What people call it: its name, else that of the folder where it will be."""
+        return self.marker["name"] or posixpath.basename(posixpath.dirname(self.folder)) or "Dataset"
 
     @property
     def sure_features(self) -> tuple[Feature, ...]:

@@ -3,21 +3,24 @@
 import base64
 import gzip
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from recordmill.schemas.coercion import FeatureValueError
 from recordmill.schemas.features import Feature, parse_example
+from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.record_reader import FRAMING_BYTES
 from recordmill.transforms.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
 from recordmill.transforms.imaging.draw_boxes import draw_boxes
 from recordmill.transforms.imaging.geometry import Box
 from recordmill.transforms.imaging.sniff import sniff
-from recordmill.transforms.publishing.statistics import Sidecar
+from recordmill.transforms.publishing.statistics import Place
 
 MOST_CLASSES = 24
 """Classes of which images are shown."""
@@ -33,6 +36,13 @@ ROW = 3
 SIDE = 112
 """Pixels of a thumbnail's longer side at most: drawn at half of that, it is sharp on a dense screen."""
 
+MOST_WITH_BOXES = 24
+"""Images that are shown where boxes are drawn on them: fewer, and larger."""
+
+MOST_OF_CLASS_WITH_BOXES = 6
+
+SIDE_WITH_BOXES = 384
+
 MOST_UNPACKED = 8 * 2**20
 """How far into a compressed shard pictures are looked for: it can only be read from its start."""
 
@@ -43,48 +53,63 @@ _HEADER_BYTES = 12  # of a record's frame: the length and its checksum
 _READERS = 8  # each read of an object store waits for a network
 
 
-def choose_samples(classes: Mapping[str, int]) -> dict[str, int]:
-    """How many images of which classes are to be shown, by class name.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An image to show: its place, and the class whose boxes are to stand out, if any are."""
+
+    place: Place
+    class_name: str | None = None
+
+
+def shows_boxes(settings: DatasetSettings) -> bool:
+    """Whether Examples have boxes to be drawn."""
+    return any(feature.field in BOX_FIELDS for feature in settings.example_features)
+
+
+def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict[str, int]:
+    """How many images of which classes are to be shown, by class name, the largest class first.
 
     Where there are too many classes they are taken evenly from the largest to the smallest, both of them included.
 
     Args:
-        classes: images by class name.
+        classes: images, or boxes, by class name.
+        with_boxes: whether boxes are drawn on them.
     """
     names = sorted(classes, key=lambda name: (-classes[name], name))
     if len(names) > MOST_CLASSES:
         last = len(names) - 1
         names = [names[number * last // (MOST_CLASSES - 1)] for number in range(MOST_CLASSES)]
-    each = min(MOST_IMAGES // max(len(names), 1), MOST_OF_CLASS)
-    return dict.fromkeys(names, each - each % ROW)
+    most, of_class, row = (
+        (MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES, 2) if with_boxes else (MOST_IMAGES, MOST_OF_CLASS, ROW)
+    )
+    each = min(most // max(len(names), 1), of_class)
+    return dict.fromkeys(names, max(each - each % row, 1))
 
 
-def make_thumbnails(
-    places: Sequence[tuple[Sidecar, dict[str, Any]]], features: Iterable[Feature], compression: str
-) -> list[str]:
+def make_thumbnails(wanted: Sequence[Wanted], settings: DatasetSettings, labels: Mapping[str, int]) -> list[str]:
     """A `data:` URI for each image, its boxes drawn; the empty string for one that cannot be shown.
 
     Args:
-        places: images by sidecar and row.
-        features: of the dataset; what none of them holds as an encoded image cannot be shown.
-        compression: of the shards.
+        wanted: the images. Where the boxes of a class are to stand out the picture is larger.
+        settings: of the dataset; what none of its features holds as an encoded image cannot be shown.
+        labels: class ids by name.
 
     Raises:
         OSError: a shard cannot be read.
     """
-    by_field = {feature.field: feature for feature in features}
+    by_field = {feature.field: feature for feature in settings.example_features}
     if "encoded" not in by_field:
-        return [""] * len(places)
+        return [""] * len(wanted)
 
-    def make(place: tuple[Sidecar, dict[str, Any]]) -> str:
-        sidecar, row = place
+    def make(each: Wanted) -> str:
+        sidecar, row = each.place
         if not 0 < row.get("height", 0) * row.get("width", 0) <= MOST_PIXELS:
             return ""
-        record = _read_record(sidecar.shard, row["offset"], row["length"], compression)
-        return _thumbnail(record, by_field, row) if record else ""
+        record = _read_record(sidecar.shard, row["offset"], row["length"], settings.compression)
+        return _thumbnail(record, by_field, row, each.class_name, labels) if record else ""
 
     with ThreadPoolExecutor(_READERS) as pool:
-        return list(pool.map(make, places))
+        return list(pool.map(make, wanted))
 
 
 def _read_record(shard: str, offset: int, length: int, compression: str) -> bytes:
@@ -96,8 +121,11 @@ def _read_record(shard: str, offset: int, length: int, compression: str) -> byte
         return stream.read(offset + _HEADER_BYTES + length)[offset + _HEADER_BYTES :]
 
 
-def _thumbnail(record: bytes, by_field: Mapping[str, Feature], row: Mapping[str, Any]) -> str:
-    settings = ImageSettings(reencode="always", resize=Resize(longest=SIDE), quality=80, subsampling="4:2:0")
+def _thumbnail(
+    record: bytes, by_field: Mapping[str, Feature], row: Mapping[str, Any], name: str | None, labels: Mapping[str, int]
+) -> str:
+    side = SIDE if name is None else SIDE_WITH_BOXES
+    settings = ImageSettings(reencode="always", resize=Resize(longest=side), quality=80, subsampling="4:2:0")
     shape = (row["height"], row["width"], row["channels"])
     try:
         stored = parse_example([by_field["encoded"]], record)[by_field["encoded"].key]
@@ -108,10 +136,22 @@ def _thumbnail(record: bytes, by_field: Mapping[str, Feature], row: Mapping[str,
             if is_raw
             else prepare_image(stored, settings)
         )
+        own = _boxes_of_class(record, by_field, boxes, name, labels)
     except (BadImage, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
         return ""
-    encoded = draw_boxes(prepared.encoded, boxes) if boxes else prepared.encoded
+    encoded = draw_boxes(prepared.encoded, own, set(boxes) - set(own)) if boxes else prepared.encoded
     return f"data:image/jpeg;base64,{base64.b64encode(encoded).decode()}"
+
+
+def _boxes_of_class(
+    record: bytes, by_field: Mapping[str, Feature], boxes: list[Box], name: str | None, labels: Mapping[str, int]
+) -> list[Box]:
+    """Those that are to stand out: of the class, or all where none is asked for or the records name none."""
+    for field, wanted in (("box_label_texts", (name or "").encode()), ("box_labels", labels.get(name or ""))):
+        if name is not None and field in by_field:
+            found = parse_example([by_field[field]], record)[by_field[field].key]
+            return [box for box, each in zip(boxes, found, strict=True) if each == wanted]
+    return boxes
 
 
 def _boxes(record: bytes, by_field: Mapping[str, Feature]) -> list[Box]:

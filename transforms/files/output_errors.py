@@ -2,6 +2,8 @@
 
 import errno
 
+from recordmill.transforms.files.storage import is_local
+
 _OF_NAMES = frozenset({errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG})
 _USERS_ERRORS = _OF_NAMES | {
     errno.ENOSPC,
@@ -18,10 +20,16 @@ def explain_output_error(error: OSError, output: str) -> str:
     """One sentence on what keeps an output from being written.
 
     Raises:
-        OSError: the error itself, where it is nothing that a user can mend: an outage, or a bug.
+        OSError: the error itself, where it is a store's outage or bug: the runner may try again.
     """
-    if error.errno not in _USERS_ERRORS:
+    if error.errno not in _USERS_ERRORS and not is_local(output):
         raise error
+    return describe_output_error(error, output)
+
+
+def describe_output_error(error: OSError, output: str) -> str:
+    """One sentence on whatever keeps an output from being written."""
     name = (error.filename2 or error.filename) if error.errno in _OF_NAMES else None
     where = f" ({name})" if name else ""
-    return f"the output {output} cannot be written: {(error.strerror or str(error)).lower()}{where}"
+    why = " ".join((error.strerror or str(error)).split()).lower()
+    return f"the output {output} cannot be written: {why}{where}"

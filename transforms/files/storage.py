@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from recordmill.transforms.stores.store import Store
 
+_TRIES_TO_REMOVE = 5
+
 _PLAIN = "uncompressed"  # CompressionTypes.UNCOMPRESSED; by default Beam unpacks by extension
 _URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://.*")  # as Beam's FileSystems.get_scheme
 
@@ -177,18 +179,21 @@ def remove_files(paths: Iterable[str]) -> None:
 
 
 def remove_folder(path: str) -> None:
-    """Deletes a folder and all below it, if it is there."""
-    if is_local(path):
-        if os.path.isdir(path):
-            shutil.rmtree(path, onerror=_tolerate_missing)
+    """Deletes a folder and all below it, if it is there; also what others put into it meanwhile, unless they go on."""
+    if not is_local(path):
+        remove_files([file.path for file in list_below(path)])
         return
-    remove_files([file.path for file in list_below(path)])
+    for _ in range(_TRIES_TO_REMOVE):
+        if not os.path.isdir(path):
+            return
+        shutil.rmtree(path, onerror=_tolerate_others)
 
 
-def _tolerate_missing(_: object, path: str, failure: tuple[Any, BaseException, Any]) -> None:
-    """Another run of the same plan may be deleting the same folder."""
-    if not isinstance(failure[1], FileNotFoundError):
-        raise failure[1]
+def _tolerate_others(_: object, path: str, failure: tuple[Any, BaseException, Any]) -> None:
+    """Another run of the same plan may be deleting the same folder, or writing into it."""
+    error = failure[1]
+    if not isinstance(error, OSError) or error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+        raise error
 
 
 def list_below(folder: str) -> "Iterator[FileMetadata]":

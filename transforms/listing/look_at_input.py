@@ -105,12 +105,22 @@ def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, N
 
 def _names_of(entries: Iterable[str], below: str, ignore: Ignore) -> Names:
     prefix = f"{below}/" if below else ""
-    kept = [name for name in entries if not ignore(prefix + name.rstrip("/"), name.endswith("/"))]
+    texts = (name for name in entries if name.isascii() or _is_text(name))
+    kept = [name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/"))]
     found = Names(tuple(name for name in kept if not name.endswith("/")))
     images = found.images
     others = sorted(set(found.files) - set(images))[:MOST_KEPT]
     folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))
     return Names(tuple(sorted((*images[:MOST_KEPT], *others))), folders)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _rank(folder: str) -> tuple[bool, str]:

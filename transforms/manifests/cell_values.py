@@ -87,6 +87,18 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
         raise refuse(column, value, wanted) from None
 
 
+def number_of(value: Any, column: str) -> float:
+    """A finite number; a text is one in decimal.
+
+    Raises:
+        BadCellError: it is something else, or there is none.
+    """
+    number = _float(value)
+    if not isinstance(number, float) or not math.isfinite(number):
+        raise refuse(column, value, "no number")
+    return number
+
+
 def _integer(value: Any) -> Any:
     if isinstance(value, str):
         text = value.strip()

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from recordmill.transforms.manifests.cell_values import list_of, parse_list, refuse, text_of
+from recordmill.transforms.manifests.cell_values import list_of, number_of, parse_list, refuse, text_of
 from recordmill.transforms.manifests.entry import BadCellError
 
 _TOO_LARGE = 2**127  # sums are finite below it, as JSON needs them
@@ -26,6 +26,38 @@ def boxes_from(value: Any, column: str) -> list[list[float]]:
 
 def _is_number(side: Any) -> bool:
     return isinstance(side, int | float) and not isinstance(side, bool) and abs(side) < _TOO_LARGE  # so NaN is none
+
+
+def box_from_sides(cells: Sequence[tuple[str, Any]], label: tuple[str, str]) -> list[list[float]]:
+    """The one box of a row, as a list of xmin, ymin, xmax and ymax; an empty list where all cells are empty.
+
+    Args:
+        cells: of the sides, each with its column.
+        label: the box's class, with its column.
+
+    Raises:
+        BadCellError: a side is no number, or a side or the class is missing.
+    """
+    if not label[1] and all(value is None or (isinstance(value, str) and not value.strip()) for _, value in cells):
+        return []
+    if not label[1]:
+        raise refuse(label[0], label[1], "")
+    return [[number_of(value, column) for column, value in cells]]
+
+
+def size_from(width: tuple[str, Any], height: tuple[str, Any]) -> tuple[int, int] | None:
+    """The image's width and height as annotators saw it; None where a cell is empty, or 0.
+
+    Raises:
+        BadCellError: one is no whole number.
+    """
+    sides = []
+    for column, value in (width, height):
+        number = 0.0 if value is None or value == "" else number_of(value, column)
+        if not number.is_integer() or not 0 <= number < 2**31:
+            raise refuse(column, value, "no whole number of pixels")
+        sides.append(int(number))
+    return (sides[0], sides[1]) if all(sides) else None
 
 
 def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[list[list[float]], list[str]]:

@@ -5,7 +5,7 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -46,7 +46,8 @@ class EntryReferrer:
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
         packing: how an image lies in its row, see `transforms.manifests.row_bytes`; empty where rows name files.
         uri_column: the column of the images' paths, for people.
-        joined: whether rows of boxes that follow each other and are of one image make one.
+        joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
+        word: the word for the split, for rows that have none of their own.
         announced: the classes of boxes and of several labels that were announced.
     """
 
@@ -56,6 +57,7 @@ class EntryReferrer:
     packing: str = ""
     uri_column: str = ""
     joined: bool = False
+    word: str = ""
     announced: set[str] = field(default_factory=set)
     _own_root: bool = field(init=False)
 
@@ -69,7 +71,7 @@ class EntryReferrer:
 
     def refer(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef]:
         """Yields a reference for each row, or for those that are joined; announcements of classes before them."""
-        waiting: tuple[Row, Entry] | None = None
+        images: dict[str, tuple[Row, Entry]] = {}
         for row in rows:
             try:
                 if row.cells is None:
@@ -78,14 +80,12 @@ class EntryReferrer:
             except BadCellError as error:
                 yield self._refuse(row, Refusal("bad_row", str(error)))
                 continue
-            if not self.joined:
+            if not self.joined or entry.boxes is None:
                 yield from self._refer(row, entry)
-            elif not waiting or not waiting[1].join(entry):
-                if waiting:
-                    yield from self._refer(*waiting)
-                waiting = row, entry
-        if waiting:
-            yield from self._refer(*waiting)
+            else:
+                _join(images, replace(row, cells=None), entry)
+        for row, entry in images.values():
+            yield from self._refer(row, entry)
 
     def _refuse(self, row: Row, refusal: Refusal) -> ImageRef:
         detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal}"
@@ -97,6 +97,8 @@ class EntryReferrer:
 
     def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef]:
         try:
+            if entry.fault:
+                raise Refusal("bad_row", entry.fault)
             place = self._place(row, entry)
         except Refusal as refusal:
             yield self._refuse(row, refusal)
@@ -105,7 +107,7 @@ class EntryReferrer:
         if entry.labels is not None:
             fields["label_texts"] = list(dict.fromkeys(entry.labels))
         if entry.boxes is not None:
-            fields |= boxes_of(entry.boxes, entry.box_labels, fractions=entry.fractions)
+            fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=entry.fractions)
         named = {*(entry.labels or ()), *entry.box_labels} - self.announced
         if named:
             self.announced |= named
@@ -114,7 +116,7 @@ class EntryReferrer:
             **place,
             label=entry.label,
             group=entry.group,
-            split=entry.split or self.file.split,
+            split=entry.split or self.word or self.file.split,
             sha256=entry.sha256.lower(),
             features=orjson.dumps(fields).decode() if fields else "",
         )
@@ -138,6 +140,8 @@ class EntryReferrer:
             raise Refusal("outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
+            if entry.uri.startswith(" "):
+                why += ", and the path begins with a blank: set source.blanks=skip if it is no part of it"
             raise Refusal(reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 
@@ -150,3 +154,16 @@ class EntryReferrer:
         if self._own_root:
             below = posixpath.join(posixpath.dirname(self.path), below)
         return key_of(self.file.key, self.path, below)
+
+
+def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
+    """Adds a row of boxes to those of its image; where one of them is bad, the image is, by the first such row."""
+    first, joined = images.setdefault(entry.uri, (row, entry))
+    if first is row or joined.fault:
+        return
+    try:
+        if entry.fault:
+            raise BadCellError(entry.fault)
+        joined.join(entry)
+    except BadCellError as error:
+        images[entry.uri] = row, replace(entry, fault=str(error))

@@ -20,7 +20,9 @@ from recordmill.transforms.tables.parquet_cells import PARQUET_CELLS
 from recordmill.transforms.tables.row import MAX_ROW_BYTES, UnreadableTableError
 
 
-def read_row_bytes(ref: ImageRef, column: str, delimiter: str, quote: str, max_bytes: int) -> bytes:
+def read_row_bytes(
+    ref: ImageRef, column: str, delimiter: str, quote: str, max_bytes: int, skip_blanks: bool = False
+) -> bytes:
     """The bytes of the image in a reference's row.
 
     Args:
@@ -29,6 +31,7 @@ def read_row_bytes(ref: ImageRef, column: str, delimiter: str, quote: str, max_b
         delimiter: of CSV.
         quote: of CSV.
         max_bytes: a longer image is rejected.
+        skip_blanks: of CSV.
 
     Raises:
         RejectedImage: stage `read`: there are no bytes, they are no base64, or too many, or the manifest has changed.
@@ -38,7 +41,7 @@ def read_row_bytes(ref: ImageRef, column: str, delimiter: str, quote: str, max_b
     else:
         packing = "gzip" if ref.packing.endswith(" gzip") else ""
         row = read_image(ref.but(packing=packing), MAX_ROW_BYTES)
-        text = _find_text(row, ref.packing.split(), column, delimiter, quote)
+        text = _find_text(row, ref.packing.split(), column, delimiter, quote, skip_blanks)
         try:
             data = base64.b64decode("".join(text.split()), validate=True)
         except (ValueError, binascii.Error) as error:
@@ -64,7 +67,7 @@ def _read_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
     return data
 
 
-def _find_text(row: bytes, packing: list[str], column: str, delimiter: str, quote: str) -> str:
+def _find_text(row: bytes, packing: list[str], column: str, delimiter: str, quote: str, skip_blanks: bool) -> str:
     """The cell's text; what was well-formed when it was listed is so still, or has changed since."""
     kind, codec, *position = packing
     text: Any = None
@@ -72,7 +75,7 @@ def _find_text(row: bytes, packing: list[str], column: str, delimiter: str, quot
         if kind == "jsonl":
             text = orjson.loads(row.decode(codec))[column]
         else:
-            text = read_csv_record(row.decode(codec), delimiter, quote)[int(position[0])]
+            text = read_csv_record(row.decode(codec), delimiter, quote, skip_blanks)[int(position[0])]
     if not isinstance(text, str):
         raise RejectedImage("read", "changed", "the manifest was written anew since it was listed")
     return text

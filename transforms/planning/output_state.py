@@ -1,15 +1,18 @@
 """What an output folder holds, and what a run with a certain plan may do there."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from recordmill.transforms.converting.shard_files import MAY_HEAL, staging_folder
+from recordmill.schemas.outcome import TOO_MANY_REJECTED
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.shard_files import MAY_HEAL, STAGING_PREFIX, staging_folder
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.many_files import sizes_of
 from recordmill.transforms.files.shard_like import looks_like_shard
-from recordmill.transforms.planning.claim import find_busy, other_stagings
+from recordmill.transforms.planning.claim import OUTCOME, find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 
 MARKER = "recordmill.json"
@@ -39,6 +42,23 @@ class DamagedMarkerError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Leftover:
+    """The staging folder of another plan.
+
+    Attributes:
+        name: the folder's.
+        complete: whether a dataset is complete there: its switch was cut, and half of it may be in the output.
+        shards: how many finished shards are there.
+        worthless: why nobody will go on from them, in a few words; empty where somebody may.
+    """
+
+    name: str
+    complete: bool = False
+    shards: int = 0
+    worthless: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OutputState:
     """What was found.
 
@@ -47,26 +67,76 @@ class OutputState:
         names: files and folders in it.
         marker: the finished dataset's marker; None where there is none, or none that can be read.
         pending: whether a dataset is complete in this plan's staging: its switch was cut.
+        busy: the sentence that tells of a run of another plan that is at work there, or may be; empty where none is.
+        leftovers: what runs of other plans have left there.
     """
 
     output: str
     names: list[str] = field(default_factory=list)
     marker: dict[str, Any] | None = None
     pending: bool = False
+    busy: str = ""
+    leftovers: tuple[Leftover, ...] = ()
 
 
 def read_output(output: str, plan_id: str) -> OutputState:
-    """Looks at an output folder."""
-    names = storage.folder_names(output)
+    """Looks at an output folder until nothing changes meanwhile: half of another run's switch is not a state."""
+    while True:
+        names = storage.folder_names(output)
+        with suppress(FileNotFoundError):  # the marker, which another run is replacing
+            state = _look(output, plan_id, names)
+            if state.pending or state.busy or storage.folder_names(output) == names:
+                return state
+
+
+def find_marker(output: str) -> dict[str, Any] | None:
+    """The marker of an output's finished dataset; None where there is none, or none that can be read."""
+    try:
+        return read_marker(output)
+    except (FileNotFoundError, orjson.JSONDecodeError, DamagedMarkerError):
+        return None
+
+
+def _look(output: str, plan_id: str, names: list[str]) -> OutputState:
+    others = other_stagings(names, plan_id)
     pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
-    marker = None
+    busy = find_busy(output, others, elsewhere=True)
     try:
         marker = read_marker(output) if MARKER in names else None
-    except FileNotFoundError:  # another run is replacing it
-        names.remove(MARKER)
     except (orjson.JSONDecodeError, DamagedMarkerError):
-        pass  # its name without its contents is what `decide_action` refuses
-    return OutputState(output, names, marker, pending)
+        marker = None  # its name without its contents is what `decide_action` refuses
+    leftovers = tuple(_describe_leftover(output, name, marker) for name in others)
+    return OutputState(output, names, marker, pending, busy, leftovers)
+
+
+def _describe_leftover(output: str, name: str, marker: dict[str, Any] | None) -> Leftover:
+    staging = storage.join(output, name)
+    names = storage.folder_names(staging)
+    done = [each for each in names if each.endswith(".done.json")]
+    if marker and name == f"{STAGING_PREFIX}{marker['plan']['id']}":
+        return Leftover(name, worthless="its dataset was in place already")
+    if MARKER in names:
+        return Leftover(name, complete=True)
+    if _read_json(storage.join(staging, OUTCOME)).get("exit_code") == TOO_MANY_REJECTED:
+        return Leftover(name, worthless="it had failed by what it rejected")
+    if not any(_records_of(storage.join(staging, each)) for each in done):
+        return Leftover(name, worthless="it had finished no shard")
+    return Leftover(name, shards=len(done))
+
+
+def _records_of(note: str) -> int:
+    """How many records a finished shard holds, by its note; 0 where that cannot be read."""
+    records: Any = _read_json(note).get("report", {}).get("records", 0)
+    return records if isinstance(records, int) else 0
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    """An object in a file; an empty one where there is none."""
+    try:
+        value: Any = orjson.loads(storage.read_range(path))
+    except (FileNotFoundError, orjson.JSONDecodeError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def read_marker(folder: str) -> dict[str, Any]:
@@ -79,12 +149,6 @@ def read_marker(folder: str) -> dict[str, Any]:
     if not isinstance(marker, dict) or "plan" not in marker:
         raise DamagedMarkerError(f"{folder}/{MARKER} is no marker of a dataset")
     return marker
-
-
-def holds_plan(folder: str, plan_id: str) -> bool:
-    """Whether a folder holds the finished dataset of a plan."""
-    marker = read_output(folder, plan_id).marker
-    return marker is not None and marker["plan"]["id"] == plan_id
 
 
 def find_fault(output: str, marker: dict[str, Any]) -> str:
@@ -105,16 +169,17 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     """What a run may do, and the sentence that says why where it is not `convert`.
 
     A dataset of the same plan is kept. One of another plan is refused with the differences, unless it is to be
-    overwritten. Another plan's staging is refused: somebody may be at work. Files that look like shards and belong to
-    no dataset are refused: readers that glob would mix them in.
+    overwritten. Where a run of another plan is at work everything is refused. What such a run has left is in nobody's
+    way, unless it was cut while it published. Files that look like shards and belong to no dataset are refused: readers
+    that glob would mix them in.
     """
     output = state.output
-    if others := other_stagings(state.names, plan_id):
-        if busy := find_busy(output, others):
-            return "refuse", busy
+    if state.busy:
+        return "refuse", state.busy
+    if complete := [each.name for each in state.leftovers if each.complete]:
         return "refuse", (
-            f"{output} holds {others[0]}, the unfinished work of another configuration or input: "
-            "finish that run, delete it with --discard, or choose another output"
+            f"{output} holds {complete[0]}, a complete dataset of another configuration or input whose publishing was "
+            "cut: put it in place with --discard, or choose another output"
         )
     if state.pending:
         return "finish", "an earlier run was cut while publishing: its dataset is now in place"
@@ -127,6 +192,24 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     changed = ", ".join(_told(differences(state.marker["plan"]["recipe"], recipe)))
     advice = "choose another output, or replace it with --overwrite"
     return "refuse", f"{output} holds another dataset ({changed}): {advice}"
+
+
+def make_room(state: OutputState) -> list[str]:
+    """Deletes what runs of other plans have left and nobody will go on from; a note on each, and on what stays.
+
+    Raises:
+        OSError: it cannot be deleted.
+    """
+    notes = []
+    for each in state.leftovers:
+        if each.worthless:
+            storage.remove_folder(storage.join(state.output, each.name))
+            notes.append(f"deleted {each.name}, which another run had left: {each.worthless}")
+        else:
+            shards = show_count(each.shards, "finished shard")
+            what = f"{state.output}/{each.name} stays, with {shards} of another configuration or input"
+            notes.append(f"{what}: the command that began it goes on from there, --discard deletes it")
+    return notes
 
 
 def _decide_on_the_same(output: str, marker: dict[str, Any], overwrite: bool) -> tuple[Action, str]:

@@ -44,6 +44,7 @@ class Plan:
         recipe: everything that the plan id stands for.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
+        run_notes: things to be told of this run alone, which say nothing of the dataset.
     """
 
     plan_id: str
@@ -57,6 +58,7 @@ class Plan:
     recipe: dict[str, Any]
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
+    run_notes: list[str] = field(default_factory=list)
 
 
 def make_plan(

@@ -1,17 +1,28 @@
 """What the marker says of annotations beside the ledger of images: dropped boxes, images without a box, labels."""
 
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+import orjson
+
 from recordmill.schemas.annotation_totals import AnnotationTotals
+from recordmill.schemas.finished_shards import FinishedShards
+from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
 
 MOST_CLASSES = 100
 """Classes that the marker lists under one reason; `more` counts the boxes of all others."""
 
 MOST_NAMES = 5
 """Classes that a sentence names under one reason."""
+
+
+MOST_TO_KEEP = 20
+"""Classes that a flag to paste lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,3 +104,69 @@ def _cut(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]
         more = sum(counts.values()) - sum(counts[name] for name in kept)
         cut[reason] = {name: counts[name] for name in kept} | ({"more": more} if more else {})
     return cut
+
+
+def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: LabelMap) -> str:
+    """Why too many boxes were lost; the empty string if they were not.
+
+    Whatever the limits, not all boxes may be, nor all boxes of a class.
+
+    Args:
+        finished: what all shards add up to.
+        settings: what the dataset is.
+        label_map: class ids.
+    """
+    totals, written = finished.annotations, sum(finished.instances.values(), Counter[str]())
+    faulty, dropped = (sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped))
+    lost, kept = faulty.total(), written.total()
+    if not lost:
+        return ""
+    first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
+    why = f"({_show_faulty(totals.faulty)}), such as {totals.examples[first]}"
+    unnamed = [name for name in totals.faulty.get("unknown_class", ()) if name.isdecimal()]
+    add = f"name such classes in {settings.source.classes_from}" if unnamed else "correct such boxes"
+    keep = _keep_others([name for name in label_map.ids if written.get(name)], settings)
+    if not kept and lost == dropped.total():
+        all_of_them = f"all {lost:,} were" if lost > 1 else "the only one was"
+        return f"no box is left: {all_of_them} dropped {why}: {add}"
+    classes = [name for name in faulty if not written.get(name) and faulty[name] == dropped[name]]
+    if classes:
+        of = f"all boxes of {show_count(len(classes), 'class')} ({show_names(sorted(classes))})"
+        return f"{of} were dropped {why}, which no limit allows: {add}{keep}"
+    return _find_passed("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
+
+
+def check_labels(totals: AnnotationTotals, limits: LossLimits, example: str = "") -> str:
+    """Why too many labels of images that may have several were lost; the empty string if they were not.
+
+    Args:
+        totals: of all shards.
+        limits: what is allowed.
+        example: an image that was rejected for it, in words.
+    """
+    lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
+    why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
+    return _find_passed("labels", limits, lost, kept, why, "add such labels to labels.classes")
+
+
+def _find_passed(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:
+    if not limits.are_passed(lost, kept):
+        return ""
+    over = f"max_rejected.{what}.count ({limits.count}) and max_rejected.{what}.share ({limits.share:.2%})"
+    return f"{lost:,} of {lost + kept:,} {what} were {why}, which is over {over}; {remedy}, or raise one of the limits"
+
+
+def _show_faulty(faulty: Mapping[str, Mapping[str, int]]) -> str:
+    reasons = sorted(faulty.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    return "; ".join(
+        f"{sum(counts.values()):,} {reason}: {show_names(most_frequent(counts))}" for reason, counts in reasons
+    )
+
+
+def _keep_others(names: list[str], settings: DatasetSettings) -> str:
+    """The flags that leave out all other classes on purpose."""
+    if not 0 < len(names) <= MOST_TO_KEEP:
+        return ", or list the classes to keep in labels.classes"
+    values = [f"labels.classes={orjson.dumps(names).decode()}"]
+    values += ["labels.ids=names"] if settings.labels.ids == "integers" else []
+    return f", or leave them out by {' '.join(f'--set {shlex.quote(value)}' for value in values)}"

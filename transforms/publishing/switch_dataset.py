@@ -21,7 +21,8 @@ from recordmill.transforms.converting.shard_files import read_rows, shard_name, 
 from recordmill.transforms.describing import StagedDataset, describe_dataset
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.many_files import check_targets, digests_of, force_to_disk, move_files
-from recordmill.transforms.planning.output_state import MARKER, holds_plan, read_marker
+from recordmill.transforms.planning.claim import remove_staging
+from recordmill.transforms.planning.output_state import MARKER, find_marker, read_marker
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing.marker import (
     CONFIGURATION,
@@ -79,23 +80,27 @@ def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[st
 def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
 
+    What may differ between runs of one plan has names of this run's own, since another one may stage or move at once.
+
     Raises:
+        OSError: a file could not have its name in the output.
         ValueError: two files of the dataset would have one name; the sentence says which.
     """
-    staging = dataset.folder
+    staging, configuration = dataset.folder, f"{run.run_id}-{CONFIGURATION}"
     labels = plan.label_map.as_text(dataset.settings.layout.label_lines)
     storage.write_file(storage.join(staging, LABELS), labels.encode())
-    storage.write_file(storage.join(staging, CONFIGURATION), dataset.config_text.encode())
-    moves = [[name, name] for name in (LABELS, CONFIGURATION, REJECTED, DUPLICATES)]
+    storage.write_file(storage.join(staging, configuration), dataset.config_text.encode())
+    moves = [[LABELS, LABELS], [configuration, CONFIGURATION], [REJECTED, REJECTED], [DUPLICATES, DUPLICATES]]
     for shard in dataset.shards:
         moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
         moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
     for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
-    descriptions = _stage_descriptions(dataset)
+    descriptions = _stage_descriptions(dataset, run.run_id)
     moves += descriptions
     marker = {**dataset.marker, "files": [*dataset.marker["files"], *(name for _, name in descriptions)]}
     check_names(marker)
+    check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = digests_of(staged[name] for name in marker["files"])
     pending = {
@@ -113,13 +118,16 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     }
     force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
+    force_to_disk([staging])
 
 
-def _stage_descriptions(dataset: StagedDataset) -> list[list[str]]:
+def _stage_descriptions(dataset: StagedDataset, run_id: str) -> list[list[str]]:
     """Writes in staging what describes the dataset; gives the moves that publish it."""
     moves = []
     for number, (name, content) in enumerate(describe_dataset(dataset)):
-        moves.append([f"description-{number:05d}", name])  # staging has no folders, and knows the names of shards
+        moves.append(
+            [f"{run_id}-description-{number:05d}", name]
+        )  # staging has no folders, and knows the names of shards
         storage.write_file(storage.join(dataset.folder, moves[-1][0]), content)
     return moves
 
@@ -132,24 +140,29 @@ def _old_files(output: str) -> list[str]:
     return [*(shard[kind] for shard in shards for kind in ("name", "sidecar")), *old["files"]]
 
 
-def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
+def switch_dataset(output: str, plan_id: str, run_id: str = "") -> dict[str, Any]:
     """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
 
     Can be cut and done again at any point, and done by two runs at once: a file that is no longer in staging is already
     in its place, and an old file whose name a new one takes is left to be replaced. Where a file cannot get its name
     nothing is touched, as far as that can be known before; else all is taken back, see `take_back`.
 
+    Args:
+        output: the folder.
+        plan_id: the plan of the dataset.
+        run_id: the run that does it, whose claim goes with the staging folder.
+
     Raises:
         OSError: a file cannot be renamed.
         ValueError: what is to be published cannot be read.
     """
     pending = read_pending(output, plan_id)
-    targets = {target for _, target in pending["switch"]["moves"]}
+    marker, targets = _published(pending), {target for _, target in pending["switch"]["moves"]}
     sidecars = {target for target in targets if target.startswith("sidecars/")}
     check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
     storage.make_folder(storage.join(output, "sidecars"))
     check_targets(storage.join(output, target) for target in sorted(sidecars))
-    if not holds_plan(output, plan_id):
+    if find_marker(output) != marker:  # else this very switch was cut in its last step
         storage.remove_files([storage.join(output, MARKER)])
     try:
         _replace_files(output, plan_id, pending, targets)
@@ -157,8 +170,9 @@ def switch_dataset(output: str, plan_id: str) -> dict[str, Any]:
         with suppress(OSError):  # in an outage nothing goes back: as after a cut, the next run finishes it
             take_back(output, plan_id)
         raise
-    storage.remove_folder(staging_folder(output, plan_id))
-    return _published(pending)
+    storage.remove_files([storage.join(staging_folder(output, plan_id), MARKER)])
+    remove_staging(output, plan_id, run_id)
+    return marker
 
 
 def _replace_files(output: str, plan_id: str, pending: Mapping[str, Any], targets: Set[str]) -> None:

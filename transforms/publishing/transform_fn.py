@@ -22,6 +22,9 @@ from recordmill.transforms.files import storage
 TRANSFORM_FN = "transform_fn"
 """The folder, below the dataset's; TensorFlow Transform's own name for it."""
 
+DEFAULT_SIZE = (224, 224)
+"""Height and width of the model's images, where those of the dataset are of several sizes."""
+
 NOTE = "analysis.json"
 _MODEL = "saved_model.pb"
 

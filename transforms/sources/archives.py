@@ -93,6 +93,13 @@ class Archives(Source):
         for key, feature in self.features_from.items():
             feature.check(key)
 
+    def idle_settings(self) -> Mapping[str, str]:
+        """Those of labels in folders, or of labels next to images."""
+        idle = (
+            ("class_from", "look_through") if self.labels == "beside" else ("label_part", "class_names", "image_parts")
+        )
+        return dict.fromkeys(idle, f"source.labels is {self.labels}")
+
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Archives of images and nothing else."""

@@ -5,20 +5,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.listing.class_names import state_classes
 from recordmill.transforms.listing.folder_sketch import FolderSketch
-from recordmill.transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader
+from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader, did_you_mean
 from recordmill.transforms.manifests.presets import read_automl, read_vertex
 from recordmill.transforms.manifests.recognise_columns import FoundColumns, find_columns, preset_of
 from recordmill.transforms.manifests.refer_entries import EntryReferrer
 from recordmill.transforms.manifests.row_bytes import read_row_bytes
 from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.tables.parquet_rows import bytes_type_fault, class_names
-from recordmill.transforms.tables.read_table import TABLE_FILES, Table, TableFormat, read_table
-from recordmill.transforms.tables.row import UnreadableTableError
+from recordmill.transforms.tables.read_table import LIST_FILES, TABLE_FILES, Blanks, Table, TableFormat, read_table
+from recordmill.transforms.tables.row import Row, UnreadableTableError
 from recordmill.transforms.tables.text_lines import check_encoding
 
 PRESET_SPLITS = {
@@ -36,7 +38,7 @@ def _default_columns() -> Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(Source):
-    """The source `manifest`.
+    r"""The source `manifest`.
 
     Attributes:
         preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV; which know
@@ -55,6 +57,11 @@ class Manifest(Source):
         class_names: names of the classes that integers among labels number from 0; empty: those that Parquet written by
             Hugging Face states, else the integers are names.
         unlabelled: what becomes of rows whose class is empty: `reject`, or `keep` as images without a label.
+        split: a regular expression (RE2's syntax) that a manifest's name must match as a whole, where there is one a
+            split: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the word that `splits.from_source` may use.
+            Other files are ignored, and `.txt` files may be manifests.
+        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell;
+            `auto` skips them in `.txt` files, and where the columns are only found without them.
     """
 
     preset: Literal["", "vertex", "automl"] = ""
@@ -70,8 +77,9 @@ class Manifest(Source):
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
     unlabelled: Literal["reject", "keep"] = "reject"
+    split: str = added_setting("")
+    blanks: Blanks = added_setting("auto")
 
-    files: ClassVar[tuple[str, ...]] = TABLE_FILES
     other_files: ClassVar[str] = "taken_only_by_name"
 
     def __post_init__(self) -> None:
@@ -89,8 +97,15 @@ class Manifest(Source):
                 raise ValueError(f"source.{name} {text!r} is not one character")
         if not self.separator:
             raise ValueError("source.separator is empty: write a character, such as |")
+        if self.split:
+            compile_pattern(self.split, "source.split", "split")
         check_encoding(self.encoding, "source.encoding")
         state_classes(self.class_names)
+
+    @property
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Tables by their names; lists too, where `split` says which of them are manifests."""
+        return (*TABLE_FILES, *LIST_FILES) if self.split else TABLE_FILES
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -114,28 +129,58 @@ class Manifest(Source):
         """What columns are named for; of a preset either may be there."""
         if self.preset:
             return {"boxes": "", "labels": ""}
-        keys = {"boxes": "boxes" if self.columns.boxes else "objects", "labels": "labels"}
+        boxes = next((name for name in ("boxes", "xmin") if getattr(self.columns, name)), "objects")
+        keys = {"boxes": boxes, "labels": "labels"}
         return {what: f"source.columns.{key}" for what, key in keys.items() if getattr(self.columns, key)}
 
+    def idle_settings(self) -> Mapping[str, str]:
+        """What speaks of text in tables without text, of boxes or of classes where no column has any."""
+        idle = dict(self._table_format().idle_settings())
+        if self.preset:
+            return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
+        if "boxes" not in self.annotations():
+            idle["boxes_unit"] = "no column of boxes is named"
+        if not (self.columns.label or self.columns.labels):
+            idle["unlabelled"] = "no column of classes is named"
+        return idle
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
-        """One image a row."""
+        """One image a row, or a box a row, whose images are put together."""
+        match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path)) if self.split else None
+        if self.split and not match:
+            yield file.but(status="ignored", reason="not_annotations")
+            return
         wanted = dict((column, key) for key, column in self.columns.named())
         for key, feature in self.features_from.items():
             wanted.setdefault(feature.column, f"source.features_from.{key}.column")
         unread = (self.columns.bytes,) if self.columns.bytes else ()
-        referred = 0
+        referred, blank = 0, ""
         try:
             with read_table(file.uri, self._table_format(), wanted, unread) as table:
                 yield from self._announce(table, file)
                 column = {"vertex": "imageGcsUri", "automl": ""}.get(self.preset, self.columns.uri)
                 packing = self._packing(table)
-                referrer = EntryReferrer(file, path, self.root, packing, column, joined=self.preset == "automl")
-                for ref in referrer.refer(table.rows, self._reader(table)):
+                joined = self.preset == "automl" or bool(self.columns.row_boxes)
+                word = (match["split"] or "") if match else ""
+                referrer = EntryReferrer(file, path, self.root, packing, column, joined=joined, word=word)
+                seen: set[str] = set()
+                rows = _watch(table.rows, seen) if table.kind == "jsonl" and not self.preset else table.rows
+                for ref in referrer.refer(rows, self._reader(table)):
                     referred += ref.status != "classes"
+                    blank = blank or (ref.label if ref.label.startswith(" ") and table.as_text else "")
                     yield ref
         except UnreadableTableError as error:
             yield file.but(status="fatal", reason="bad_manifest", detail=str(error))
             return
+        for column in sorted(wanted.keys() - seen) if seen else ():
+            if wanted[column].startswith("source.columns."):
+                detail = f"none of its rows has a column {column!r} ({wanted[column]}){did_you_mean(column, seen)}"
+                yield file.but(status="warning", reason="no_column", detail=detail)
+        if blank:
+            detail = (
+                f"labels begin with a blank, such as {blank!r:.60}: set source.blanks=skip if it is no part of them"
+            )
+            yield file.but(status="warning", reason="blanks", detail=detail)
         if not referred:
             yield file.but(status="ignored", reason="no_rows")
 
@@ -148,7 +193,8 @@ class Manifest(Source):
         if not ref.packing:
             return Source.read(self, ref, max_bytes)
         delimiter = self.delimiter or ("\t" if ref.packing.startswith("tsv") else ",")
-        data = read_row_bytes(ref, self.columns.bytes, delimiter, self.quote, max_bytes)
+        skip_blanks = self.blanks == "skip"
+        data = read_row_bytes(ref, self.columns.bytes, delimiter, self.quote, max_bytes, skip_blanks=skip_blanks)
         return Content(data, data)
 
     def _table_format(self) -> TableFormat:
@@ -159,12 +205,17 @@ class Manifest(Source):
             delimiter=self.delimiter,
             quote=self.quote,
             encoding=self.encoding,
+            blanks=self.blanks,
         )
 
     def _packing(self, table: Table) -> str:
         column = self.columns.bytes
         if not column or table.kind == "parquet":
             return "parquet" if column else ""
+        if table.kind == "txt" or (table.skips_blanks and self.blanks == "auto"):
+            raise UnreadableTableError(
+                "it holds images: set source.format: csv or tsv, and source.blanks: skip or keep"
+            )
         position = [str(table.positions[column])] if table.positions else []
         return " ".join((table.kind, table.codec, *position, *(["gzip"] if table.is_gzip else ())))
 
@@ -183,7 +234,8 @@ class Manifest(Source):
 
     def _class_names(self, table: Table) -> dict[str, list[str]]:
         columns = self.columns
-        labelled = [each for each in (columns.label, columns.labels, columns.box_labels, columns.objects) if each]
+        labelled = [columns.label, columns.labels, columns.box_labels, columns.objects, columns.box_label]
+        labelled = [each for each in labelled if each]
         if self.class_names:
             return {column: list(self.class_names) for column in labelled}
         return {} if table.schema is None else {column: class_names(table.schema, column) for column in labelled}
@@ -222,7 +274,14 @@ def _as_recognised(found: Mapping[str, FoundColumns]) -> Recognised:
     elif any(each != first for each in found.values()):
         needs = f"{' and '.join(found)} have different columns: let --input name one of them"
     why = f"a table of images, {path}{left_out}"
-    return Recognised(settings, why, needs=needs, needed_key=key and f"source.columns.{key}")
+    return Recognised(settings, why, needs=needs, needed_key=key)
+
+
+def _watch(rows: Iterator[Row], seen: set[str]) -> Iterator[Row]:
+    """The rows as they come; `seen` takes in their columns, as lines of JSON need not name any in advance."""
+    for row in rows:
+        seen.update(row.cells or ())
+        yield row
 
 
 SOURCE = Manifest

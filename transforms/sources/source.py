@@ -53,6 +53,7 @@ class Source(Protocol):
             `include` replaces them: `refer` must bear any file.
         other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
             `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
+        classes_from: where the user names its classes, in words.
         short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
@@ -64,6 +65,7 @@ class Source(Protocol):
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
     other_files: ClassVar[str] = "not_included"
+    classes_from: ClassVar[str] = "the annotations"
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
     gives_pixels: ClassVar[bool] = False
@@ -107,6 +109,18 @@ class Source(Protocol):
         """What images may have beside one class: `boxes`, `labels` (several classes). Nothing, unless a source says so.
 
         Each has the YAML key that asks for it, or the empty string where the files decide.
+        """
+        return {}
+
+    @property
+    def may_give_pixels(self) -> bool:
+        """Whether `read` gives the pixels of some images."""
+        return self.gives_pixels
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The source's own settings that cannot act under the others, by name, with the reason in a few words.
+
+        A value other than the default is refused at launch: "source.NAME has no effect, since REASON: remove it".
         """
         return {}
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import orjson
 
+from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
@@ -16,7 +17,7 @@ from recordmill.transforms.columns.column_settings import ColumnSettings
 from recordmill.transforms.columns.infer_types import ColumnTypes, TypeInferenceError
 from recordmill.transforms.listing.class_names import LONGEST_NAME
 from recordmill.transforms.sources.source import Source
-from recordmill.transforms.tables.read_table import TABLE_FILES, TableFormat, read_table
+from recordmill.transforms.tables.read_table import TABLE_FILES, Blanks, TableFormat, read_table
 from recordmill.transforms.tables.read_table import Table as OpenTable
 from recordmill.transforms.tables.row import Row, UnreadableTableError
 from recordmill.transforms.tables.text_lines import check_encoding
@@ -41,6 +42,8 @@ class Table(Source):
         delimiter: between cells of CSV; empty: a comma, or a tab in files named `.tsv`.
         quote: around cells of CSV that hold delimiters or line breaks; empty: none.
         names: of the columns, where CSV has no header.
+        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell;
+            `auto` keeps them, unless the columns are only found without them.
     """
 
     columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
@@ -54,6 +57,7 @@ class Table(Source):
     delimiter: str = ""
     quote: str = '"'
     names: tuple[str, ...] = ()
+    blanks: Blanks = added_setting("auto")
 
     contents: ClassVar[Literal["images", "rows"]] = "rows"
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
@@ -80,7 +84,18 @@ class Table(Source):
 
     @property
     def _format(self) -> TableFormat:
-        return TableFormat(self.format, self.names, delimiter=self.delimiter, quote=self.quote, encoding=self.encoding)
+        return TableFormat(
+            self.format,
+            self.names,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            encoding=self.encoding,
+            blanks=self.blanks,
+        )
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """What speaks of text in tables without text."""
+        return self._format.idle_settings()
 
     def settle(self, files: Iterator[ImageRef]) -> "Table":
         """Finds the types of columns that are not declared, in one pass over all rows."""
@@ -131,7 +146,7 @@ class Table(Source):
         for row in table.rows:
             ref = place.but(key=f"{file.key}:{row.number}")
             try:
-                yield row, self._refer_row(ref, below, row, table.kind in ("csv", "tsv"))
+                yield row, self._refer_row(ref, below, row, table.as_text)
             except _RowError as error:
                 detail = f"{path}, {row.place}{error}"
                 yield row, ref.but(status="rejected", reason="bad_row", detail=detail)

@@ -113,6 +113,17 @@ class Tfrecords(Source):
         """Rows where the convention has no images."""
         return "images" if self.convention == "auto" or holds_images(self._declared()) else "rows"
 
+    @property
+    def may_give_pixels(self) -> bool:
+        """Whether Examples may hold raw pixels."""
+        return (
+            self.convention == "auto" or isinstance(self.convention, OwnConvention) or self._declared().stores == "raw"
+        )
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The word in a file's name where a feature has it."""
+        return {"split": "source.split_feature gives the split"} if self.split_feature else {}
+
     def _declared(self) -> Convention:
         if isinstance(self.convention, OwnConvention):
             return self.convention.as_convention()

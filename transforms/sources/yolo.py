@@ -55,6 +55,7 @@ class Yolo(Source):
     text_files: Literal["labels", "beside"] = added_setting("labels")
 
     other_files: ClassVar[str] = "read_only_with_images"
+    classes_from: ClassVar[str] = "data.yaml or source.names"
     shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
 
     @property

@@ -9,14 +9,14 @@ from typing import Literal
 import pyarrow as pa
 
 from recordmill.transforms.files import storage
-from recordmill.transforms.tables.csv_rows import read_csv_rows
+from recordmill.transforms.tables.csv_rows import read_csv_rows, read_word_rows
 from recordmill.transforms.tables.jsonl_rows import read_jsonl_rows
 from recordmill.transforms.tables.packed_text import open_text
 from recordmill.transforms.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
 from recordmill.transforms.tables.row import Row, UnreadableTableError
 from recordmill.transforms.tables.text_lines import TextLines
 
-TableKind = Literal["csv", "tsv", "jsonl", "parquet"]
+TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
 
 _KINDS: dict[str, TableKind] = {
     ".csv": "csv",
@@ -32,6 +32,11 @@ _KINDS |= {f"{ending}.gz": kind for ending, kind in _KINDS.items() if kind != "p
 TABLE_FILES = tuple(f"*{ending}" for ending in _KINDS)
 """Patterns of the files that are tables by their names."""
 
+LIST_FILES = ("*.txt", "*.txt.gz")
+"""Patterns of files that may be lists, with a delimiter that their first line tells, or anything else."""
+
+Blanks = Literal["auto", "keep", "skip"]
+
 
 @dataclass(frozen=True, slots=True)
 class TableFormat:
@@ -44,6 +49,8 @@ class TableFormat:
         delimiter: between cells; empty: a comma, in TSV a tab.
         quote: around cells; empty: none.
         encoding: of text.
+        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell.
+            `auto` skips them in lists, and where the columns that must be there are not found without that.
     """
 
     kind: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
@@ -52,6 +59,7 @@ class TableFormat:
     delimiter: str = ""
     quote: str = '"'
     encoding: str = "utf-8"
+    blanks: Blanks = "auto"
 
     def kind_of(self, path: str) -> TableKind:
         """What a file is.
@@ -64,7 +72,14 @@ class TableFormat:
         for ending, kind in _KINDS.items():
             if path.lower().endswith(ending):
                 return kind
+        if path.lower().removesuffix(".gz").endswith(".txt"):
+            return "txt"
         raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
+
+    def idle_settings(self) -> dict[str, str]:
+        """The settings of text that cannot act, with the reason; see `Source.idle_settings`."""
+        idle = {"jsonl": ("names", "delimiter", "quote"), "parquet": ("names", "delimiter", "quote", "encoding")}
+        return dict.fromkeys(idle.get(self.kind, ()), f"source.format is {self.kind}")
 
 
 @dataclass(slots=True)
@@ -78,6 +93,7 @@ class Table:
         positions: where each column is, in CSV and TSV.
         schema: of Parquet.
         is_gzip: whether its text is gzipped; rows' places are then those in what unpacking gives.
+        skips_blanks: whether blanks after a delimiter are no part of cells.
     """
 
     kind: TableKind
@@ -86,6 +102,12 @@ class Table:
     positions: Mapping[str, int] = field(default_factory=dict)
     schema: pa.Schema | None = None
     is_gzip: bool = False
+    skips_blanks: bool = False
+
+    @property
+    def as_text(self) -> bool:
+        """Whether all cells are texts."""
+        return self.kind in ("csv", "tsv", "txt")
 
 
 @contextmanager
@@ -119,17 +141,56 @@ def read_table(
             if kind == "jsonl":
                 yield Table(kind, read_jsonl_rows(lines), lines.codec, is_gzip=text.is_gzip)
                 return
-            rows = read_csv_rows(lines, table_format.delimiter or {"csv": ",", "tsv": "\t"}[kind], table_format.quote)
-            positions: Mapping[str, int] = {}
-            if not table_format.ragged:
-                names = table_format.names or _read_header(rows)
-                wanted = _check_columns(names, wanted)
-                places = {name: place for place, name in enumerate(names)}
-                positions = {name: places[name] for name in wanted}
-                rows = _name_cells(rows, positions, len(names))
-            yield Table(kind, rows, lines.codec, positions, is_gzip=text.is_gzip)
+            yield _read_text(uri, kind, lines, table_format, wanted, text.is_gzip)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
+
+
+def _read_text(
+    uri: str,
+    kind: TableKind,
+    lines: TextLines,
+    table_format: TableFormat,
+    wanted: Mapping[str, str] | None,
+    is_gzip: bool,
+) -> Table:
+    """A table of CSV, TSV or a list."""
+    delimiter = table_format.delimiter or {"csv": ",", "tsv": "\t"}.get(kind) or _find_delimiter(uri, table_format)
+    quote, skips = (
+        table_format.quote,
+        table_format.blanks == "skip" or (table_format.blanks == "auto" and kind == "txt"),
+    )
+    if delimiter == " " and kind == "txt":
+        rows = read_word_rows(lines, len(table_format.names))
+    else:
+        rows = read_csv_rows(lines, delimiter, quote, skips)
+    positions: Mapping[str, int] = {}
+    if not table_format.ragged:
+        names: Sequence[str] = table_format.names or _read_header(rows)
+        bare = [name.lstrip(" ") for name in names]
+        if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
+            names, skips = bare, True
+            rows = read_csv_rows(lines, delimiter, quote, skips)
+        advice = "" if table_format.names else ", or where the first row names no columns, set source.names"
+        wanted = _check_columns(names, wanted, advice)
+        places = {name: place for place, name in enumerate(names)}
+        positions = {name: places[name] for name in wanted}
+        rows = _name_cells(rows, positions, len(names))
+    return Table(kind, rows, lines.codec, positions, is_gzip=is_gzip, skips_blanks=skips)
+
+
+def _find_delimiter(uri: str, table_format: TableFormat) -> str:
+    """What stands between the cells of a list, by its first line: a tab, a comma, a semicolon, or else blanks."""
+    with open_text(uri) as text:
+        lines = TextLines(text, table_format.encoding)
+        lines.begin_row()
+        try:
+            line = next(lines, "")
+        except UnicodeDecodeError:
+            line = ""
+    count = len(table_format.names)
+    fitting = (each for each in "\t,;" if (line.count(each) == count - 1 if count else each in line))
+    return next(fitting, " ") if count != 1 else " "
 
 
 def _read_header(rows: Iterator[Row]) -> list[str]:
@@ -142,7 +203,7 @@ def _read_header(rows: Iterator[Row]) -> list[str]:
     return names
 
 
-def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Mapping[str, str]:
+def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advice: str = "") -> Mapping[str, str]:
     wanted = dict.fromkeys(names, "its header") if wanted is None else wanted
     counts = Counter(names)
     for column, key in wanted.items():
@@ -150,7 +211,7 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Ma
             raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
         if column not in counts:
             shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-            raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: correct the name")
+            raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}")
     return wanted
 
 

@@ -37,7 +37,7 @@ def test_a_cut_run(lost, tmp_path, with_shards):
     (folder / ".staging-1a2b/train-00000.tfrecord").write_bytes(b"")
     assert sentence(folder) == (
         f"{folder} holds no recordmill.json but .staging-1a2b with the work of a run that failed, was cut or is under "
-        "way: run the same command again to finish it"
+        "way: run its command again, corrected if it failed"
     )
 
 

@@ -46,7 +46,7 @@ def test_the_worst_is_told_first_and_where_more_is_shown():
         Remark(
             "3 pairs of images that look alike are in more than one split: scores will look too good.", "duplicates"
         ),
-        Remark("test has no image of 1 of the 2 classes.", "classes"),
+        Remark("test has no image of 1 of 2 classes that have any.", "classes"),
         Remark("1 of 3 classes has no image at all.", "classes"),
         Remark(
             "The largest class has 105 images, the smallest 5: "
@@ -75,7 +75,7 @@ def test_of_images_with_several_classes_these_are_counted(boxes, of):
     told = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
     assert add_up_classes(told) == {"cat": 20, "dog": 2}
     lacking, imbalance = texts(told)
-    assert lacking == f"test has no {of} of 2 of the 2 classes."
+    assert lacking == f"test has no {of} of 2 of 2 classes."
     assert imbalance.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ")
 
 

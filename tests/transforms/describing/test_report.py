@@ -139,7 +139,7 @@ def test_it_tells_what_went_in_and_came_out(stage, page):
     assert "1 truncated the data end before the image is complete" in text
     assert re.search("All images are 8 . 6", text)
     assert "3 classes; 4 images in the largest, 2 in the median one, 1 in the smallest." in text
-    assert "test has no image of 1 of the 3 classes." in text
+    assert "test has no image of 1 of 3 classes." in text
     assert "Missing in test : emu ." in text
 
 

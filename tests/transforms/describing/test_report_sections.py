@@ -1,7 +1,11 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 
+from recordmill.schemas.features import Feature
 from recordmill.transforms.describing import report_sections as sections
+from recordmill.transforms.describing.stored_values import Column, StoredValues
 from recordmill.transforms.publishing.statistics import ASPECT_BINS, Statistics
 
 LEDGER = {
@@ -124,6 +128,105 @@ def test_sizes_beyond_the_most_frequent_are_counted():
 
 def test_without_images_there_are_no_sizes():
     assert sections.describe_sizes(Statistics()) is None
+
+
+def stored_areas(**bins):
+    found = StoredValues(records=9, shards=2, **bins)
+    found.areas[[5, 10, 19]] = 2, 1, 1
+    return found
+
+
+def test_boxes_have_a_ledger_and_two_histograms():
+    boxes = {"listed": 20, "written": 13, "clipped": 1, "outside": 2, "unknown_class": 5}
+    dropped = {"outside": {"cat": 2}, "unknown_class": {"7": 4, "8": 1}}
+    told = marker(boxes=boxes, dropped_boxes=dropped, images_without_boxes={"no_file": 1, "all_dropped": 2})
+    found = sections.describe_boxes(told, Statistics(boxes=Counter({0: 3, 1: 4, 3: 3})), stored_areas())
+    assert (found["listed"], found["written"], found["clipped"]) == (20, 13, 1)
+    assert found["dropped"] == [
+        {"name": "unknown_class", "count": 5, "classes": "7, 8"},
+        {"name": "outside", "count": 2, "classes": "cat"},
+    ]
+    assert (found["without"].no_file, found["without"].no_objects, found["without"].all_dropped) == (1, 0, 2)
+    assert (found["average"], found["most"]) == (1.3, 3)
+    assert [(box.place, box.count) for box in found["numbers"].columns] == [(0, 3), (1, 4), (3, 3)]
+    assert [(box.place, box.count) for box in found["areas"].columns] == [(5, 2), (10, 1), (19, 1)]
+    assert [tick.text for tick in found["areas"].along] == ["0.0031 %", "0.049 %", "0.78 %", "12 %", "100 %"]
+    assert (found["small"], found["measured"], found["sample"]) == (2, 4, None)
+
+
+def test_of_many_boxes_columns_reach_ever_farther():
+    found = sections.describe_boxes(
+        marker(boxes={"listed": 1, "written": 1}),
+        Statistics(boxes=Counter({0: 1, 1: 2, 3: 4, 100: 5, 127: 1})),
+        StoredValues(),
+    )
+    assert [(box.place, box.count) for box in found["numbers"].columns] == [(0, 1), (1, 2), (2, 4), (7, 6)]
+    assert [tick.text for tick in found["numbers"].along] == ["0", "1", "2", "4", "8", "16", "32", "64"]
+    assert found["areas"] is None
+
+
+def test_a_sample_says_so():
+    found = sections.describe_boxes(marker(boxes={"listed": 1}), Statistics(), stored_areas(whole=False))
+    assert found["sample"] == {"records": 9, "shards": 2}
+    assert sections.describe_boxes(marker(), Statistics(), StoredValues()) is None
+
+
+def column(kind, values, missing=0, many=False):
+    made = Column(Feature("a", kind, "a", "", many=many))
+    for value in values:
+        made.add(value if many else [value])
+    made.missing = missing
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "facts"),
+    [
+        (column("int64", [3, 1_000, -5]), [("smallest", "-5"), ("largest", "1,000")]),
+        (column("float", [0.5, 1234.25]), [("smallest", "0.5"), ("largest", "1,234.25")]),
+        (column("float", [1.0, float("nan")]), [("smallest", "1"), ("largest", "1"), ("not finite", "1")]),
+        (column("float", [float("inf")]), [("not finite", "1")]),
+        (column("bytes", [b"x", b"y", b"x"]), [("different", "2")]),
+        (
+            column("float", [[1.0], [2.0, 4.0]], many=True),
+            [("smallest", "1"), ("largest", "4"), ("values a list", "1 to 2")],
+        ),
+        (column("int64", [], missing=3), []),
+    ],
+)
+def test_a_column_says_what_it_holds(made, facts):
+    told = sections.describe_columns(StoredValues(records=3, columns=[made], further=2))
+    (shown,) = told["columns"]
+    assert (shown["facts"], shown["missing"]) == (facts, made.missing)
+    assert (told["records"], told["further"], told["sample"]) == (3, 2, None)
+
+
+def test_texts_that_are_there_several_times_are_shown():
+    (shown,) = sections.describe_columns(StoredValues(columns=[column("bytes", [b"x", b"", b"x", b"\xff"])]))["columns"]
+    assert [(each["name"], each["count"]) for each in shown["frequent"]] == [("x", 2), ("", 1), ("\ufffd", 1)]
+    (shown,) = sections.describe_columns(StoredValues(columns=[column("bytes", [b"x", b"y"])]))["columns"]
+    assert shown["frequent"] == []
+
+
+def test_without_columns_there_is_no_section():
+    assert sections.describe_columns(StoredValues(records=3)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (17_031_832_200, 6, "17,031,832,200"),
+        (8_632.4, 3, "8,632"),
+        (45.61, 6, "45.61"),
+        (0.0, 3, "0"),
+        (-0.00012, 3, "-0.00012"),
+        (3.4e38, 3, "3.4e+38"),
+        (1e-9, 6, "1e-09"),
+        (100.0, 3, "100"),
+    ],
+)
+def test_numbers_are_shown_in_full_unless_they_are_extreme(value, digits, shown):
+    assert sections.show_value(value, digits) == shown
 
 
 def test_changes_and_reasons_have_their_meanings():

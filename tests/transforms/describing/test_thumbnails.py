@@ -1,19 +1,34 @@
 import base64
 import io
-from dataclasses import replace
 
 import pytest
 from PIL import Image
 
 from recordmill.schemas.features import encode_example
+from recordmill.transforms.columns.column_settings import ColumnSettings
 from recordmill.transforms.converting.convert_image import ConvertedImage
 from recordmill.transforms.converting.shard_files import Fingerprint, write_shard
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing import thumbnails
-from recordmill.transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES, SIDE, choose_samples, make_thumbnails
+from recordmill.transforms.describing.thumbnails import (
+    MOST_CLASSES,
+    MOST_IMAGES,
+    MOST_WITH_BOXES,
+    SIDE,
+    SIDE_WITH_BOXES,
+    Wanted,
+    choose_samples,
+    make_thumbnails,
+)
 from recordmill.transforms.publishing.statistics import Sidecar
+from recordmill.transforms.sources.table import Table
 
 FEATURES = DatasetSettings().example_features
+
+
+def thumbnails_of(places, class_name=None, **settings):
+    labels = {"cat": 3, "dog": 5}
+    return make_thumbnails([Wanted(place, class_name) for place in places], DatasetSettings(**settings), labels)
 
 
 @pytest.mark.parametrize(("classes", "each"), [(1, 24), (2, 24), (3, 24), (4, 18), (7, 9), (10, 6), (24, 3)])
@@ -29,6 +44,13 @@ def test_many_classes_are_shown_from_the_largest_to_the_smallest():
     names = list(chosen)
     assert (names[0], names[-1]) == ("19999", "00000")
     assert names == sorted(names, reverse=True)
+
+
+@pytest.mark.parametrize(("classes", "each"), [(1, 6), (4, 6), (5, 4), (7, 2), (12, 2), (13, 1), (24, 1), (90, 1)])
+def test_with_boxes_there_are_fewer(classes, each):
+    chosen = choose_samples({f"class {number:02}": 5 for number in range(classes)}, with_boxes=True)
+    assert set(chosen.values()) == {each}
+    assert sum(chosen.values()) <= MOST_WITH_BOXES
 
 
 def test_unlabelled_images_are_a_class_of_their_own():
@@ -64,7 +86,7 @@ def shown(uri):
 def test_each_record_gives_its_own_small_picture(shard, draw_file, compression):
     colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (120, 120, 120)]
     files = [draw_file(colour, kind) for colour, kind in zip(colours, ("JPEG", "PNG", "JPEG", "WEBP"), strict=True)]
-    uris = make_thumbnails(shard(files, compression)[::-1], FEATURES, compression)
+    uris = thumbnails_of(shard(files, compression)[::-1], compression=compression)
     for uri, colour in zip(uris, colours[::-1], strict=True):
         picture = shown(uri)
         assert picture.size == (SIDE, SIDE // 2)
@@ -84,19 +106,20 @@ def draw_file():
 def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
     whole = draw_file((1, 2, 3))
     places = shard([whole, whole[: len(whole) // 2], b"no picture", None, whole])
-    uris = make_thumbnails(places, FEATURES, "none")
+    uris = thumbnails_of(places)
     assert [bool(uri) for uri in uris] == [True, False, False, False, True]
     large = [(sidecar, {**row, "height": 10_000, "width": 10_000}) for sidecar, row in places[:1]]
-    assert make_thumbnails(large, FEATURES, "none") == [""]
-    raw = [replace(feature, field="pixels") for feature in FEATURES if feature.field == "encoded"]
-    assert make_thumbnails(places, raw, "none") == [""] * 5
+    assert thumbnails_of(large) == [""]
+    assert (
+        thumbnails_of(places, convention="plain", source=Table(columns={"a": ColumnSettings(type="int")})) == [""] * 5
+    )
 
 
 @pytest.mark.parametrize(("channels", "colour"), [(1, (90, 90, 90)), (3, (10, 90, 200))])
 def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
     pixels = bytes(colour[:channels]) * (20 * 30)
     ((sidecar, row),) = shard([pixels])
-    (uri,) = make_thumbnails([(sidecar, {**row, "height": 20, "width": 30, "channels": channels})], FEATURES, "none")
+    (uri,) = thumbnails_of([(sidecar, {**row, "height": 20, "width": 30, "channels": channels})])
     picture = shown(uri)
     assert picture.size == (30, 20)
     assert all(abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True))
@@ -105,23 +128,49 @@ def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
 def test_a_compressed_shard_is_read_from_its_start_and_not_far(shard, draw_file, monkeypatch):
     places = shard([draw_file((1, 2, 3))] * 5, "gzip")
     monkeypatch.setattr(thumbnails, "MOST_UNPACKED", places[3][1]["offset"])
-    uris = make_thumbnails(places, FEATURES, "gzip")
+    uris = thumbnails_of(places, compression="gzip")
     assert [bool(uri) for uri in uris] == [True, True, True, False, False]
 
 
+BOXES = {"xmin": [0.25, 0.0], "ymin": [0.5, 0.0], "xmax": [0.75, 0.125], "ymax": [1.0, 0.125]}
+BOXES |= {"bbox": [0.5, 0.25, 1.0, 0.75, 0.0, 0.0, 0.125, 0.125], "box_labels": [5, 3]}
+BOXES |= {"box_label_texts": [b"dog", b"cat"]}
+
+
+@pytest.fixture
+def boxed(tmp_path, draw_file):
+    """`boxed(convention)`: the place of an image with a large dog and a small cat in the upper left corner."""
+
+    def write(convention):
+        features = DatasetSettings(convention=convention).example_features
+        record = encode_example(features, {"encoded": draw_file((90, 90, 90)), **BOXES})
+        row = {"key": "0", "bytes": 1, "class": None, "height": 200, "width": 400, "channels": 3, "changes": []}
+        mark = Fingerprint("0" * 64, "0" * 64)
+        write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()
+        return Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord")), row
+
+    return write
+
+
+def yellow(picture):
+    return [(x, y) for x in range(picture.width) for y in range(picture.height) if picture.getpixel((x, y))[2] < 60]
+
+
 @pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
-def test_boxes_are_drawn(tmp_path, draw_file, convention):
-    features = DatasetSettings(convention=convention).example_features
-    sides = {"xmin": [0.25, 0.0], "ymin": [0.5, 0.0], "xmax": [0.75, 0.125], "ymax": [1.0, 0.125]}
-    places = [0.5, 0.25, 1.0, 0.75, 0.0, 0.0, 0.125, 0.125]
-    record = encode_example(features, {"encoded": draw_file((90, 90, 90)), **sides, "bbox": places})
-    row = {"key": "0", "bytes": 1, "class": None, "height": 200, "width": 400, "channels": 3, "changes": []}
-    mark = Fingerprint("0" * 64, "0" * 64)
-    write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()
-    sidecar = Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord"))
-    picture = shown(make_thumbnails([(sidecar, row)], features, "none")[0])
+def test_boxes_are_drawn(boxed, convention):
+    picture = shown(thumbnails_of([boxed(convention)], convention=convention)[0])
     assert picture.size == (SIDE, SIDE // 2)
-    yellow = [(x, y) for x in range(SIDE) for y in range(SIDE // 2) if picture.getpixel((x, y))[2] < 60]
-    first = [(x, y) for x, y in yellow if y > SIDE // 8]
+    first = [(x, y) for x, y in yellow(picture) if y > SIDE // 8]
     assert (min(first)[0], max(first)[0]) == (pytest.approx(SIDE / 4, abs=2), pytest.approx(SIDE * 3 / 4, abs=2))
-    assert {(x, y) for x, y in yellow if y <= SIDE // 8} >= {(0, 3), (7, 0)}
+    assert {(x, y) for x, y in yellow(picture) if y <= SIDE // 8} >= {(0, 3), (7, 0)}
+
+
+@pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
+@pytest.mark.parametrize(("name", "left", "right"), [("dog", 0.25, 0.75), ("cat", 0, 0.125)])
+def test_under_a_class_its_own_boxes_stand_out_in_a_larger_picture(boxed, convention, name, left, right):
+    picture = shown(thumbnails_of([boxed(convention)], name, convention=convention)[0])
+    assert picture.size == (SIDE_WITH_BOXES, SIDE_WITH_BOXES // 2)
+    across = [x for x, _ in yellow(picture)]
+    sides = pytest.approx(left * SIDE_WITH_BOXES, abs=4), pytest.approx(right * SIDE_WITH_BOXES, abs=4)
+    assert (min(across), max(across)) == sides
+    assert picture.getpixel((287, 126))[0] != pytest.approx(90, abs=20)  # the dog's right side is at least hinted at

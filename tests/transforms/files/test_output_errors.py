@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.transforms.files.output_errors import describe_output_error, explain_output_error
 
 
 @pytest.mark.parametrize(
@@ -15,11 +15,18 @@ def test_what_a_user_can_mend_is_one_sentence(code, why):
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, None])
-def test_an_outage_is_raised_again(code):
+def test_an_outage_of_a_store_is_raised_again(code):
     error = OSError(code, "down")
     with pytest.raises(OSError, match="down") as caught:
-        explain_output_error(error, "out")
+        explain_output_error(error, "gs://b/out")
     assert caught.value is error
+    assert describe_output_error(error, "gs://b/out") == "the output gs://b/out cannot be written: down"
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), OSError("Rename operation failed\nwith")])
+def test_whatever_this_machine_says_is_one_sentence(error):
+    why = str(error.strerror or error).lower().replace("\n", " ")
+    assert explain_output_error(error, "out") == f"the output out cannot be written: {why}"
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,23 @@ def test_a_folder_is_removed_with_all_below_it(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("writes", [1, 3, 100])
+def test_a_folder_into_which_another_run_writes_is_deleted_unless_that_goes_on(tmp_path, monkeypatch, writes):
+    folder, written = tmp_path / "x", []
+    folder.mkdir()
+    real = os.rmdir
+
+    def write(path, **options):
+        if len(written) < writes:
+            written.append(path)
+            (folder / f"{len(written)}").write_bytes(b"")
+        return real(path, **options)
+
+    monkeypatch.setattr(os, "rmdir", write)
+    storage.remove_folder(str(folder))
+    assert folder.exists() == (writes == 100)
+
+
 def test_the_names_in_a_folder_are_sorted(tmp_path):
     assert storage.folder_names(str(tmp_path / "absent")) == []
     for name in ("b", "a", ".c"):

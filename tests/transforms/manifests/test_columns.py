@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from recordmill.schemas.features import Feature
@@ -51,9 +53,15 @@ def test_columns_say_what_a_row_says():
 def test_what_may_be_missing_and_what_not():
     read = reader(uri="path", label="class", split="set", group="patient").read
     assert read({"path": "a", "class": "b"}) == Entry(uri="a", label="b")
-    for cells, column in (({"class": "b"}, "path"), ({"path": "a", "class": None}, "class"), ({"path": "a"}, "class")):
-        with pytest.raises(BadCellError, match=f"column '{column}' is empty"):
+    for cells, sentence in (
+        ({"class": "b"}, "there is no column 'path'"),
+        ({"path": "", "class": "b"}, "column 'path' is empty"),
+        ({"path": "a", "class": None}, "column 'class' is empty"),
+        ({"path": "a", "Clas": "b"}, "there is no column 'class': did you mean 'Clas'?"),
+    ):
+        with pytest.raises(BadCellError) as raised:
             read(cells)
+        assert str(raised.value) == sentence
 
 
 def test_nothing_but_blanks_is_nothing():
@@ -97,7 +105,7 @@ def test_an_empty_class_may_be_kept_as_none():
     for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
         assert read(cells) == Entry(uri="a")
     with pytest.raises(BadCellError, match="column 'path' is empty"):
-        read({"class": "b"})
+        read({"path": "", "class": "b"})
 
 
 def test_names_of_numbered_classes():
@@ -149,3 +157,75 @@ def test_columns_that_cannot_be(columns, sentence):
 def test_a_feature_without_a_column_names_its_key():
     with pytest.raises(ValueError, match=r"^source\.features_from\.a\.column is empty: name the column$"):
         FeatureColumn(column="").check("a")
+
+
+@pytest.mark.parametrize(
+    ("uri", "cells", "path"),
+    [
+        ("images/{id}.jpg", {"id": "a 1"}, "images/a 1.jpg"),
+        ("{folder}/{image id}.png", {"folder": "x", "image id": 7}, "x/7.png"),
+        ("{id}", {"id": "a.jpg"}, "a.jpg"),
+        ("{{{id}}}", {"id": "a"}, "{a}"),
+    ],
+)
+def test_a_path_may_be_made_of_columns(uri, cells, path):
+    assert reader(uri=uri).read(cells).uri == path
+
+
+def test_a_path_of_columns_needs_all_of_them():
+    assert list(Columns(uri="{a}/{b}.jpg", label="c").named()) == [
+        ("source.columns.uri", "a"),
+        ("source.columns.uri", "b"),
+        ("source.columns.label", "c"),
+    ]
+    with pytest.raises(BadCellError, match=r"^column 'b' is empty$"):
+        reader(uri="{a}/{b}.jpg").read({"a": "x", "b": ""})
+
+
+BOX = {"uri": "file", "xmin": "x1", "ymin": "y1", "xmax": "x2", "ymax": "y2", "box_label": "class"}
+
+
+def test_a_row_may_be_a_box():
+    read = reader(**BOX, width="w", height="h").read
+    cells = {"file": "a.jpg", "x1": "1", "y1": 2, "x2": "30.5", "y2": "4e1", "class": "cat"}
+    expected = Entry(uri="a.jpg", boxes=[[1, 2, 30.5, 40]], box_labels=["cat"])
+    assert read({**cells, "w": "", "h": ""}) == read({**cells, "w": "0", "h": "9"}) == expected
+    assert read({**cells, "w": "640", "h": 480.0}).size == (640, 480)
+    empty = {"file": "b.jpg", **dict.fromkeys(("x1", "y1", "x2", "y2", "class"), "")}
+    assert read({**empty, "w": "", "h": ""}) == Entry(uri="b.jpg", boxes=[])
+
+
+@pytest.mark.parametrize(
+    ("cell", "fault"),
+    [
+        ({"x1": "a"}, "column 'x1': 'a' (str) is no number"),
+        ({"x1": ""}, "column 'x1' is empty"),
+        ({"y2": "nan"}, "column 'y2': 'nan' (str) is no number"),
+        ({"class": ""}, "column 'class' is empty"),
+        ({"w": "6.5"}, "column 'w': '6.5' (str) is no whole number of pixels"),
+    ],
+)
+def test_a_row_that_is_no_box_is_a_fault_of_its_image(cell, fault):
+    cells = {"file": "a.jpg", "x1": "1", "y1": "2", "x2": "3", "y2": "4", "class": "cat", "w": "9", "h": "9"}
+    entry = reader(**BOX, width="w", height="h").read({**cells, **cell})
+    assert entry == Entry(uri="a.jpg", boxes=[], fault=fault)
+    with pytest.raises(BadCellError, match="column 'file' is empty"):
+        reader(**BOX).read({**cells, "file": ""})
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"uri": "u", "xmin": "a"}, "source.columns.xmin, ymin, xmax, ymax and box_label go together: name all five"),
+        ({**BOX, "objects": "o"}, "source.columns.objects and source.columns.xmin both name boxes: remove one"),
+        ({**BOX, "uri": "", "bytes": "b"}, "source.columns.xmin: rows of one image are joined by source.columns.uri"),
+        ({"uri": "u", "width": "w"}, "source.columns.width and source.columns.height go together"),
+        ({**BOX, "width": "w"}, "source.columns.width and source.columns.height go together"),
+        ({"uri": "a{b"}, "source.columns.uri is 'a{b': expected '}' before end of string"),
+        ({"uri": "a{}"}, "source.columns.uri is 'a{}': write columns in braces, such as images/{id}.jpg"),
+        ({"uri": "{a:>9}"}, "source.columns.uri is '{a:>9}': write columns in braces, such as images/{id}.jpg"),
+    ],
+)
+def test_paths_and_boxes_of_columns_that_cannot_be(columns, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        Columns(**columns).check()

@@ -104,10 +104,45 @@ def test_classes_of_several_labels_are_announced_once_each(folder):
     assert orjson.loads(other.features) == boxes_of([[0, 0, 1, 1]], ["y"], fractions=True)
 
 
-def test_rows_of_boxes_that_follow_each_other_are_one_image(folder):
-    def box(name, label):
-        return Entry(uri=f"images/{name}.jpg", boxes=[[0, 0, 1, 1]], box_labels=[label])
+def box(name, label, **more):
+    return Entry(uri=f"images/{name}.jpg", boxes=[[0, 0, 1, 1]], box_labels=[label], **more)
 
-    entries = (box("a", "x"), box("a", "y"), box("b", "x"))
-    refs = [ref for ref in refer(folder, *entries, joined=True) if not ref.status]
-    assert [orjson.loads(ref.features)["boxes_labels"] for ref in refs] == [["x", "y"], ["x"]]
+
+def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
+    entries = (box("a", "x", size=(4, 3)), box("b", "x"), box("a", "y", size=(4, 3)))
+    a, b = (ref for ref in refer(folder, *entries, joined=True) if not ref.status)
+    assert (a.key, b.key) == ("pets/in/images/a.jpg", "pets/in/images/b.jpg")
+    assert orjson.loads(a.features) == boxes_of([[0, 0, 1, 1]] * 2, ["x", "y"], drawn_on_size=(4, 3))
+    assert orjson.loads(b.features) == boxes_of([[0, 0, 1, 1]], ["x"])
+
+
+@pytest.mark.parametrize(
+    ("entries", "detail"),
+    [
+        ((box("a", "x"), Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")), "row 3: no box"),
+        ((Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")), "row 2: no box"),
+        (
+            (box("a", "x"), box("a", "y"), box("a", "y", split="t")),
+            "row 4: its split is 't', and an earlier row of 'images/a.jpg' has ''",
+        ),
+    ],
+)
+def test_a_bad_row_of_a_box_rejects_its_image(folder, entries, detail):
+    refs = [ref for ref in refer(folder, *entries, box("b", "x"), joined=True) if ref.status != "classes"]
+    assert [(ref.status, ref.reason, ref.detail) for ref in refs] == [
+        ("rejected", "bad_row", f"list.csv, {detail}"),
+        ("", "", ""),
+    ]
+
+
+def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
+    refs = refer(folder, Entry(uri="images/a.jpg"), Entry(uri="images/b.jpg", split="test"), word="val")
+    assert [ref.split for ref in refs] == ["val", "test"]
+
+
+def test_a_path_that_begins_with_a_blank_names_the_setting(folder):
+    (ref,) = refer(folder, Entry(uri=" images/a.jpg"), uri_column="path")
+    assert ref.detail == (
+        "list.csv, row 2: column 'path': ' images/a.jpg': no such file or directory, and the path begins with a blank: "
+        "set source.blanks=skip if it is no part of it"
+    )

@@ -1,14 +1,17 @@
 import json
+from functools import partial
 
 import pytest
 
 from recordmill.transforms.files import storage
 from recordmill.transforms.planning.output_state import (
+    Leftover,
     OutputState,
     decide_action,
     differences,
     find_fault,
-    holds_plan,
+    find_marker,
+    make_room,
     read_output,
 )
 
@@ -102,12 +105,70 @@ def test_a_whole_dataset_has_no_fault(dataset):
 
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("marker", [None, MARKER], ids=["without", "with"])
-def test_another_plans_staging_is_refused(marker, overwrite):
-    assert decide(OutputState("/out", [".staging-aaa", ".staging-bbb"], marker), overwrite=overwrite) == (
+def test_a_run_of_another_plan_at_work_is_refused(marker, overwrite):
+    state = OutputState("/out", [".staging-aaa", ".staging-bbb"], marker, True, "somebody is at work")
+    assert decide(state, overwrite=overwrite) == ("refuse", "somebody is at work")
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_another_plans_dataset_whose_publishing_was_cut_is_refused(overwrite):
+    leftovers = (Leftover(".staging-bbb"), Leftover(".staging-ccc", complete=True))
+    assert decide(OutputState("/out", leftovers=leftovers), overwrite=overwrite) == (
         "refuse",
-        "/out holds .staging-bbb, the unfinished work of another configuration or input: "
-        "finish that run, delete it with --discard, or choose another output",
+        "/out holds .staging-ccc, a complete dataset of another configuration or input whose publishing was cut: "
+        "put it in place with --discard, or choose another output",
     )
+
+
+def leave(output, plan, records=(), **files):
+    staging = output / f".staging-{plan}"
+    staging.mkdir(parents=True)
+    for number, count in enumerate(records):
+        (staging / f"train-{number:05d}.done.json").write_text(json.dumps({"report": {"records": count}}))
+    for name, content in files.items():
+        (staging / name.replace("_", ".")).write_text(content)
+
+
+def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset, tree):
+    leave(dataset, "aaa", [5], recordmill_json="{}")  # of the dataset that is there
+    leave(dataset, "empty")
+    leave(dataset, "finished", [0, 5, 7])
+    leave(dataset, "nothing", [0, 0])
+    leave(dataset, "one", [5], outcome_json='{"exit_code": 1}')
+    leave(dataset, "rejected", [5], outcome_json='{"exit_code": 3}')
+    leave(dataset, "torn", outcome_json="[", **{"x.done.json": "{"}, **{"y.done.json": '{"report": {"records": "5"}}'})
+    state = read_output(str(dataset), "zzz")
+    assert state.leftovers == (
+        Leftover(".staging-aaa", worthless="its dataset was in place already"),
+        Leftover(".staging-empty", worthless="it had finished no shard"),
+        Leftover(".staging-finished", shards=3),
+        Leftover(".staging-nothing", worthless="it had finished no shard"),
+        Leftover(".staging-one", shards=1),
+        Leftover(".staging-rejected", worthless="it had failed by what it rejected"),
+        Leftover(".staging-torn", worthless="it had finished no shard"),
+    )
+    assert decide(state, "zzz", overwrite=True) == ("convert", "")
+    gone, stays = (
+        "deleted .staging-{}, which another run had left: {}",
+        "of another configuration or input: the command",
+    )
+    then = "that began it goes on from there, --discard deletes it"
+    assert make_room(state) == [
+        gone.format("aaa", "its dataset was in place already"),
+        gone.format("empty", "it had finished no shard"),
+        f"{dataset}/.staging-finished stays, with 3 finished shards {stays} {then}",
+        gone.format("nothing", "it had finished no shard"),
+        f"{dataset}/.staging-one stays, with 1 finished shard {stays} {then}",
+        gone.format("rejected", "it had failed by what it rejected"),
+        gone.format("torn", "it had finished no shard"),
+    ]
+    assert [path.name for path in sorted(dataset.glob(".staging-*"))] == [".staging-finished", ".staging-one"]
+    assert len(tree(dataset)) == len(FILES) + 1 + 5
+
+
+def test_a_dataset_that_is_complete_in_another_plans_staging_is_no_leftover_to_delete(dataset):
+    leave(dataset, "bbb", [5], recordmill_json="{}", outcome_json='{"exit_code": 3}')
+    assert read_output(str(dataset), "zzz").leftovers == (Leftover(".staging-bbb", complete=True),)
 
 
 @pytest.mark.parametrize(
@@ -155,21 +216,63 @@ def test_a_damaged_marker_is_refused_in_a_sentence(dataset, content, overwrite):
         "refuse",
         f"{dataset}/recordmill.json cannot be read: choose another output, or delete that folder",
     )
-    assert not holds_plan(str(dataset), "aaa")
+    assert find_marker(str(dataset)) is None
 
 
-def test_a_marker_that_vanishes_while_it_is_looked_at_is_none(dataset, monkeypatch):
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_marker_that_vanishes_while_it_is_looked_at_is_looked_for_again(dataset, monkeypatch, comes_back):
     # Another run takes it away between the two looks.
-    real = storage.folder_names
+    real, content = storage.folder_names, (dataset / "recordmill.json").read_bytes()
 
     def vanish(folder):
         names = real(folder)
-        (dataset / "recordmill.json").unlink()
+        (dataset / "recordmill.json").unlink(missing_ok=True)
+        if comes_back:
+            monkeypatch.setattr(storage, "folder_names", come_back)
         return names
+
+    def come_back(folder):
+        (dataset / "recordmill.json").write_bytes(content)
+        return real(folder)
 
     monkeypatch.setattr(storage, "folder_names", vanish)
     state = read_output(str(dataset), "aaa")
-    assert (state.marker, "recordmill.json" in state.names) == (None, False)
+    assert (state.marker, "recordmill.json" in state.names) == ((MARKER, True) if comes_back else (None, False))
+
+
+def test_half_of_another_runs_switch_is_never_taken_for_a_state(dataset, monkeypatch):
+    # The same plan's switch goes on between any two things that are looked at.
+    whole = {name: (dataset / name).read_bytes() for name in (*FILES, "recordmill.json")}
+    for most in range(12):
+        for name in ("recordmill.json", *FILES):
+            (dataset / name).unlink(missing_ok=True)
+        (dataset / "sidecars").rmdir()
+        staging = dataset / ".staging-aaa"
+        staging.mkdir()
+        steps = [partial((staging / "recordmill.json").write_text, "{}"), (dataset / "sidecars").mkdir]
+        steps += [partial((dataset / name).write_bytes, content) for name, content in whole.items()]
+        steps += [partial(storage.remove_folder, str(staging))]
+        for step in steps[:most]:
+            step()
+        del steps[:most]
+
+        def go_on(real, steps=steps):
+            def call(*arguments):
+                answer = real(*arguments)
+                for step in steps[:1]:
+                    step()
+                del steps[:1]
+                return answer
+
+            return call
+
+        with monkeypatch.context() as patch:
+            for name in ("folder_names", "exists", "read_range"):
+                patch.setattr(storage, name, go_on(getattr(storage, name)))
+            action, sentence = decide(read_output(str(dataset), "aaa"))
+        assert action in ("convert", "finish", "keep"), sentence
+        for step in steps:
+            step()
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{"])
@@ -180,10 +283,9 @@ def test_a_marker_that_is_none_is_refused_in_a_sentence(tmp_path, content):
     assert (action, sentence) == ("refuse", f"{tmp_path}/recordmill.json cannot be read: {advice}")
 
 
-def test_a_folder_holds_the_plan_of_its_marker(dataset):
-    assert holds_plan(str(dataset), "aaa")
-    assert not holds_plan(str(dataset), "bbb")
-    assert not holds_plan(str(dataset / "absent"), "aaa")
+def test_the_marker_of_a_folder_is_found(dataset):
+    assert find_marker(str(dataset)) == MARKER
+    assert find_marker(str(dataset / "absent")) is None
 
 
 def test_differences_name_the_keys_path():

@@ -1,14 +1,21 @@
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, replace
 
 import pytest
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
+from recordmill.schemas.finished_shards import FinishedShards
+from recordmill.schemas.label_map import LabelMap, LabelSettings
+from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
 from recordmill.transforms.publishing.annotation_ledger import (
     ImagesWithoutBoxes,
+    check_boxes,
+    check_labels,
     describe_annotations,
     most_frequent,
     show_dropped,
 )
+from recordmill.transforms.sources.yolo import Yolo
 
 SHIPS = ImagesWithoutBoxes(no_file=88, all_dropped=33, dropped={"unknown_class": {"1": 28, "2": 13}})
 
@@ -68,3 +75,99 @@ def test_a_marker_lists_so_many_classes_and_counts_the_rest():
     (listed,) = describe_annotations(totals, has_boxes=True)["dropped_boxes"].values()
     assert len(listed) == 101
     assert (listed["1000"], listed["1099"], listed["more"]) == (1, 1, 50)
+
+
+LABELS = LabelMap({"cat": 1, "dog": 2, "emu": 3})
+YOLO = DatasetSettings(source=Yolo(), convention="tf_object_detection")
+
+
+def finished(faulty, written, spared=None):
+    dropped = {**faulty, **(spared or {})}
+    examples = dict.fromkeys(faulty, "box 2 of 3 of a.jpg (class cat)")
+    totals = AnnotationTotals(dropped=dropped, faulty=faulty, examples=examples)
+    return FinishedShards(instances={"train": Counter(written)} if written else {}, annotations=totals)
+
+
+TOLERANT = replace(YOLO, max_rejected=RejectionLimits(boxes=LossLimits(share=1, count=10**6)))
+SUCH = "such as box 2 of 3 of a.jpg (class cat)"
+
+
+@pytest.mark.parametrize(
+    ("faulty", "written", "spared", "said"),
+    [
+        ({}, {}, {"cropped_away": {"cat": 9}}, ""),
+        ({"outside": {"cat": 10}}, {"cat": 1}, {}, ""),
+        ({"outside": {"cat": 11}}, {"cat": 1089}, {}, ""),
+        (
+            {"outside": {"cat": 8}, "empty": {"dog": 3}},
+            {"cat": 1000, "dog": 88},
+            {},
+            f"11 of 1,099 boxes were dropped (8 outside: cat; 3 empty: dog), {SUCH}, which is over "
+            "max_rejected.boxes.count (10) and max_rejected.boxes.share (1.00%); correct such boxes, "
+            "or raise one of the limits",
+        ),
+        ({"outside": {"cat": 1}}, {"dog": 1}, {"cropped_away": {"cat": 1}}, ""),
+    ],
+)
+def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, said):
+    assert check_boxes(finished(faulty, written, spared), YOLO, LABELS) == said
+
+
+@pytest.mark.parametrize(
+    ("faulty", "written", "settings", "said"),
+    [
+        (
+            {"unknown_class": {"0": 12, "1": 6}},
+            {},
+            TOLERANT,
+            f"no box is left: all 18 were dropped (18 unknown_class: 0, 1), {SUCH}: "
+            "name such classes in data.yaml or source.names",
+        ),
+        (
+            {"not_finite": {"cat": 1}},
+            {},
+            TOLERANT,
+            f"no box is left: the only one was dropped (1 not_finite: cat), {SUCH}: correct such boxes",
+        ),
+        (
+            {"unknown_class": {"7": 1}},
+            {"cat": 10**6, "emu": 1},
+            TOLERANT,
+            f"all boxes of 1 class (7) were dropped (1 unknown_class: 7), {SUCH}, which no limit allows: "
+            "name such classes in data.yaml or source.names, or leave them out by --set "
+            '\'labels.classes=["cat","emu"]\'',
+        ),
+        (
+            {"outside": {"dog": 2}},
+            {"cat": 10**6},
+            replace(TOLERANT, labels=LabelSettings(ids="integers")),
+            f"all boxes of 1 class (dog) were dropped (2 outside: dog), {SUCH}, which no limit allows: "
+            "correct such boxes, or leave them out by --set 'labels.classes=[\"cat\"]' --set labels.ids=names",
+        ),
+    ],
+)
+def test_all_boxes_or_all_of_a_class_are_never_lost_whatever_the_limits(faulty, written, settings, said):
+    assert check_boxes(finished(faulty, written), settings, LABELS) == said
+
+
+def test_many_classes_are_not_listed_in_a_flag():
+    labels = LabelMap({f"class{number}": number for number in range(40)})
+    told = check_boxes(finished({"empty": {"dog": 1}}, dict.fromkeys(labels.ids, 1)), YOLO, labels)
+    assert told.endswith("correct such boxes, or list the classes to keep in labels.classes")
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ({"unknown_label": 10, "written": 1}, ""),
+        ({"unknown_label": 11, "written": 1089, "not_chosen": 10**6, "with_rejected_images": 40}, ""),
+        (
+            {"unknown_label": 11, "written": 1088},
+            "11 of 1,099 labels were without an id (unknown_label), such as a.jpg (why), which is over "
+            "max_rejected.labels.count (10) and max_rejected.labels.share (1.00%); add such labels to labels.classes, "
+            "or raise one of the limits",
+        ),
+    ],
+)
+def test_labels_without_an_id_are_limited(labels, said):
+    assert check_labels(AnnotationTotals(labels=labels), LossLimits(), "a.jpg (why)") == said

@@ -37,10 +37,11 @@ def test_one_image_a_row(folder):
         (
             "list.csv",
             b"path,x\n",
-            "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name",
+            "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name, or where the first "
+            "row names no columns, set source.names",
         ),
         ("list.csv", b'path,class\na.jpg,"cat\n', "row 2: a quote is opened and never closed: close it"),
-        ("list.txt", b"a", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
+        ("list.dat", b"a", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_fails_the_run(name, content, sentence, folder):
@@ -48,6 +49,50 @@ def test_a_manifest_that_cannot_be_read_fails_the_run(name, content, sentence, f
     assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs if ref.status] == [
         (name, "fatal", "bad_manifest", sentence)
     ]
+
+
+def test_a_column_that_no_line_of_json_has_is_missing_not_empty(folder):
+    refs = refer(folder, b'{"path": "a.jpg", "Class": "cat", "grp": 1}\n', "list.jsonl")
+    assert [(ref.status, ref.detail) for ref in refs] == [
+        ("rejected", "list.jsonl, row 1: there is no column 'class': did you mean 'Class'?"),
+        ("warning", "none of its rows has a column 'class' (source.columns.label): did you mean 'Class'?"),
+    ]
+    columns = Columns(uri="path", label="class", group="group")
+    refs = refer(folder, b'{"path": "a.jpg", "class": "cat", "grp": 1}\n', "list.jsonl", columns)
+    assert [ref.detail for ref in refs if ref.status] == [
+        "none of its rows has a column 'group' (source.columns.group): did you mean 'grp'?"
+    ]
+
+
+def test_labels_that_begin_with_a_blank_are_noted(folder):
+    one, note = refer(folder, b"path,class\na.jpg, 65\n")
+    assert (one.label, note.status) == (" 65", "warning")
+    assert note.detail == "labels begin with a blank, such as ' 65': set source.blanks=skip if it is no part of them"
+    (one,) = refer(folder, b'path,class\na.jpg, "65"\n', blanks="skip")
+    assert one.label == "65"
+    (one,) = refer(folder, b"path, class\na.jpg, 65\n")
+    assert one.label == "65"
+
+
+def test_a_manifest_a_split_has_its_split_by_its_name(folder):
+    settings = {"split": r"(?P<split>[a-z]+)\.(csv|txt)", "names": ("path", "class")}
+    for name, content in (("train.txt", b"a.jpg 3\n"), ("val.txt", b"a.jpg, 3\n"), ("test.csv", b"a.jpg,3\n")):
+        (ref,) = refer(folder, content, name, **settings)
+        assert (ref.key, ref.label, ref.split) == ("a.jpg", "3", name.partition(".")[0])
+    (ref,) = refer(folder, b"a b\n", "README.txt", **settings)
+    assert (ref.status, ref.reason) == ("ignored", "not_annotations")
+    assert {"*.csv", "*.txt"} <= {*Manifest(columns=COLUMNS, **settings).files}
+    assert "*.txt" not in Manifest(columns=COLUMNS).files
+
+
+def test_images_in_a_row_with_blanks(folder):
+    columns = Columns(bytes="data", label="class")
+    (ref,) = refer(folder, b'class,data\ncat, "aGVs\nbG8="\n', columns=columns, blanks="skip")
+    assert Manifest(columns=columns, blanks="skip").read(ref, 100).data == b"hello"
+    (ref,) = refer(folder, b"class, data\ncat, aGVsbG8=\n", columns=columns)
+    assert (ref.status, ref.detail) == (
+        "fatal", "it holds images: set source.format: csv or tsv, and source.blanks: skip or keep",
+    )  # fmt: skip
 
 
 def test_a_parquet_that_is_none_fails_the_run(folder):
@@ -90,6 +135,8 @@ def test_where_an_image_lies_in_its_row(folder):
         ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter 'ab' is not one character"),
         ({"columns": COLUMNS, "quote": "\n"}, "source.quote '\\\\n' is not one character"),
         ({"columns": COLUMNS, "separator": ""}, "source.separator is empty"),
+        ({"columns": COLUMNS, "split": "(a"}, r"source.split '\(a' is no regular expression"),
+        ({"columns": COLUMNS, "split": "a"}, "source.split 'a' has no group"),
         ({"columns": COLUMNS, "encoding": "utf-99"}, "source.encoding 'utf-99' is no encoding"),
     ],
 )
@@ -106,6 +153,10 @@ def test_settings_that_cannot_be(settings, sentence):
         (Manifest(columns=Columns(uri="u", labels="l")), {"labels": "source.columns.labels"}),
         (Manifest(columns=Columns(uri="u", objects="o")), {"boxes": "source.columns.objects"}),
         (Manifest(columns=Columns(uri="u", boxes="b", box_labels="l")), {"boxes": "source.columns.boxes"}),
+        (
+            Manifest(columns=Columns(uri="u", xmin="a", ymin="b", xmax="c", ymax="d", box_label="e")),
+            {"boxes": "source.columns.xmin"},
+        ),
         (Manifest(preset="vertex"), {"boxes": "", "labels": ""}),
         (Manifest(preset="automl"), {"boxes": "", "labels": ""}),
     ],

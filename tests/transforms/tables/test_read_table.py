@@ -10,6 +10,9 @@ from recordmill.transforms.tables.row import UnreadableTableError
 WANTED = {"b": "source.columns.uri", "a": "source.columns.label"}
 
 
+NO_HEADER = "or where the first row names no columns, set source.names"
+
+
 def read(path, wanted=WANTED, **how):
     with read_table(str(path), TableFormat(**how), wanted) as table:
         return [row.cells for row in table.rows]
@@ -33,6 +36,35 @@ def test_each_kind_gives_the_columns_asked_for(tmp_path):
         {"a": "1", "b": "2"}
     ]
     assert read(write(tmp_path / "r.csv", b"1\n2,3\n"), {}, ragged=True) == [["1"], ["2", "3"]]
+
+
+def test_a_list_has_the_delimiter_of_its_first_line(tmp_path):
+    for content in (b"a b\n1 2\n", b"a,b\n1, 2\n", b"a\tb\n1\t2\n", b"a;b\n1;2\n", b"\n  a   b \n\n 1\t 2\n"):
+        assert read(write(tmp_path / "t.txt", content)) == [{"a": "1", "b": "2"}]
+    named = {"wanted": {"a": "x", "b": "y"}, "names": ("a", "b")}
+    assert read(write(tmp_path / "t.txt", b"one two.jpg 2\n3 4"), **named) == [
+        {"a": "one two.jpg", "b": "2"},
+        {"a": "3", "b": "4"},
+    ]
+    assert read(write(tmp_path / "t.txt.gz", gzip.compress(b"1, 2\n")), **named) == [{"a": "1", "b": "2"}]
+    assert read(write(tmp_path / "t.txt", b"a b.jpg\nc,d.jpg\n"), {"a": "x"}, names=("a",)) == [
+        {"a": "a b.jpg"},
+        {"a": "c,d.jpg"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "how", "cells"),
+    [
+        (b"a, b\n1, 2\n", {"blanks": "auto"}, {"a": "1", "b": "2"}),
+        (b"a,b\n1, 2\n", {"blanks": "auto"}, {"a": "1", "b": " 2"}),
+        (b"a,b\n1, 2\n", {"blanks": "keep"}, {"a": "1", "b": " 2"}),
+        (b'a,b\n1, "2, 3"\n', {"blanks": "skip"}, {"a": "1", "b": "2, 3"}),
+        (b'a, b\n1, "2, 3"\n', {"blanks": "auto"}, {"a": "1", "b": "2, 3"}),
+    ],
+)
+def test_blanks_after_a_delimiter(tmp_path, content, how, cells):
+    assert read(write(tmp_path / "t.csv", content), **how) == [cells]
 
 
 def test_text_may_be_gzipped_whatever_its_name_says(tmp_path):
@@ -87,11 +119,11 @@ def test_what_is_not_asked_for_is_not_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("t.csv", b"a,c\n", "it has no column 'b' (source.columns.uri), only 'a', 'c': correct the name"),
+        ("t.csv", b"a,c\n", "it has no column 'b' (source.columns.uri), only 'a', 'c': correct the name, " + NO_HEADER),
         ("t.csv", b"a,b,b\n", "it has 2 columns 'b' (source.columns.uri): rename all but one"),
         ("t.csv", b"", "it is empty: it needs a row with the columns' names, or source.names"),
         ("t.csv", b'"a"b\n', "row 1, which names the columns: it is no row of a table: ',' expected after '\"'"),
-        ("t.txt", b"a,b\n", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
+        ("t.dat", b"a,b\n", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
         ("gone.csv", None, "it cannot be read: no such file or directory"),
     ],
 )

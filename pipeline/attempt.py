@@ -1,0 +1,62 @@
+"""One conversion tried: from flags to an outcome, whatever goes wrong on the way."""
+
+import traceback
+from argparse import Namespace
+
+from recordmill.pipeline.analyze_output import analyze_output
+from recordmill.pipeline.config import ConfigError
+from recordmill.pipeline.job import Job
+from recordmill.pipeline.options import UsageError
+from recordmill.pipeline.preflight import PlaceError
+from recordmill.pipeline.prepare import prepare_job
+from recordmill.pipeline.printable import last_line
+from recordmill.pipeline.run_job import Build, StoppedError, run_job
+from recordmill.pipeline.terminal import Terminal
+from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.progress import PROGRESS
+
+
+def attempt(
+    flags: Namespace, beam_arguments: list[str], build: Build, terminal: Terminal
+) -> tuple[Outcome, Job | None]:
+    """Runs one conversion.
+
+    Args:
+        flags: ours, checked by `check_flags`.
+        beam_arguments: Beam's.
+        build: builds the pipeline of a job.
+        terminal: what is told on the way.
+
+    Returns:
+        How it ended, and the job, where there was one.
+    """
+    job = None
+    try:
+        job = prepare_job(flags, beam_arguments, terminal)
+        outcome = run_job(job, build, flags, beam_arguments, terminal)
+        outcome = analyze_output(outcome, job, terminal)
+    except (UsageError, ConfigError) as error:
+        outcome = Outcome("failed", str(error), WRONG_USAGE)
+    except PlaceError as error:
+        outcome = Outcome("failed", str(error), FAILED)
+    except KeyboardInterrupt as error:
+        outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
+    except StoppedError as error:
+        outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
+    except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is told in one sentence
+        if flags.traceback:
+            traceback.print_exc()
+        outcome = Outcome("failed", _unexpected(error), FAILED)
+    return outcome, job
+
+
+def _stopped(how: str, what_was_done: str) -> str:
+    if what_was_done:
+        return f"{how}: {what_was_done}"
+    return f"{how} after {show_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to go on from there"
+
+
+def _unexpected(error: Exception) -> str:
+    where = "--traceback shows where; a rerun goes on from finished shards"
+    return f"unexpected {type(error).__name__}: {last_line(error)} ({where})"

@@ -1,0 +1,69 @@
+"""`recordmill`: one command for each thing to do, each imported when it is asked for."""
+
+import difflib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.printable import printable
+from recordmill.schemas.outcome import DONE, WRONG_USAGE
+from recordmill.schemas.version import VERSION
+
+HELP = """\
+usage: recordmill run --input DIR --output DIR [flags]
+       recordmill verify | inspect | analyze PATH [flags]
+
+Turns image and label collections into sharded TFRecords of tf.train.Example.
+
+commands:
+  run       convert a collection; also what happens without a command: recordmill --input photos --output dataset
+  verify    check a dataset, or any TFRecord file: is it whole, and what it says it is?
+  inspect   show what is in a dataset, or in any TFRecord file
+  analyze   make what training and serving with TensorFlow need of a finished dataset
+
+try it:
+  recordmill run --sample          converts 250 pictures that Recordmill draws itself, to out/quickstart
+  recordmill run --help            shows all flags; so do verify, inspect and analyze
+"""
+
+_COMMANDS = ("run", "verify", "inspect", "analyze")
+
+
+def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:
+    """Does what a command line says.
+
+    Args:
+        argv: the words after `recordmill`.
+        build: builds the pipeline of a conversion.
+
+    Returns:
+        The exit code. Without any word, the help is shown and nothing done: wrong usage.
+    """
+    if not argv:
+        sys.stderr.write(HELP)
+        return WRONG_USAGE
+    first, rest = argv[0], argv[1:]
+    if first in ("--help", "-h", "help"):
+        sys.stdout.write(HELP)
+        return DONE
+    if first == "--version":
+        sys.stdout.write(f"recordmill {VERSION}\n")
+        return DONE
+    if first == "run" or first.startswith("-"):
+        return launch(rest if first == "run" else argv, build, "recordmill run")
+    if first in _COMMANDS:
+        code: int = import_module(f"recordmill.pipeline.{first}").main(rest, f"recordmill {first}")
+        return code
+    sys.stderr.write(f"error: {printable(_explain_unknown(first))}\n")
+    return WRONG_USAGE
+
+
+def _explain_unknown(word: str) -> str:
+    if near := difflib.get_close_matches(word, _COMMANDS, 1):
+        return f"there is no command {word}: did you mean recordmill {near[0]}?"
+    if os.path.exists(word):
+        return f"there is no command {word}: to convert it, write recordmill run --input {word} --output DIR"
+    return f"there is no command {word}: choose one of {', '.join(_COMMANDS)}"

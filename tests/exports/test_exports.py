@@ -1,0 +1,143 @@
+"""Other people's public collections, each converted in one try and compared by code that shares nothing with ours."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from peer import LAYOUTS, Found, compare_pixels, images_below, read_dataset
+
+CLONES = os.environ.get("RECORDMILL_CLONES", "")
+"""A folder of local clones, `OWNER+NAME/repo` or `OWNER/NAME`; without it, repositories are fetched."""
+PATIENCE = 120  # seconds to wait for a repository's host
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A row of SOURCES.tsv: somebody's public collection, and the layout that its author gave it.
+
+    Attributes:
+        paths: what is taken of the repository, `PATH` or `PATH=PLACE`; PLACE is `.` for the contents of a folder.
+    """
+
+    collection: str
+    repository: str
+    commit: str
+    paths: str
+    layout: str
+    images: str
+    licence: str
+
+
+def collections() -> list[Collection]:
+    with (Path(__file__).parent / "SOURCES.tsv").open() as file:
+        return [Collection(**row) for row in csv.DictReader(file, delimiter="\t")]
+
+
+def find_clone(repository: str, commit: str, cache: Path) -> Path:
+    """A git directory that has the commit; skips the test where there is none to be had."""
+    owner, name = repository.split("/")
+    for path in (Path(CLONES, f"{owner}+{name}", "repo"), Path(CLONES, owner, name)) if CLONES else ():
+        if path.exists():
+            return path
+    clone = cache / f"{owner}+{name}"
+    if not clone.exists():
+        subprocess.run(["git", "init", "--quiet", "--bare", str(clone)], check=True)
+    fetch = ["git", "-C", str(clone), "fetch", "--quiet", "--depth=1", f"https://github.com/{repository}", commit]
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        done = subprocess.run(fetch, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{repository} does not answer")
+    if done.returncode:
+        pytest.skip(f"{repository} cannot be reached: {' '.join(done.stderr.split()):.200}")
+    return clone
+
+
+@pytest.fixture(scope="session")
+def take_out(tmp_path_factory) -> Callable[[Collection], Path]:
+    """Gives a folder with what a collection's row names, as a user would have it."""
+    cache = tmp_path_factory.mktemp("clones")
+
+    def take(collection: Collection) -> Path:
+        clone = find_clone(collection.repository, collection.commit, cache)
+        folder = tmp_path_factory.mktemp(collection.collection) / collection.collection
+        folder.mkdir()
+        for each in collection.paths.split(" "):
+            path, _, place = each.partition("=")
+            archive = ["git", "-C", str(clone), "archive", collection.commit, path]
+            packed = subprocess.run(archive, capture_output=True)
+            if packed.returncode:
+                pytest.skip(f"the clone of {collection.repository} lacks files: {packed.stderr.decode():.200}")
+            with tarfile.open(fileobj=BytesIO(packed.stdout)) as tar:
+                tar.extractall(folder, filter="data")
+            if place:
+                move_up(folder, folder / path, folder / place)
+        return folder
+
+    return take
+
+
+def move_up(folder: Path, found: Path, place: Path) -> None:
+    """Puts a file, or the contents of a folder, where the row says, and removes the folders that were around it."""
+    aside = folder.with_name(f"{folder.name}-aside")
+    found.rename(aside)
+    for parent in found.parents:
+        if parent == folder:
+            break
+        if not any(parent.iterdir()):
+            parent.rmdir()
+    if place != folder:
+        aside.rename(place)
+        return
+    for each in aside.iterdir():
+        each.rename(folder / each.name)
+    aside.rmdir()
+
+
+# Flags that docs/layouts.md names for the layout: what no file says, and a person has to.
+FLAGS: dict[str, list[str]] = {}
+# What a collection's own mistakes make of it: its reasons in the ledger.
+REJECTED: dict[str, dict[str, int]] = {}
+MOST_DIFFERENCE = 3.0  # of 255, on average over an image: what quality 95 does to a noisy photograph
+
+
+@pytest.mark.skipif("RECORDMILL_EXPORTS" not in os.environ, reason="make test-exports runs it")
+@pytest.mark.parametrize("collection", collections(), ids=lambda each: each.collection)
+def test_a_public_collection_is_converted_in_one_try(collection, take_out, tmp_path):
+    folder, output = take_out(collection), tmp_path / "dataset"
+    command = [sys.executable, "-m", "pipeline.run", "--input", str(folder), "--output", str(output)]
+    command += FLAGS.get(collection.collection, [])
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+
+    expected, found = Counter(LAYOUTS[collection.layout](folder)), read_dataset(output)
+    assert expected.total() == int(collection.images or expected.total())
+    if not any(each.split for each in expected):  # ours to decide
+        found = Counter({replace(each, split=""): count for each, count in found.items()})
+    assert explain(found - expected) == explain(expected - found) == []
+    ledger = json.loads((output / "recordmill.json").read_text())["ledger"]
+    assert ledger["rejected"] == REJECTED.get(collection.collection, {})
+
+    if images := images_below(folder):
+        sources = {sha256(data).hexdigest(): data for data in (path.read_bytes() for path in images)}
+        assert compare_pixels(output, sources) < MOST_DIFFERENCE
+
+
+def explain(difference: Counter[Found]) -> list[Found]:
+    return sorted(difference, key=repr)[:5]
+
+
+def test_the_list_names_every_collection_once_with_its_commit_and_licence():
+    rows = collections()
+    assert len({each.collection for each in rows}) == len(rows) >= 12
+    assert all(len(each.commit) == 40 and each.licence and each.layout in LAYOUTS for each in rows)

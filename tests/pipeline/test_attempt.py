@@ -1,0 +1,41 @@
+import io
+
+import pytest
+
+from recordmill.pipeline import attempt as module
+from recordmill.pipeline.attempt import attempt
+from recordmill.pipeline.config import ConfigError
+from recordmill.pipeline.options import UsageError, build_parser
+from recordmill.pipeline.preflight import PlaceError
+from recordmill.pipeline.run_job import StoppedError
+from recordmill.pipeline.terminal import Terminal
+from recordmill.transforms.progress import Progress
+
+AGAIN = "run the same command again to go on from there"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (UsageError("the flags"), 2, "the flags"),
+        (ConfigError("seed is x\nlimit is y"), 2, "seed is x\nlimit is y"),
+        (PlaceError("the input"), 1, "the input"),
+        (KeyboardInterrupt(), 130, f"interrupted after 7 images: {AGAIN}"),
+        (KeyboardInterrupt("the job was cancelled"), 130, "interrupted: the job was cancelled"),
+        (StoppedError(), 143, f"stopped by a signal after 7 images: {AGAIN}"),
+        (
+            ZeroDivisionError("first line\nlast line"),
+            1,
+            "unexpected ZeroDivisionError: last line (--traceback shows where; a rerun goes on from finished shards)",
+        ),
+    ],
+)
+def test_whatever_goes_wrong_is_an_outcome(monkeypatch, error, code, sentence):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(module, "prepare_job", fail)
+    monkeypatch.setattr(module, "PROGRESS", work := Progress())
+    work.add_done(7)
+    outcome, job = attempt(build_parser().parse_args([]), [], None, Terminal(io.StringIO()))
+    assert (outcome.status, outcome.exit_code, outcome.sentence, job) == ("failed", code, sentence, None)

@@ -1,0 +1,131 @@
+"""`recordmill`: its commands, its help, and that neither costs a second of importing."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from recordmill.pipeline.command import HELP, run_command
+from recordmill.pipeline.run import build
+from recordmill.schemas.version import VERSION
+
+
+@pytest.fixture
+def run(capsys):
+    def command(*words):
+        code = run_command([*map(str, words)], build)
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return command
+
+
+def test_without_a_word_the_help_is_shown_and_nothing_done(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run() == (2, "", HELP)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "help"])
+def test_help(run, word):
+    assert run(word) == (0, HELP, "")
+
+
+def test_version(run):
+    assert run("--version") == (0, f"recordmill {VERSION}\n", "")
+
+
+@pytest.mark.parametrize("words", [["run"], []])
+def test_a_conversion_needs_no_command_but_places(run, words, photos, tmp_path):
+    code, out, _ = run(*words, "--input", photos, "--output", tmp_path / "dataset", "--plan")
+    assert (code, json.loads(out)["status"]) == (0, "planned")
+
+
+@pytest.mark.parametrize("words", [["run"], ["--runner=DirectRunner"], ["run", "--threads=1"]])
+def test_the_command_does_not_draw_the_sample_unasked(run, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(*words)
+    assert (code, err) == (2, "error: --input is missing: name the folder with the images, or try --sample\n")
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_sample_on_request(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run("run", "--sample", "--plan")
+    line = json.loads(out)
+    assert (code, line["output"], line["ledger"]["listed"]) == (0, os.path.join("out", "quickstart"), 255)
+
+
+def test_a_dataset_is_verified_and_inspected(run, convert_folders, tmp_path):
+    dataset = convert_folders(tmp_path)
+    code, out, err = run("verify", dataset)
+    assert (code, json.loads(out)["records"], json.loads(out)["findings"]) == (0, 10, [])
+    assert "nothing is wrong: 10 records in 2 files, level files" in err
+    code, out, _ = run("inspect", dataset, "--record", "train:0")
+    assert (code, json.loads(out)["records"][0]["number"]) == (0, 0)
+    code, out, _ = run("analyze", dataset)
+    assert (code, json.loads(out)["status"]) == (1, "failed")
+
+
+def test_one_file_is_one_file(run, convert_folders, tmp_path):
+    (shard,) = convert_folders(tmp_path).glob("train-*")
+    assert "nothing is wrong: 4 records in 1 file, level files" in run("verify", shard)[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["verfy", "x"], "there is no command verfy: did you mean recordmill verify?"),
+        (["photos"], "there is no command photos: to convert it, write recordmill run --input photos --output DIR"),
+        (["x\x1b"], r"there is no command x\x1b: choose one of run, verify, inspect, analyze"),
+        (["verify"], "the following arguments are required: PATH: see --help"),
+        (["inspect", "x", "--wher=y"], "unrecognized arguments: --wher=y: see --help"),
+        (["analyze", "x", "--size=0"], "argument --size: 0: a side has 1 to 16,384 pixels: see --help"),
+        (["run", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(run, words, sentence, photos, monkeypatch):
+    monkeypatch.chdir(photos.parent)
+    code, _, err = run(*words)
+    assert (code, err) == (2, f"error: {sentence}\n")
+
+
+def test_what_cannot_be_opened_is_told_to_programs_too(run):
+    code, out, err = run("verify", "/no/such/place")
+    assert code == 1
+    assert json.loads(out) == {"exit_code": 1, "sentence": err.removeprefix("error: ").rstrip("\n")}
+    assert run("verify", "/no/such/place", "--no_json")[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([], 2),
+        (["--help"], 0),
+        (["--version"], 0),
+        (["run", "--help"], 0),
+        (["verify", "--help"], 0),
+        (["inspect", "--help"], 0),
+        (["analyze", "--help"], 0),
+        (["run"], 2),
+        (["run", "--input=x"], 2),
+        (["run", "--ouput=x"], 2),
+        (["run", "--temp_location", "x", "--zzz"], 2),
+        (["verify"], 2),
+        (["inspect", "x", "--limit=0"], 2),
+        (["analyze", "x", "--size=0"], 2),
+    ],
+)
+def test_help_and_usage_errors_import_no_beam(words, code, tmp_path):
+    script = (
+        "import sys\n"
+        f"sys.argv = {['recordmill', *words]!r}\n"
+        "from recordmill.pipeline.run import main\n"
+        "try: main()\n"
+        "except SystemExit as end: code = end.code or 0\n"
+        "sys.exit(99 if {'apache_beam', 'pyarrow', 'tensorflow'} & sys.modules.keys() else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)

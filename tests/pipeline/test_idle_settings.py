@@ -1,0 +1,35 @@
+"""Settings that cannot act, or acted on nothing, in whole runs."""
+
+
+def test_a_setting_that_cannot_act_is_refused_at_launch(convert, photos):
+    done = convert(photos, settings={"images.store": "png", "images.quality": 50, "boxes.invalid": "drop"})
+    assert done.told == (
+        2,
+        "images.quality has no effect, since images are stored as png, and only JPEG has it: remove it",
+        "boxes.invalid has no effect, since the source gives no boxes: remove it",
+    )
+    assert not done.output.exists()
+
+
+def test_a_setting_that_acted_on_no_image_is_told(convert, photos):
+    settings = {"images.quality": 50, "images.reencode": "when_needed"}
+    done = convert(photos, settings=settings)
+    note = "images.quality acted on 0 of 10 images"
+    assert (done.code, done.line["notes"], done.line["acted"]) == (0, [note], {"images.quality": 0})
+    assert f"no effect {note}" in [" ".join(line.split()) for line in done.stderr.splitlines()]
+    again = convert(photos, settings=settings)
+    assert (again.line["status"], again.line["notes"]) == ("kept", [note])
+
+
+def test_quality_acts_on_every_image(convert, photos):
+    done = convert(photos, settings={"images.quality": 50})
+    assert (done.line["changes"], done.line["acted"]) == ({"reencoded": 10}, {"images.quality": 10})
+    assert "reencode: always" in (done.output / "config.yaml").read_text()
+    assert done.marker["plan"]["recipe"]["images"]["reencode"] == "always"
+
+
+def test_by_default_jpegs_that_fit_are_copied(convert, photos):
+    done = convert(photos, "--config=configs/class_folders.yaml")
+    assert "acted" not in done.line
+    assert "reencode: when_needed" in (done.output / "config.yaml").read_text()
+    assert done.marker["plan"]["recipe"]["images"]["reencode"] == "when_needed"

@@ -1,0 +1,74 @@
+"""Boxes that are lost for their faults fail a run; those that somebody left out do not."""
+
+import pytest
+
+from tests.pipeline.conftest import encode_picture
+
+SETTINGS = {
+    "source.kind": "yolo",
+    "convention": "tf_object_detection",
+    "splits.fractions": {"train": 1.0},
+    "images.check": "header",
+}
+
+
+@pytest.fixture
+def ships(tmp_path):
+    """`ships({"a": "0 0.5 0.5 0.1 0.1"}, names)`: a collection in YOLO's layout."""
+
+    def write(texts, names="names: [ship, boat]\n"):
+        root = tmp_path / "ships"
+        for folder in ("images", "labels"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (root / "images" / f"{name}.jpg").write_bytes(encode_picture(name))
+            (root / "labels" / f"{name}.txt").write_text(text, encoding="utf-8")
+        if names:
+            (root / "data.yaml").write_text(names, encoding="utf-8")
+        return root
+
+    return write
+
+
+GOOD, UNKNOWN, OUTSIDE = "0 0.5 0.5 0.5 0.5\n", "7 0.5 0.5 0.5 0.5\n", "0 2.5 0.5 0.5 0.5\n"
+NO_LIMITS = {"max_rejected.boxes": {"share": 1, "count": 1000}}
+
+
+def test_a_run_that_loses_every_box_publishes_nothing(convert, ships):
+    done = convert(ships({"a": GOOD + UNKNOWN, "b": GOOD}, names=""), settings={**SETTINGS, **NO_LIMITS})
+    assert (done.code, done.line["exit_code"], (done.output / "recordmill.json").exists()) == (3, 3, False)
+    (error,) = done.errors
+    assert error.startswith(
+        "no box is left: all 3 were dropped (3 unknown_class: 0, 7), such as box 1 of 2 of images/a.jpg (class 0): "
+        "name such classes in data.yaml or source.names"
+    )
+    assert done.line["boxes"] == {"listed": 3, "unknown_class": 3}
+
+
+def test_a_number_without_a_name_is_a_class_of_its_own_and_never_lost(convert, ships):
+    root = ships({"a": GOOD * 5 + UNKNOWN, "b": GOOD})
+    done = convert(root, settings={**SETTINGS, **NO_LIMITS})
+    assert done.code == 3
+    assert done.errors[0].startswith("all boxes of 1 class (7) were dropped (1 unknown_class: 7), such as box 6 of 6")
+    assert "or leave them out by --set 'labels.classes=[\"ship\"]'" in done.errors[0]
+    chosen = convert(root, settings={**SETTINGS, "labels.classes": ["ship"]})
+    assert (chosen.code, chosen.marker["boxes"]) == (0, {"listed": 7, "unknown_class": 1, "written": 6})
+
+
+def test_names_chosen_from_nothing_leave_no_box_out(convert, ships):
+    done = convert(ships({"a": GOOD, "b": GOOD}, names=""), settings={**SETTINGS, "labels.classes": ["ship"]})
+    assert (done.code, done.errors[0][:40]) == (3, "no box is left: all 2 were dropped (2 un")
+
+
+def test_faulty_boxes_over_both_limits_fail_and_a_higher_limit_goes_on(convert, ships):
+    root = ships({"a": GOOD * 5 + OUTSIDE * 2, "b": GOOD})
+    done = convert(root, settings={**SETTINGS, "max_rejected.boxes.count": 1})
+    assert done.code == 3
+    assert done.errors[0].startswith(
+        "2 of 8 boxes were dropped (2 outside: ship), such as box 6 of 7 of images/a.jpg (class ship), which is over "
+        "max_rejected.boxes.count (1) and max_rejected.boxes.share (1.00%); correct such boxes, or raise one of the "
+    )
+    allowed = convert(root, settings={**SETTINGS, "max_rejected.boxes.count": 2})
+    assert (allowed.code, allowed.marker["run"]["shards_reused"]) == (0, 1)
+    assert allowed.marker["boxes"] == {"listed": 8, "outside": 2, "written": 6}
+    assert allowed.marker["plan"]["id"] == done.line["plan_id"]

@@ -1,0 +1,166 @@
+"""Beam's primitives in this process, one after the other: the same graph in a tenth of a runner's time.
+
+`build()` itself runs. `|` makes nodes instead of a graph to translate. A composite transform is expanded, as Beam does,
+down to the five transforms known here. Every element passes the coder that Beam would choose for a record of its class,
+and every ParDo is pickled and gets its elements in two bundles, as it may from a runner.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
+from typing import Any
+
+import apache_beam as beam
+from apache_beam import coders
+from apache_beam.internal import pickler
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import AsSideInput
+from apache_beam.runners.runner import PipelineState
+from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.ptransform import PTransform, _NamedPTransform
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+_ANYTHING = coders.FastPrimitivesCoder()
+
+
+class EagerPipeline:
+    """In the place of a `beam.Pipeline`."""
+
+    def __init__(self, options: PipelineOptions) -> None:
+        self.options = options
+        self._nodes: list[EagerCollection] = []
+
+    def __or__(self, transform: PTransform) -> "EagerCollection":
+        return self.add(lambda: [None], transform)
+
+    def add(self, elements: Callable[[], list[Any]], transform: PTransform) -> "EagerCollection":
+        """The collection that a transform makes of such elements."""
+        while isinstance(transform, _NamedPTransform):
+            transform = transform.transform
+        evaluate = _PRIMITIVES.get(_kind(transform))
+        if evaluate is None:
+            return transform.expand(EagerCollection(self, elements))
+        node = EagerCollection(self, lambda: [_through_coder(each) for each in evaluate(transform, elements())])
+        self._nodes.append(node)
+        return node
+
+    def run(self) -> "EagerResult":
+        """Works out every collection, in the order in which they were made."""
+        for node in self._nodes:
+            node.elements  # noqa: B018  # evaluated once, here
+        return EagerResult()
+
+
+class EagerCollection:
+    """In the place of a `PCollection`: a list that is worked out when it is asked for."""
+
+    element_type = Any
+    windowing = Windowing(GlobalWindows())
+
+    def __init__(self, pipeline: EagerPipeline, make: Callable[[], list[Any]]) -> None:
+        self.pipeline = pipeline
+        self._make = make
+
+    @cached_property
+    def elements(self) -> list[Any]:
+        """What is in it."""
+        return self._make()
+
+    def __or__(self, transform: PTransform) -> "EagerCollection":
+        return self.pipeline.add(lambda: self.elements, transform)
+
+
+@dataclass(frozen=True)
+class EagerResult:
+    """In the place of a runner's result."""
+
+    def wait_until_finish(self) -> str:
+        """The state of a job that has ended well; one that has not has raised."""
+        return PipelineState.DONE
+
+    def cancel(self) -> None:
+        """Nothing runs any more."""
+
+
+def _create(transform: beam.Create, _: list[Any]) -> list[Any]:
+    return list(transform.values)
+
+
+def _group(_: beam.GroupByKey, elements: list[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
+    groups: dict[bytes, tuple[Any, list[Any]]] = {}
+    for key, value in elements:
+        groups.setdefault(_ANYTHING.encode(key), (key, []))[1].append(value)
+    return list(groups.values())
+
+
+def _combine(transform: beam.CombineGlobally, elements: list[Any]) -> list[Any]:
+    combine = beam.CombineFn.maybe_from_callable(transform.fn)
+    combine.setup()
+    parts = [combine.create_accumulator()]
+    for bundle in _bundles(elements):
+        part = combine.create_accumulator()
+        for each in bundle:
+            part = combine.add_input(part, each)
+        parts.append(_through_coder(part))
+    merged = [combine.extract_output(combine.merge_accumulators(parts))]
+    combine.teardown()
+    return merged
+
+
+def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
+    fn = pickler.loads(pickler.dumps(transform.fn))
+    args, kwargs = transform.raw_side_inputs
+    args, kwargs = [_given(each) for each in args], {name: _given(each) for name, each in kwargs.items()}
+    found: list[Any] = []
+    fn.setup()
+    for bundle in _bundles(elements):
+        fn.start_bundle()
+        for each in bundle:
+            found += fn.process(each, *args, **kwargs) or ()
+        found += fn.finish_bundle() or ()
+    fn.teardown()
+    return [each.value if isinstance(each, WindowedValue) else each for each in found]
+
+
+def _given(side: Any) -> Any:
+    """What a DoFn gets for a side input."""
+    if not isinstance(side, AsSideInput):
+        return side
+    return type(side)._from_runtime_iterable(iter(side.pvalue.elements), side._view_options())
+
+
+def _bundles(elements: list[Any]) -> Iterator[list[Any]]:
+    half = (len(elements) + 1) // 2
+    yield from (each for each in (elements[:half], elements[half:]) if each)
+
+
+def _through_coder(value: Any) -> Any:
+    """The value as a worker elsewhere would get it."""
+    coder = _coder_of(value)
+    return value if coder is None else coder.decode(coder.encode(value))
+
+
+def _coder_of(value: Any) -> coders.Coder | None:
+    if type(value) is tuple:
+        return coders.TupleCoder([_coder_of(each) or _ANYTHING for each in value])
+    if is_dataclass(value):
+        return coders.registry.get_coder(type(value))
+    return None if isinstance(value, list) else _ANYTHING  # in a GroupByKey's lists are values that have passed a coder
+
+
+def _kind(transform: PTransform) -> type | None:
+    return next((kind for kind in _PRIMITIVES if isinstance(transform, kind)), None)
+
+
+def _keep(_: PTransform, elements: list[Any]) -> Iterable[Any]:
+    return elements
+
+
+_PRIMITIVES: dict[type, Callable[[Any, list[Any]], Iterable[Any]]] = {
+    beam.Create: _create,
+    beam.GroupByKey: _group,
+    beam.CombineGlobally: _combine,
+    beam.Reshuffle: _keep,
+    beam.ParDo: _do,
+}

@@ -1,0 +1,188 @@
+from pathlib import Path
+
+import pytest
+
+from recordmill.pipeline.config import load_settings
+from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.idle_settings import count_acted, find_idle, tell_acted
+
+CONFIGS = sorted(path.name for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"))
+
+NEVER = "images.reencode=never"
+TABLE = "source={kind: table, columns: {a: int}}"
+ROWS = (TABLE, "convention=plain")
+FILES = ("decode=none", "features={feature: file_sha256}", "convention={features: {a: {field: feature, type: bytes}}}")
+KEYS = ("decode=none", "convention={features: {a: {field: filename, type: bytes}}}")
+IDX = "source.kind=idx"
+MANIFEST = "source={kind: manifest, columns: {uri: a}}"
+
+
+def idle(*overrides, config=None):
+    return find_idle(load_settings(config, overrides)[0])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (("images.store=png", "images.quality=50"),
+         "images.quality has no effect, since images are stored as png, and only JPEG has it: remove it"),
+        (("images.store=raw", "images.subsampling='4:4:4'"),
+         "images.subsampling has no effect, since images are stored as raw, and only JPEG has it: remove it"),
+        (("convention=raw_pixels", "images.quality=50"),
+         "images.quality has no effect, since images are stored as raw, and only JPEG has it: remove it"),
+        ((NEVER, "images.quality=50"),
+         "images.quality has no effect, since images.reencode is never, so that every file is copied: "
+         "remove it, or set images.reencode=always"),
+        ((NEVER, "images.subsampling='4:2:0'"),
+         "images.subsampling has no effect, since images.reencode is never, so that every file is copied: "
+         "remove it, or set images.reencode=always"),
+        ((NEVER, "images.background=[0, 0, 0]"),
+         "images.background has no effect, since images.reencode is never, so that every file is copied: "
+         "remove it, or set images.reencode=always"),
+        (("images.formats=[JPEG]", "images.background=[0, 0, 0]"),
+         "images.background has no effect, since no image is transparent, and none is padded: "
+         "remove it, or set images.resize.fit=pad"),
+        ((IDX, "images.resize.exact=[8, 8]", "images.background=[0, 0, 0]"),
+         "images.background has no effect, since no image is transparent, and none is padded: "
+         "remove it, or set images.resize.fit=pad"),
+        (("images.resize={longest: 64, fit: pad}",),
+         "images.resize.fit has no effect, since images.resize.longest keeps the shape of images: "
+         "remove it, or set images.resize.exact"),
+        (("images.check=header", NEVER, "images.moments=true"),
+         "images.moments has no effect, since images.check is header, so that no image is decoded: "
+         "remove it, or set images.check=decode"),
+        ((IDX, "images.formats=[PNG]"),
+         "images.formats has no effect, since the source gives pixels, not files of a format: remove it"),
+        ((IDX, NEVER),
+         "images.reencode has no effect, since the source gives pixels, which are always encoded: remove it"),
+        ((*KEYS, "images.quality=50"),
+         "images.quality has no effect, since decode is none, so that no image is decoded: "
+         "remove it, or remove decode"),
+        ((*KEYS, "images.resize.longest=50"),
+         "images.resize has no effect, since decode is none, so that no image is decoded: "
+         "remove it, or remove decode"),
+        ((*KEYS, "images.reencode=always"),
+         "images.reencode has no effect, since no image is decoded: remove it"),
+        ((*ROWS, "images.max_pixels=50"),
+         "images.max_pixels has no effect, since the source holds no images: remove it"),
+        (("boxes.invalid=reject",), "boxes.invalid has no effect, since the source gives no boxes: remove it"),
+        ((MANIFEST, "boxes.drawn_on=stored"),
+         "boxes.drawn_on has no effect, since the source gives no boxes: remove it"),
+        ((*KEYS, "labels.offset=1"),
+         "labels.offset has no effect, since the convention (the user's own) stores no class ids: remove it"),
+        (("splits.from_folders={train: train}", "splits.group='(?P<group>a)'"),
+         "splits.group has no effect, since the split of every image is given: "
+         "remove it, or set splits.fractions instead of given splits"),
+        (("shards={count: 2, size: 1MB}",),
+         "shards.size has no effect, since shards.count says how many files there are: remove one of them"),
+        (("source={kind: archives, label_part: txt}",),
+         "source.label_part has no effect, since source.labels is folders: remove it"),
+        (("source={kind: archives, labels: beside, class_from: path}",),
+         "source.class_from has no effect, since source.labels is beside: remove it"),
+        (("source={kind: imagefolder, class_names: [a]}",),
+         "source.class_names has no effect, since no column of classes is named: remove it"),
+        (("source={kind: manifest, columns: {uri: a}, boxes_unit: fraction}",),
+         "source.boxes_unit has no effect, since no column of boxes is named: remove it"),
+        (("source={kind: manifest, columns: {uri: a}, unlabelled: keep}",),
+         "source.unlabelled has no effect, since no column of classes is named: remove it"),
+        (("source={kind: manifest, preset: vertex, unlabelled: keep}",),
+         "source.unlabelled has no effect, since source.preset vertex knows it: remove it"),
+        (("source={kind: manifest, columns: {uri: a}, format: jsonl, delimiter: ;}",),
+         "source.delimiter has no effect, since source.format is jsonl: remove it"),
+        (("source={kind: table, columns: {a: int}, format: parquet, encoding: latin-1}", "convention=plain"),
+         "source.encoding has no effect, since source.format is parquet: remove it"),
+        (("source={kind: tfrecords, split_feature: a, split: '(?P<split>b)'}",),
+         "source.split has no effect, since source.split_feature gives the split: remove it"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_cannot_act(overrides, sentence):
+    assert idle(*overrides) == [sentence]
+    *others, last = overrides
+    if last.startswith(("images.", "boxes.", "labels.", "splits.group")):
+        assert idle(*others) == []
+
+
+def test_each_is_named_once():
+    assert [line.split(" ", 1)[0] for line in idle(NEVER, "images.quality=9", "images.background=[0, 0, 0]")] == [
+        "images.quality",
+        "images.background",
+    ]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("images.quality=50",),
+        (NEVER, "images.check=header"),
+        (NEVER, "images.background=[0, 0, 0]", "images.near_duplicates=true"),
+        (NEVER, "images.background=[0, 0, 0]", "features={a: mean_std}"),
+        ("images.formats=[JPEG]", "images={background: [0, 0, 0], resize: {exact: [8, 8], fit: pad}}"),
+        ("images.resize={exact: [8, 8], fit: pad}",),
+        ("images.check=header", "images.reencode=always"),
+        ("source.kind=tfrecords", NEVER, "images.quality=50"),  # Examples may hold raw pixels, which are encoded
+        (IDX, "images.quality=50"),
+        (IDX, "images.reencode=always"),
+        (*KEYS, "images.max_bytes=50"),
+        (*ROWS, NEVER),
+        ("source.kind=voc", "boxes={invalid: drop, drawn_on: stored}"),
+        ("source={kind: manifest, preset: automl}", "boxes.invalid=drop"),
+        ("labels.offset=0",),
+        ("labels={classes: [a], catch_all: a}",),
+        ("splits.group='(?P<group>a)'",),
+        ("shards.count=2",),
+        ("shards.size=1MB",),
+        ("source={kind: manifest, columns: {uri: a}, delimiter: ;}",),
+        ("analyze=true",),
+        ("compression=none",),
+    ],
+)
+def test_what_can_act_or_is_what_happens_anyway(overrides):
+    assert idle(*overrides) == []
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_shipped_configurations_act(config):
+    assert idle(config=config) == []
+
+
+def test_rows_of_tfrecords_have_no_images_and_their_shipped_configuration_is_fine():
+    vectors = ("source.convention=feature_vector", "convention=feature_vector")
+    assert idle(*vectors, config="tfrecords.yaml") == []
+
+
+def test_on_how_many_images_settings_acted():
+    settings, _ = load_settings(
+        None,
+        [
+            "images={quality: 50, reencode: when_needed, resize: {exact: [8, 8], fit: pad}, background: [1, 2, 3]}",
+            "limit=9",
+            "duplicates=drop",
+        ],
+    )
+    assert count_acted(settings, {"reencoded": 3, "resized": 2}, {"duplicate": 4}) == {
+        "images.quality": 3,
+        "images.background": 2,
+        "images.resize": 2,
+        "limit": 0,
+        "duplicates": 4,
+    }
+    assert count_acted(DatasetSettings(), {}, {}) == {}
+
+
+def test_a_finished_dataset_says_what_acted_on_nothing():
+    settings, _ = load_settings(None, ["images={quality: 50, reencode: when_needed}", "limit=9"])
+    numbers = {"unit": "image", "ledger": {"written": 301, "left_out": {"limit": 5}}, "changes": {}}
+    told = tell_acted(Outcome("kept", "", 0, numbers=numbers, notes=("a",)), settings)
+    assert told.notes == ("a", "images.quality acted on 0 of 301 images")
+    assert told.numbers == {**numbers, "acted": {"images.quality": 0, "limit": 5}}
+    failed = Outcome("failed", "", 1)
+    assert tell_acted(failed, settings) is failed
+    plain = Outcome("published", "", 0, numbers=numbers)
+    assert tell_acted(plain, DatasetSettings()) is plain
+
+
+def test_class_ids_are_the_fields_of_ids():
+    ids = {name for name, each in RECORD_FIELDS.items() if "class id" in each.meaning}
+    assert ids == {"label", "labels", "box_labels"}

@@ -84,7 +84,8 @@ class LayoutFinder:
                 if recognised := _look(each.path, kinds, written):
                     found.append((each, recognised))
         if not found:
-            usual = {"splits": {"from_source": _USUAL_WORDS}} if "kind" in source else {}
+            gives_words = "kind" in source and load_source(source["kind"]).gives_words
+            usual = {"splits": {"from_source": _USUAL_WORDS}} if gives_words else {}
             return _merge(_without_splits(usual, written), written)
         settings = found[0][1].settings
         if any(recognised.settings != settings for _, recognised in found):
@@ -209,6 +210,9 @@ def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
     """Recognised settings without those of splits, where the user has decided what these are."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
     words = settings.get("splits", {}).get("from_folders", {})
+    patterns = [(_part(each, "source").get(key) for each in (settings, written)) for key in ("split", "sets")]
+    if "from_source" in settings.get("splits", {}) and any(own not in (None, found) for found, own in patterns):
+        return {key: value for key, value in settings.items() if key != "splits"}  # they are words of another kind
     are_classes = bool(words) and set(words) <= set(labels.get("classes") or ())
     if are_classes or any(splits.get(key) for key in _OWN_SPLITS):
         return {key: value for key, value in settings.items() if key != "splits"}

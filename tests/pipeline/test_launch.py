@@ -43,7 +43,7 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(convert_in_chil
     assert len(done.stdout) < 4096
     assert set(done.line) == {
         "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes", "changes", "duplicates",
-        "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds",
+        "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds", "recognised",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == ("published", 0, str(done.output))
     assert done.line["plan_id"] == done.marker["plan"]["id"]

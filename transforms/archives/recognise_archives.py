@@ -70,7 +70,7 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
     words = sketch.archive_words(_WORDS)
     splits = given_splits("from_source", words)
     if splits:
-        ending = r"\.t(?:ar|gz)" if sketch.top.ending(".tgz") else r"\.tar"
+        ending = r"\.t(?:ar|gz)" if sketch.all_ending(".tgz") else r"\.tar"
         source["split"] = f"{_any_of(splits)}[^/]*{ending}"
     label = sketch.heads.get(f"{name}/.cls", b"").strip()
     ids = {"labels": {"ids": "integers"}} if label.lstrip(b"-").isdigit() else {}

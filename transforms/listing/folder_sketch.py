@@ -110,9 +110,13 @@ class FolderSketch:
         """Whether any images were seen."""
         return any(names.images for names in self.names.values())
 
+    def all_ending(self, *endings: str) -> tuple[str, ...]:
+        """The paths of all files with one of these endings."""
+        return tuple(posixpath.join(at, name) for at, names in self.names.items() for name in names.ending(*endings))
+
     def archive_words(self, pattern: str) -> set[str]:
         """What a pattern finds first in the name of each archive; empty for one in which it finds nothing."""
-        found = [re.search(pattern, name, re.IGNORECASE) for name in self.top.ending(*ARCHIVE_ENDINGS)]
+        found = [re.search(pattern, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)]
         return {match[0] if match else "" for match in found}
 
     def first_head(self, folder: str, *endings: str) -> bytes:

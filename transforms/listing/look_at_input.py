@@ -4,7 +4,7 @@ import io
 import posixpath
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -65,14 +65,8 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     """
     root, top, only = _look_at_top(path, ignore)
     names = {"": top} | _look_into(root, sorted(top.folders, key=_rank), ignore)
-    for _ in range(2):  # train/labels; VOC2012/ImageSets/Main
-        deeper = [
-            path
-            for folder in sorted(names)
-            for each in names[folder].folders
-            if each.lower() in ANNOTATION_FOLDERS and (path := f"{folder}/{each}") not in names and folder
-        ]
-        names |= _look_into(root, deeper, ignore)
+    for _ in range(2):  # train/labels, labels/train; then VOC2012/ImageSets/Main
+        names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
     paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
     heads = dict(zip(paths, _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths), strict=True))
@@ -80,6 +74,15 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     for name in _archives_to_see(sketch):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
     return FolderSketch(names, heads, archives, only)
+
+
+def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
+    """Folders of annotations, and those in them, that have not been looked into."""
+    for folder in sorted(names):
+        for each in names[folder].folders:
+            of_annotations = {each.lower(), posixpath.basename(folder).lower()} & ANNOTATION_FOLDERS
+            if folder and of_annotations and f"{folder}/{each}" not in names:
+                yield f"{folder}/{each}"
 
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
@@ -170,7 +173,7 @@ def _columns_of(uri: str) -> bytes:
 
 
 def _archives_to_see(sketch: FolderSketch) -> tuple[str, ...]:
-    archives = sketch.top.ending(*ARCHIVE_ENDINGS, ".npz")
+    archives = sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
     return tuple(dict.fromkeys((*archives[:2], *archives[-1:]))) if not sketch.has_images else ()
 
 

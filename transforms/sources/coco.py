@@ -41,6 +41,7 @@ class Coco(Source):
     images: str = "{split}"
 
     files: ClassVar[tuple[str, ...]] = ("*.json",)
+    gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "taken_only_by_name"
 
     def __post_init__(self) -> None:
@@ -231,7 +232,8 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | Non
         if first and any(posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in at):
             return each
     held = [each for each in there if any(sketch.at(each.format(split=word)).images for word in words)]
-    return next(iter(held), next((each for each in there if each), None))
+    unseen = [each for each in there if each.format(split=words[0]) not in sketch.names]
+    return next(iter((*held, *unseen, *(sketch.image_folders if len(sketch.image_folders) == 1 else ()))), None)
 
 
 _KINDS: dict[str, tuple[type, ...]] = {"file_name": (str,), "name": (str, int, float)}

@@ -58,6 +58,7 @@ class Source(Protocol):
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
+        gives_words: whether a file's place or name always gives a word for `splits.from_source`.
         labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
         shared_files: names of files directly in an input that concern the images of all split folders.
     """
@@ -69,6 +70,7 @@ class Source(Protocol):
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
     gives_pixels: ClassVar[bool] = False
+    gives_words: ClassVar[bool] = False
     labels_from_folders: ClassVar[bool] = False
     shared_files: ClassVar[tuple[str, ...]] = ()
 

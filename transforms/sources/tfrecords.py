@@ -82,6 +82,7 @@ class Tfrecords(Source):
     shape: tuple[int, ...] = ()
     max_ratio: int = MAX_RATIO
 
+    gives_words: ClassVar[bool] = True
     files: ClassVar[tuple[str, ...]] = tuple(
         name + ending
         for name in ("*.tfrecord", "*.tfrecords", "*.tfrec", "*.record", f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}")

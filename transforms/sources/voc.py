@@ -15,7 +15,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
-from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits, stems_of
+from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits, split_of, stems_of
 from recordmill.transforms.listing.inside_root import root_of, size_and_version, spelled_path
 from recordmill.transforms.listing.named_image import refer_named_image
 from recordmill.transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
@@ -59,9 +59,11 @@ class Voc(Source):
             above = posixpath.dirname(min(folders))
             lists = stems_of(sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")) & set(SETS)
             if lists:
-                words = lists - {"trainval"} if lists & {"train", "val"} else lists
                 source["sets"] = "ImageSets/Main"
-                settings = given_splits("from_source", sorted(words))
+                words = [
+                    word for word in SETS if word in lists and (word != "trainval" or not lists & {"train", "val"})
+                ]
+                settings = {"splits": {"from_source": {word: split_of(word) or "train" for word in words}}}
             example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
             where = "next to images" if images == "{folder}" else f"with images in {images}"
             settings = {"source": source, **settings, "convention": "tf_object_detection"}

@@ -14,7 +14,7 @@ import yaml
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
-from recordmill.transforms.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits
+from recordmill.transforms.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits, split_of
 from recordmill.transforms.listing.inside_root import root_of, size_and_version, spelled_path
 from recordmill.transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
 from recordmill.transforms.listing.yolo_lines import OtherShapes, RefusedLineError, read_yolo_lines
@@ -54,6 +54,7 @@ class Yolo(Source):
     lines: Literal["auto", "boxes"] = added_setting("auto")
     text_files: Literal["labels", "beside"] = added_setting("labels")
 
+    gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "read_only_with_images"
     classes_from: ClassVar[str] = "data.yaml or source.names"
     shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
@@ -166,6 +167,8 @@ def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], t
             where = "images/*, labels/*" if words else "images, labels"
             yield {}, words if not sketch.at("images").images else (), f"YOLO's folders {where}"
     splits = [each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)]
+    if not any(map(split_of, splits)) and not set(sketch.top.files) & set(NAMES_FILES):
+        return
     labels = [f"{each}/labels" for each in splits]
     if any(sketch.at(folder).ending(".txt") for folder in labels) and _holds_boxes(sketch, labels):
         yield {}, tuple(splits), f"YOLO's folders {splits[0]}/images, {splits[0]}/labels"

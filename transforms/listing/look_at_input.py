@@ -1,5 +1,6 @@
 """A look at an input before the job: few names, and how few files begin, so that its layout can be recognised."""
 
+import csv
 import io
 import posixpath
 import tarfile
@@ -160,16 +161,22 @@ def _read_head(uri: str) -> bytes:
 
 
 def _columns_of(uri: str) -> bytes:
-    """The columns of a Parquet file as the first two lines of a CSV; bytes are said to be such."""
+    """The columns of a Parquet file and its first row, as a CSV; of what is no text, only bytes are told of."""
     with storage.open_to_read(uri) as stream:
-        schema = pq.read_schema(stream)
+        table = pq.ParquetFile(stream)
+        schema = table.schema_arrow
+        texts = [each.name for each in schema if pa.types.is_string(each.type) or pa.types.is_large_string(each.type)]
+        batch = next(table.iter_batches(batch_size=1, columns=texts), None) if texts else None
+        first = batch.to_pylist()[0] if batch is not None and len(batch) else {}
 
     def holds_bytes(kind: pa.DataType) -> bool:
         inner = [kind.field(at) for at in range(kind.num_fields)] if pa.types.is_struct(kind) else []
         return pa.types.is_binary(kind) or any(each.name == "bytes" for each in inner)
 
-    values = ["<bytes>" if holds_bytes(each.type) else "" for each in schema]
-    return f"{','.join(schema.names)}\n{','.join(values)}\n".encode()
+    values = ["<bytes>" if holds_bytes(each.type) else first.get(each.name) or "" for each in schema]
+    stream_of_text = io.StringIO()
+    csv.writer(stream_of_text).writerows((schema.names, values))
+    return stream_of_text.getvalue().encode()
 
 
 def _archives_to_see(sketch: FolderSketch) -> tuple[str, ...]:

@@ -77,6 +77,11 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
     return found and _find_meanings(row, found)
 
 
+def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
+    """The names in the first row of a table that has a header."""
+    return tuple(next(iter(_first_rows(sketch.heads.get(path, b""), path)), ()))
+
+
 def _first_rows(head: bytes, path: str) -> list[list[str]]:
     """The first two rows of a table that begins so; the names of JSON's keys are the first."""
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -14,11 +14,15 @@ help: ## List the targets
 setup: $(STAMP) ## Install everything into .venv; takes no time when nothing changed
 
 $(STAMP): requirements.lock pyproject.toml setup.py
-	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -nE 's/^(uv==[^ ]+).*/\1/p' requirements.lock)"
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --requirement requirements.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
-	touch $@
+	@echo "Installing Recordmill with TensorFlow and the developers' tools into $(VENV): a minute or two, the first time only."
+	@echo "1 of 3: an environment"
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -nE 's/^(uv==[^ ]+).*/\1/p' requirements.lock)"
+	@echo "2 of 3: $$(grep -c '^[a-z].*==' requirements.lock) packages"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --requirement requirements.lock
+	@echo "3 of 3: Recordmill"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
 
 run: setup ## Convert the sample, or whatever ARGS="..." names
 	$(BIN)/python -m pipeline.run --runner=DirectRunner $(ARGS)

@@ -40,6 +40,9 @@ def main() -> None:
             examples | f"Write{name.capitalize()}" >> beam.io.WriteToTFRecord(
                 prefix, file_name_suffix=".tfrecord", num_shards=flags.shards
             )
+    counters = root.result.metrics().query(beam.metrics.MetricsFilter().with_namespace("recordmill"))["counters"]
+    left_out = [f", {counter.committed} left out ({counter.key.metric.name})" for counter in counters]
+    print(f"the Examples are in {flags.output}{''.join(sorted(left_out))}")
 
 
 if __name__ == "__main__":

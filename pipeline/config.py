@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from recordmill.pipeline.setting_errors import explain_errors, explain_yaml_error
 from recordmill.schemas.own_convention import OwnConvention
+from recordmill.transforms.check_fields import find_unstored_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.sources import load_source
 
@@ -187,6 +188,9 @@ def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
         settings = TypeAdapter(DatasetSettings).validate_python(values)
     except ValidationError as error:
         problems += explain_errors(error, DatasetSettings)
+    else:
+        if plain.get("convention") is None and (unstored := find_unstored_boxes(settings.layout, settings.source)):
+            problems.append(unstored)
     splits = plain.get("splits")
     written = splits if isinstance(splits, dict) else {}
     given = [key for key in ("from_folders", "from_source") if written.get(key)]

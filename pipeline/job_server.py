@@ -20,6 +20,8 @@ from recordmill.pipeline.terminal import Terminal
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
 """Runners that start a job server, which ends with this process, where no `--job_endpoint` names one."""
 
+QUIET_LOGGERS = ("apache_beam", "PIL")
+
 ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
 
 SECONDS_TO_CONNECT = 5.0
@@ -86,8 +88,9 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
 
 
 def quiet_beam(quiet: bool) -> None:
-    """Keeps Beam's pages of log to itself, or lets them through: whatever matters of them ends in one sentence."""
-    logging.getLogger("apache_beam").setLevel(logging.CRITICAL if quiet else logging.WARNING)
+    """Keeps what Beam and Pillow log to itself, or lets it through: whatever matters ends in one sentence."""
+    for name in QUIET_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL if quiet else logging.WARNING)
     # What a job server says Beam logs on the root logger; a filter there sees that alone, not what others log.
     root = logging.getLogger()
     root.removeFilter(_drop)

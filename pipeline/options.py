@@ -170,6 +170,7 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # Airflow always adds --labels=..., which an abbreviation would match
     )
+    parser.set_defaults(alone=True)  # whether the process is the command's own, and may be forked
     parser.add_argument("--version", action="version", version=f"recordmill {VERSION}")
     parser.add_argument(
         "--runner",

@@ -119,7 +119,7 @@ def _is_file(what: str, place: str, path: str, here: bool) -> bool:
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
-    """Checks that inputs are there and that the output can be written and lies outside them.
+    """Checks that inputs are there, and that the output can be written, lies outside them and is a folder of its own.
 
     Raises:
         PlaceError: one of them is not so, or a store's client is not installed.
@@ -134,8 +134,21 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
                 f"the output {output} lies inside the input {each.path} and would become part of it: "
                 "choose a folder outside it"
             )
+        if _is_inside(each.path, output) and not _holds_dataset(output):
+            raise PlaceError(
+                f"the output {output} holds the input {each.path}, so that the dataset's files would lie among others: "
+                f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
+            )
     if storage.is_local(output) and not preview:
         _check_local_output(output)
+
+
+def _holds_dataset(output: str) -> bool:
+    """Whether a folder is a dataset already; yes where that cannot be found out, since the job will say why."""
+    try:
+        return describe_soon(os.path.join(output, MARKER)) is not None
+    except (OSError, ValueError):
+        return True
 
 
 def check_summary(path: str | None, output: str | None) -> None:

@@ -77,7 +77,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         for line in discard_staging(output):
             terminal.say(line)
     folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
-    settings, plain = settle_source(*name_dataset(settings, plain, output), inputs)
+    notes: list[str] = []
+    settings, plain = settle_source(*name_dataset(settings, plain, output), inputs, notes.append)
     if idle := find_idle(settings):
         raise ConfigError("\n".join(idle))
     comment = finder.comment or read_comment(flags.config)
@@ -93,6 +94,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         preview=flags.plan,
         threads=flags.threads,
         processes=_processes(flags, beam_arguments),
+        notes=tuple(notes),
         facts={
             "recordmill": VERSION,
             "beam": beam.__version__,
@@ -107,7 +109,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
 
 def _processes(flags: Namespace, beam_arguments: list[str]) -> int:
     """How many processes write shards: two where nobody else has a say in it, and where forks are safe."""
-    alone = flags.runner in IN_PROCESS_RUNNERS and not any(each.startswith("--direct_") for each in beam_arguments)
+    alone = flags.alone and flags.runner in IN_PROCESS_RUNNERS
+    alone = alone and not any(each.startswith("--direct_") for each in beam_arguments)
     return 2 if alone and not flags.threads and default_threads() > 1 and sys.platform == "linux" else 1
 
 

@@ -86,7 +86,7 @@ class LayoutFinder:
         if not found:
             gives_words = "kind" in source and load_source(source["kind"]).gives_words
             usual = {"splits": {"from_source": _USUAL_WORDS}} if gives_words else {}
-            return _merge(_without_splits(usual, written), written)
+            return {**_without_splits(usual, written), **written}
         settings = found[0][1].settings
         if any(recognised.settings != settings for _, recognised in found):
             looks = "; ".join(f"{each.path} like {recognised.kind}" for each, recognised in found)
@@ -233,9 +233,10 @@ def _has_key(written: Any, path: str) -> bool:
     return True
 
 
-def _merge(under: Any, over: Any) -> Any:
-    """Settings where those of `over` win, key by key."""
-    if not isinstance(under, Mapping) or not isinstance(over, Mapping):
-        return over
-    merged = {key: _merge(value, over[key]) if key in over else value for key, value in under.items()}
-    return merged | {key: value for key, value in over.items() if key not in under}
+def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings where those of `over` win, key by key; an empty mapping there is one that is meant to be empty."""
+    merged = {**under, **over}
+    for key in under.keys() & over.keys():
+        if over[key] and isinstance(under[key], Mapping) and isinstance(over[key], Mapping):
+            merged[key] = _merge(under[key], over[key])
+    return merged

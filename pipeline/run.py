@@ -36,7 +36,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     images = listed | GroupDuplicates(settings)  # as they are, unless the settings speak of duplicates
     refs = images | BatchReferences()
     selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))
-    summary = refs | SummarizeImages(settings.seed, settings.splits, selection)  # one small row
+    summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
     plan = AsSingleton(summary | PlanShards(settings, run, selection))
     return (
         refs

@@ -1,6 +1,6 @@
 """What only the files can tell of a source, such as the types of a table's columns, is filled in before the job."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -20,15 +20,17 @@ class _WholeFiles(Source):
 
 
 def settle_source(
-    settings: DatasetSettings, plain: dict[str, Any], inputs: Sequence[Input]
+    settings: DatasetSettings, plain: dict[str, Any], inputs: Sequence[Input], note: Callable[[str], None]
 ) -> tuple[DatasetSettings, dict[str, Any]]:
     """Fills in the source's settings, in `settings` and in the same as plain values.
+
+    `note` takes what the user should know of it.
 
     Raises:
         ConfigError: the files cannot tell; the message says why.
     """
     try:
-        source = settings.source.settle(_list_files(inputs, settings.listing))
+        source = settings.source.settle(_list_files(inputs, settings.listing), note)
         if source is settings.source:
             return settings, plain
         settings = replace(settings, source=source)

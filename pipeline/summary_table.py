@@ -42,6 +42,8 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     ledger = numbers.get("ledger")
     if ledger:
         yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
+    if named := numbers.get("named"):
+        yield "found", f"{show_count(named['images'], 'image')} named by {show_count(named['files'], 'file')}"
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
     yield from _facts_on_annotations(numbers)

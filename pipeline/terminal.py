@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from recordmill.pipeline.printable import printable
 from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.show_count import show_count
 from recordmill.transforms import progress
 
 if TYPE_CHECKING:
@@ -49,33 +50,22 @@ class Terminal:
         columns = (
             TextColumn("{task.description:<10}"),
             BarColumn(),
-            MofNCompleteColumn(),
-            TaskProgressColumn(show_speed=True),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[count]}"),
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=self._console, transient=True) as bar:
-            task = bar.add_task(work.stage, total=None, rate="")
-            started = 0.0
+            task = bar.add_task(work.stage, total=None, count="")
+            started = time.monotonic()
             while not done.wait(0.1):
-                started = started or (time.monotonic() if work.planned else 0.0)
-                bar.update(
-                    task,
-                    description=work.stage,
-                    total=work.planned or None,
-                    completed=work.done if work.planned else work.listed,
-                    rate=_rate(work, started),
-                )
+                count = _count(work, _seconds(work, started))
+                bar.update(task, description=work.stage, total=work.planned or None, completed=work.done, count=count)
 
     def _write_lines(self, work: progress.Progress, done: threading.Event) -> None:
         started = time.monotonic()
         while not done.wait(SECONDS_BETWEEN_LINES):
-            if not work.planned:
-                self.say(f"{work.stage}: {work.listed:,} files found")
-                continue
-            left = (work.planned - work.done) * (time.monotonic() - started) / max(work.done, 1)
-            of = f"{work.done:,} of {work.planned:,} {work.unit}s"
-            self.say(f"{work.stage}: {of}, {_rate(work, started)}, about {left:,.0f} s left")
+            seconds = _seconds(work, started)
+            left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
+            self.say(f"{work.stage}: {_count(work, seconds)}" + (f", about {left:,.0f} s left" if left else ""))
 
     def tell(self, outcome: Outcome, job: "Job | None") -> None:
         """How a run ended: notes, a table of splits, what became of everything listed, and one sentence."""
@@ -113,6 +103,24 @@ def _width(stream: TextIO) -> int | None:
     return None if stream.isatty() else 200
 
 
-def _rate(work: progress.Progress, started: float) -> str:
-    seconds = time.monotonic() - started
-    return f"{work.done / seconds:,.0f} {work.unit}s/s" if started and seconds > 0.5 else ""
+def _seconds(work: progress.Progress, started: float) -> float:
+    """How long listing has taken, or converting, if that has begun."""
+    return time.monotonic() - work.entered.get("converting" if work.planned else "listing", started)
+
+
+def _count(work: progress.Progress, seconds: float) -> str:
+    """How much has been found or done in so many seconds, and how fast."""
+    if not work.planned:
+        return f"{show_count(work.listed, 'file')} found" + _rate(work.listed, "file", seconds)
+    share = f"{work.done:,}/{work.planned:,} {work.unit}s ({work.done / work.planned:.0%})"
+    return share + _rate(work.done, work.unit, seconds)
+
+
+def _rate(number: int, thing: str, seconds: float) -> str:
+    """With a comma before it; empty where it is too early to tell."""
+    if not number or seconds < 0.5:
+        return ""
+    rate = number / seconds
+    if rate < 1:
+        return f", {1 / rate:,.1f} s/{thing}"
+    return f", {rate:,.{1 if rate < 10 else 0}f} {thing}s/s"

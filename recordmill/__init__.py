@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from recordmill.schemas.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from recordmill.pipeline.convert import ConversionError, convert
+    from recordmill.reading.dataset import Dataset
     from recordmill.reading.examples_as_numpy import examples_as_numpy
     from recordmill.reading.load_error import LoadError
     from recordmill.reading.loading.load import load
@@ -38,6 +40,8 @@ _MODULES = {
     "BuildExamples": "transforms.build_examples",
     "ClassFolders": "transforms.sources.class_folders",
     "Convention": "schemas.conventions",
+    "ConversionError": "pipeline.convert",
+    "Dataset": "reading.dataset",
     "Feature": "schemas.features",
     "FilenameLabels": "transforms.sources.filename_labels",
     "ImageRef": "schemas.image_ref",
@@ -53,6 +57,7 @@ _MODULES = {
     "SplitExamples": "transforms.split_examples",
     "SplitInfo": "reading.loading.split_info",
     "convention_names": "schemas.conventions",
+    "convert": "pipeline.convert",
     "describe_features": "schemas.features",
     "describe_split": "reading.loading.split_info",
     "encode_example": "schemas.features",

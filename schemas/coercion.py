@@ -5,7 +5,8 @@ kind or raises. Nothing is rounded, parsed or encoded on the way.
 
 | kind  | takes                                   | raises on                                            |
 |-------|-----------------------------------------|------------------------------------------------------|
-| bytes | bytes, bytearray, memoryview, np.bytes_ | text (encode it as UTF-8 where it is read), numbers  |
+| bytes | bytes, bytearray, memoryview, np.bytes_,| text (encode it as UTF-8 where it is read), numbers  |
+|       | a tensor of one string (TensorFlow's)   |                                                      |
 | float | float, np.floating                      | bool, int (declare `int64`), text                    |
 | int64 | bool, int, IntEnum, np.integer, np.bool_| float (1.0 too), text, anything outside int64        |
 """
@@ -33,6 +34,8 @@ def coerce_bytes(value: Any) -> bytes:
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
+    if callable(numpy := getattr(value, "numpy", None)) and isinstance(inside := numpy(), bytes):
+        return inside  # as TensorFlow's tutorial takes an EagerTensor, without importing TensorFlow
     if isinstance(value, str):
         raise FeatureValueError(f"text {value!r:.60} is no bytes: encode it as UTF-8 where it is read")
     raise FeatureValueError(f"{_named(value)} is no bytes")

@@ -35,8 +35,8 @@ class ImageRef:
         features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
             the empty string for none.
         status: the empty string for an image to convert. `ignored`, `rejected` and `left_out` stay in the ledger;
-            `warning` is told and counted nowhere; `classes` announces classes, see `announce_classes`; `fatal` fails
-            the run.
+            `warning` is told and counted nowhere; `classes` announces classes, see `announce_classes`; `names_images`
+            says that references were made of the images that this file names; `fatal` fails the run.
         reason: a short stable code where status is set, e.g. `hidden` or `no_class`.
         detail: one line for people where status is set.
         lacks_file: whether the file that would speak of its boxes is not there, so that it has none.

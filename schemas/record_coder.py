@@ -16,6 +16,7 @@ FIELD_CODERS: dict[Any, coders.Coder] = {
     bool: coders.BooleanCoder(),
     int: coders.VarIntCoder(),
     str: _TEXT,
+    bytes: coders.BytesCoder(),
     Mapping[str, str]: coders.MapCoder(_TEXT, _TEXT),
     Mapping[str, int]: _COUNTS,
     Mapping[str, Mapping[str, int]]: coders.MapCoder(_TEXT, _COUNTS),

@@ -29,6 +29,7 @@ class ShardReport:
             empty where there are none.
         instances: boxes, or else labels of Examples with several, by class name; empty where there are none.
         annotations: boxes and labels that are in no Example, and images without a box.
+        missing: Examples that lack an optional feature, by its key.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
     """
@@ -48,6 +49,7 @@ class ShardReport:
     boxes: Mapping[str, int] = field(default_factory=dict)
     instances: Mapping[str, int] = field(default_factory=dict)
     annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
+    missing: Mapping[str, int] = field(default_factory=dict)
     reused: bool = False
     problem: str = ""
 

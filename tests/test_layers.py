@@ -104,9 +104,10 @@ def test_the_package_links_to_the_folders():
     assert links == {name: (REPO / name).resolve() for name in LINKED}
 
 
-def test_nobody_imports_the_entry_module():
-    # What is defined in a module started with -m exists twice once somebody imports it.
-    assert not [str(path) for path in SOURCES if "recordmill.pipeline.run" in imports(ast.walk(parse(path)))]
+def test_the_entry_module_defines_only_functions():
+    # What is defined in a module started with -m exists twice once it is imported: harmless for functions alone.
+    body = parse(Path("pipeline/run.py")).body
+    assert not [type(node) for node in body if isinstance(node, ast.ClassDef | ast.Assign | ast.AnnAssign)]
 
 
 def test_no_module_imports_tensorflow_on_import():

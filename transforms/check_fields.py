@@ -34,6 +34,22 @@ def check_fields(own: OwnConvention | None, layout: Convention, source: Source, 
         )
 
 
+def find_unstored_boxes(layout: Convention, source: Source) -> str:
+    """What surely has boxes and writes them nowhere, in a sentence; the empty string where nothing does.
+
+    Args:
+        layout: the convention, which nobody has chosen.
+        source: what is read.
+    """
+    asked_by = source.annotations().get("boxes", "") or ("source.kind" if source.is_about_boxes else "")
+    if not asked_by or not BOX_FIELDS.isdisjoint(layout.fields):
+        return ""
+    return (
+        f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
+        "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"
+    )
+
+
 def _check_field(key: str, feature: OwnFeature, absent: dict[str, str], known: set[str]) -> None:
     where, field = f"convention.features.{key}", feature.field
     if field in absent:

@@ -22,14 +22,17 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.change_examples import keep_examples
 from recordmill.transforms.converting.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.converting.read_ahead import default_threads
 from recordmill.transforms.converting.readers import Readers
 from recordmill.transforms.converting.second_process import SecondProcess
 from recordmill.transforms.converting.shard_files import (
+    EXAMPLES,
     failed_report,
     find_finished,
     fingerprint,
+    shard_path,
     staging_folder,
     write_shard,
 )
@@ -176,6 +179,8 @@ class _ConvertShard(beam.DoFn):
         try:
             with closing(self._convert(refs, plan.label_map, split)) as images:
                 shard = write_shard(staging, split, index, images, mark, self._settings.compression)
+            if index == 0 and self._settings.report:
+                keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.tally.changed, self._settings)
             return partial(self._finish, shard.finish, failed)
         except FeatureFunctionError as error:
             return partial(failed, str(error))

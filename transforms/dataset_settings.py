@@ -254,6 +254,11 @@ class DatasetSettings:
         return (*self.layout.features, *added, *computed)
 
     @cached_property
+    def optional_features(self) -> tuple[Feature, ...]:
+        """Those of one value that an Example may lack."""
+        return tuple(each for each in self.example_features if each.default is not None and not each.many)
+
+    @cached_property
     def encoder(self) -> ExampleEncoder:
         """What serialises the dataset's records."""
         return ExampleEncoder(self.example_features)

@@ -146,13 +146,17 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
     first = next(refs, None)
     if first is None:
         raise NothingReferredError(f"the source says nothing of {file.uri}: it must yield at least one reference")
+    names_images = False
     for ref in chain((first,), refs):
         if ref.status:
             yield ref
             continue
+        names_images = names_images or ref.uri != file.uri
         if ref.split != file.split or settings.from_source:
             ref = _with_given_split(ref, file.split, settings)
         yield _with_group(ref, settings.group) if settings.group and not ref.status else ref
+    if names_images:
+        yield ImageRef(file.key, file.uri, status="names_images")
 
 
 def _with_given_split(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:

@@ -14,6 +14,7 @@ from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.shard_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks, shows_boxes
+from recordmill.transforms.describing.label_map_text import note_background
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.output_errors import explain_output_error
 from recordmill.transforms.idle_settings import tell_acted
@@ -72,7 +73,7 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
             staging = staging_folder(run.output, plan.plan_id)
             storage.make_folder(staging)
             storage.write_file(storage.join(staging, OUTCOME), as_json(outcome.as_dict()))
-    outcome = replace(outcome, notes=(*plan.run_notes, *outcome.notes))
+    outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**outcome.as_dict(), "run_id": run.run_id}))
     return outcome
 
@@ -112,11 +113,12 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         boxes = balance_boxes(plan.summary, reports)
         lost = lost[:5]  # stdout's line stays short
         numbers = {"ledger": ledger.as_dict(), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
-        sentence = (
-            f"{problem}: {storage.join(staging_folder(run.output, plan.plan_id), REJECTED)} lists what was rejected"
-        )
+        rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
+        sentence = f"{problem}: {rejected} lists what was rejected" if ledger.rejected else problem
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
+    if note := note_background(plan.label_map.ids, finished.class_counts, settings.layout.label_map_file):
+        plan.notes.append(note)
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)

@@ -68,9 +68,10 @@ IGNORED: Mapping[str, str] = {
     "not_annotations": "its name does not match `source.split`, so it is not read as annotations",
     "in_no_set": "none of the lists in `source.sets` names it",
     "not_included": "it matches none of the patterns in `include`, or its name is not one that the source reads",
-    "read_only_with_images": "it is not an image; where it lies next to one, it is read with that image",
+    "read_only_with_images": "it is not an image, and no image was read with it",
     "system_file": "the operating system left it behind",
-    "taken_only_by_name": "images count where a manifest or an annotation names them, not where they lie",
+    "taken_only_by_name": "it is not an image, and no manifest or annotation names it",
+    "without_annotation": "it is an image that no manifest names, and no annotation that is used",
 }
 """Every reason for which a file is ignored."""
 
@@ -80,6 +81,10 @@ LEFT_OUT: Mapping[str, str] = {
     "limit": "there are more than `limit` asks for",
 }
 """Every reason for which something that could be converted is left out."""
+
+
+OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows", "wrong_length"})
+"""The reasons for which a file of many images is rejected as one."""
 
 
 def explain_reason(fate: Fate, code: str) -> str:

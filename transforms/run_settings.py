@@ -21,6 +21,7 @@ class RunSettings:
         threads: images decoded at once in one process; 0 for one a processor.
         processes: how many processes may write shards at once where nothing is decoded; more than one only where the
             process that runs the pipeline is alone in doing so, and may be forked.
+        notes: what was found out before the job, for the user.
         facts: what else the marker's `run` part says: runner, versions, start.
     """
 
@@ -34,4 +35,5 @@ class RunSettings:
     preview: bool = False
     threads: int = 0
     processes: int = 1
+    notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import apache_beam as beam
+from apache_beam.typehints.decorators import no_annotations
 
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.splitting import SplitSettings, split_by_hash
@@ -22,6 +23,7 @@ class SplitExamples(beam.PTransform):
     fractions: dict[str, float] = field(default_factory=lambda: {"train": 0.9, "test": 0.1})
     seed: int = 0
 
+    @no_annotations  # type: ignore[untyped-decorator]  # Beam knows no type hints of several PCollections, and warns of each
     def expand(self, examples: beam.PCollection[tuple[str, bytes]]) -> dict[str, beam.PCollection[bytes]]:
         """PCollection[tuple[key, Example]] -> {split: PCollection[Example]}."""
         settings = SplitSettings(fractions=self.fractions)

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.pvalue import AsSingleton
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.planning.used_files import Digests, FileDigests, UsedFiles, find_used, settle_ignored
+from recordmill.transforms.sources import Source
 
 
 @dataclass
@@ -21,20 +26,32 @@ class SummarizeImages(beam.PTransform):
         seed: the dataset's seed.
         splits: how images are split.
         selection: the `Selection`, as a side input.
+        source: what the files mean.
     """
 
     seed: int
     splits: SplitSettings
     selection: Any
+    source: Source
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Summary]:
         """PCollection[ReferenceBatch] -> PCollection[Summary] of exactly one element."""
         # Not one CombineFn: with a side input Beam cannot lift it, and every reference would go to one worker.
-        return (
+        summary = (
             batches
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.seed, self.splits), self.selection)
             | "MergeSummaries" >> beam.CombineGlobally(MergeSummariesFn(self.splits.neighbours))
         )
+        if self.source.other_files == "not_included":  # no reference is made of several files
+            return summary
+        used = (
+            batches
+            | "DigestFiles" >> beam.ParDo(_DigestFiles(self.source)).with_output_types(tuple[int, Digests])
+            | "GroupDigests" >> beam.GroupByKey()
+            | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(UsedFiles)
+            | "AddUsed" >> beam.CombineGlobally(_add_used)
+        )
+        return summary | "SettleIgnored" >> beam.Map(settle_ignored, AsSingleton(used)).with_output_types(Summary)
 
 
 class _SummarizeBundle(beam.DoFn):
@@ -56,6 +73,29 @@ class _SummarizeBundle(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield GlobalWindows.windowed_value(self._summary)
+
+
+class _DigestFiles(beam.DoFn):
+    """The digests of files that a bundle's references name, and of those that were ignored."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def start_bundle(self) -> None:
+        self._digests = FileDigests(self._source)
+
+    def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
+        for ref in batch.refs:
+            self._digests.add(ref)
+        if self._digests.are_many:
+            yield from self._digests.let_go()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        yield from map(GlobalWindows.windowed_value, self._digests.let_go())
+
+
+def _add_used(parts: Iterable[UsedFiles]) -> UsedFiles:
+    return reduce(add, parts, UsedFiles())
 
 
 class MergeSummariesFn(beam.CombineFn):

@@ -15,6 +15,7 @@ from recordmill.reading.shard import Shard
 from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
 from recordmill.reading.unfinished import find_unfinished
 from recordmill.schemas.features import Feature
+from recordmill.schemas.show_count import show_count
 from recordmill.transforms.files import storage
 from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
 from recordmill.transforms.publishing.marker import LABELS, MARKER_FORMAT, features_of
@@ -24,7 +25,7 @@ Kind = Literal["recordmill", "tfds", "files"]
 _NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that finds some"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Dataset:
     """What is known of a dataset before any record is read.
 
@@ -45,6 +46,25 @@ class Dataset:
     labels: Mapping[str, int] = field(default_factory=dict)
     marker: Mapping[str, Any] = field(default_factory=dict)
     whole: bool = True
+
+    @property
+    def path(self) -> str:
+        """The dataset's folder."""
+        return self.folder
+
+    @property
+    def counts(self) -> dict[str, int | None]:
+        """How many records each split is said to hold; None where nobody has counted."""
+        return {split: self.count([split]) for split in self.splits}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the conversion noted, and what is worth a look; empty for other kinds."""
+        return (*self.marker.get("notes", ()), *self.marker.get("remarks", ()))
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{split}: {'?' if count is None else count}" for split, count in self.counts.items())
+        return f"<dataset {self.folder} ({counts}; {show_count(len(self.labels), 'class')})>"
 
     @property
     def splits(self) -> dict[str, tuple[Shard, ...]]:

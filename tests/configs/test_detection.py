@@ -116,17 +116,17 @@ def write_retinanet(folder, picture):
 
 
 @pytest.mark.parametrize(
-    ("config", "write_collection", "splits", "ignored"),
+    ("config", "write_collection", "splits", "ignored", "files"),
     [
-        ("coco.yaml", write_coco, {"train": 3, "validation": 1}, {"taken_only_by_name": 4}),
-        ("boxes_csv.yaml", write_boxes_csv, None, {"taken_only_by_name": 4}),
-        ("retinanet.yaml", write_retinanet, None, {"taken_only_by_name": 4}),
-        ("labelme.yaml", write_labelme, None, {"taken_only_by_name": 4}),
-        ("voc.yaml", write_voc, None, {"taken_only_by_name": 4}),
-        ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}, {"class_names": 1, "read_only_with_images": 4}),
+        ("coco.yaml", write_coco, {"train": 3, "validation": 1}, {}, 2),
+        ("boxes_csv.yaml", write_boxes_csv, None, {}, 1),
+        ("retinanet.yaml", write_retinanet, None, {}, 1),
+        ("labelme.yaml", write_labelme, None, {}, 4),
+        ("voc.yaml", write_voc, None, {}, 4),
+        ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}, {"class_names": 1}, None),
     ],
 )
-def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignored, tmp_path, picture, convert):
+def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignored, files, tmp_path, picture, convert):
     marker, examples = convert(config, write_collection(tmp_path / "collection", picture))
     if splits:
         assert {split: len(found) for split, found in examples.items()} == splits
@@ -139,6 +139,8 @@ def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignor
         "": 0,
     }
     assert (marker["ledger"]["written"], marker["ledger"]["ignored"]) == (4, ignored)
+    assert marker["ledger"]["listed"] == 4 + sum(ignored.values())
+    assert marker.get("named", {}) == ({} if files is None else {"images": 4, "files": files})
     found = {each["image/filename"][0].decode(): each for part in examples.values() for each in part}
     assert set(found) == set(SIZES)
     for name, example in found.items():
@@ -153,9 +155,29 @@ def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignor
             assert example["image/encoded"] == [picture(name, SIZES[name][:2])]
 
 
+def test_images_that_no_annotation_names_are_told_from_those_that_are_used(tmp_path, picture, convert, monkeypatch):
+    folder = write_voc(tmp_path / "collection", picture)
+    for name in ("new.jpg", "sub/new.PNG"):
+        write(folder, f"JPEGImages/{name}", picture(name))
+    write(folder, "README.md", "Photographs\n")
+    monkeypatch.chdir(tmp_path)  # annotations and a listing may spell one path in two ways
+    marker, _ = convert("voc.yaml", "./collection")
+    ignored = {"taken_only_by_name": 1, "without_annotation": 2}
+    assert marker["ledger"] == {"listed": 7, "written": 4, "rejected": {}, "ignored": ignored, "left_out": {}}
+    assert marker["named"] == {"images": 4, "files": 4}
+    assert "2 images have no annotation: they are ignored" in marker["notes"]
+
+
+def test_yolos_text_files_without_an_image_are_told_from_those_that_are_read(tmp_path, picture, convert):
+    folder = write_yolo(tmp_path / "collection", picture)
+    write(folder, "labels/train/gone.txt", "0 0.5 0.5 0.1 0.1\n")
+    marker, _ = convert("yolo.yaml", folder)
+    assert marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 1}
+
+
 def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):
     marker, _ = convert("voc.yaml", write_voc(tmp_path / "collection", picture), "--set", "convention=default")
-    assert [note for note in marker["notes"] if "stores no boxes: tf_object_detection and tfds do" in note]
+    assert [note for note in marker["notes"] if note.startswith("4 boxes are in no Example: the convention (")]
     for convention in ("tfds", "tf_object_detection"):
         marker, _ = convert("voc.yaml", tmp_path / "collection", "--set", f"convention={convention}", "--overwrite")
         assert not [note for note in marker["notes"] if "boxes" in note]
@@ -211,7 +233,7 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
     marker, examples = convert("labelme.yaml", folder, *(f"--set={each}" for each in settings))
     assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "outside": 1, "written": 4}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1, "size_mismatch": 1, "vanished": 1}
-    assert marker["ledger"]["ignored"] == {"taken_only_by_name": 4}
+    assert marker["ledger"]["ignored"] == {"without_annotation": 1}
     found = {each["image/filename"][0]: each for each in examples["train"]}
     assert set(found) == {b"a.jpg", b"c.jpg"}
     a = found[b"a.jpg"]

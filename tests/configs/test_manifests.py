@@ -343,8 +343,11 @@ def test_imagefolder(write, tmp_path, picture, convert):
         write(folder, named, ["file_name", "label", "text"], f"metadata.{ending}")
     captions = "source.features_from={image/caption: {column: text, default: none}}"
     marker, examples = convert("imagefolder.yaml", tmp_path / "folder", "--set", captions)
-    # Images are no metadata: rows name four of the seven.
-    assert marker["ledger"]["ignored"] == {"taken_only_by_name": 7}
+    assert marker["ledger"] == {
+        "listed": 7, "written": 4, "rejected": {}, "ignored": {"without_annotation": 3}, "left_out": {}
+    }  # fmt: skip
+    assert marker["named"] == {"images": 4, "files": 3}
+    assert "3 images have no annotation: they are ignored" in marker["notes"]
     assert {
         split: sorted(
             (each["image/encoded"][0], each["image/class/text"][0], each["image/caption"][0]) for each in part
@@ -401,7 +404,7 @@ def test_one_list_a_split_with_a_path_and_a_class_in_each_line(images, picture, 
         (images / f"{split}.txt").write_text("".join(lines), encoding="utf-8")
     (images / "README.txt").write_text("Photographs, 2026\n", encoding="utf-8")
     marker, examples = convert("lists.yaml", images)
-    assert marker["ledger"]["ignored"] == {"not_annotations": 1, "taken_only_by_name": 5}
+    assert marker["ledger"]["ignored"] == {"not_annotations": 1}
     found = {
         (split, each["image/encoded"][0]): each["image/class/text"] for split in examples for each in examples[split]
     }

@@ -143,9 +143,9 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
         "observations.yaml",
         folder,
         *("--set", f"source.columns={columns}", "--set", "source.label=kind", "--set", "source.key=id"),
-        *("--set", f"convention={own}", "--set", "splits.fractions={all: 1}"),
+        *("--set", f"convention={own}", "--set", "splits.fractions={train: 1}"),
     )
-    assert sorted(found["all"], key=lambda each: each["name"]) == [
+    assert sorted(found["train"], key=lambda each: each["name"]) == [
         {"name": [b"a"], "class": [1], "v": [0.5, 1.5], "n": [1]},
         {"name": [b"b"], "class": [0], "v": []},
         {"name": [b"c"], "class": [1]},
@@ -154,6 +154,8 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
     assert marker["labels"] == {"iris": 0, "rose": 1}
     rejected = (tmp_path / "dataset-of-observations.yaml" / "rejected.jsonl").read_text(encoding="utf-8")
     assert json.loads(rejected)["detail"] == "observations.jsonl, row 4, column 'n': 'x' is no int"
+    tfds = json.loads((tmp_path / "dataset-of-observations.yaml" / "features.json").read_text(encoding="utf-8"))
+    assert set(tfds["featuresDict"]["features"]) == {"name", "class", "v"}  # some row has no n
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,11 @@ def test_an_override_may_hold_equals_signs():
         ("shards.name=../{split}-{index}", "must name a visible file without folders"),
         ("convention=none_such", "there is no convention 'none_such': choose one of default, "),
         ("limit=0", "limit is 0: give at least 1"),
+        (
+            "source.kind=yolo",
+            "convention is not set: source.kind gives boxes, and the default convention stores none: "
+            "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out",
+        ),
         ("max_rejected.boxes.share=2", "max_rejected.boxes.share is 2.0: give a share from 0 to 1"),
         ("max_rejected.labels.count=-1", "max_rejected.labels.count is -1: it cannot be negative"),
         ("max_rejected.share=2", "max_rejected.share is 2.0: give a share from 0 to 1"),

@@ -2,11 +2,14 @@
 
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
 
 import pytest
+from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
@@ -220,3 +223,40 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     done = convert(root, "--plan", settings={"source.kind": "class_folders"})
     assert done.code == 0
     assert "as it stands the run would fail: nothing is left: the only image was rejected (1 no_class)" in done.stderr
+
+
+@pytest.mark.parametrize(("flags", "lines"), [(["--ouput=x"], 1), (["--ouput=x", "--json"], 2)])
+def test_on_a_terminal_an_error_appears_once(spawn, flags, lines):
+    ours, theirs = pty.openpty()
+    process = spawn(*flags, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    process.wait(60)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert shown.count("there is no flag --ouput=x: did you mean --output?") == lines
+    assert len(shown.splitlines()) == lines
+
+
+def _exif(*entries):
+    """EXIF of entries (tag, type, count, four bytes), which need not be right."""
+    packed = b"".join(struct.pack("<HHI4s", *entry) for entry in entries)
+    return b"Exif\0\0II*\0" + struct.pack("<IH", 8, len(entries)) + packed + bytes(4)
+
+
+def test_odd_exif_is_not_talked_about(convert_in_child, photos, tmp_path):
+    upright = (0x112, 3, 1, b"\x06\0\0\0")
+    odd = {
+        "many": _exif((0x112, 3, 2, b"\x06\0\x01\0")),
+        "beyond": _exif(upright, (0x10E, 2, 900, struct.pack("<I", 5000))),
+        "cut": _exif(upright)[:-9],
+        "gps": _exif(upright, (0x8825, 4, 1, struct.pack("<I", 4))),
+    }
+    for name, exif in odd.items():
+        Image.new("RGB", (40, 30), "red").save(photos / "cat" / f"{name}.jpg", exif=exif)
+        Image.new("RGB", (40, 30), "blue").save(photos / "dog" / f"{name}.png", exif=exif)
+    with pytest.warns(UserWarning, match="EXIF|Truncated"), Image.open(photos / "cat" / "cut.jpg") as image:
+        dict(image.getexif())  # what others hear of it
+    done = convert_in_child(photos, settings={"images.reencode": "always"})
+    assert (done.code, done.line["ledger"]["written"]) == (0, 18)
+    assert "PIL" not in done.stderr
+    assert "Warning" not in done.stderr

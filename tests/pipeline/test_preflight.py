@@ -1,5 +1,6 @@
 import errno
 import sys
+from contextlib import nullcontext
 
 import pytest
 from apache_beam.io.filesystem import BeamIOError
@@ -138,6 +139,35 @@ def test_a_store_that_nobody_knows():
         find_folder(Input("nowhere://b/a"), "nowhere://b/a", here=True)
 
 
+@pytest.mark.parametrize(("source", "output"), [("data/few", "data"), ("data/few", "."), ("data/few/a.jpg", "data")])
+def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source, output):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data/few").mkdir(parents=True)
+    (tmp_path / "data/few/a.jpg").touch()
+    for preview in (False, True):
+        with pytest.raises(PlaceError) as raised:
+            check_places([Input(source)], output, preview)
+        assert str(raised.value) == (
+            f"the output {output} holds the input {source}, so that the dataset's files would lie among others: "
+            f"choose a folder of its own, such as {output}/dataset"
+        )
+    (tmp_path / output / "recordmill.json").touch()
+    check_places([Input(source)], output, preview=False)
+
+
+@pytest.mark.parametrize(("found", "refused"), [(None, True), ("there", False), (OSError("no rights"), False)])
+def test_an_output_that_holds_the_input_in_a_store(monkeypatch, found, refused):
+    def describe(path):
+        assert path == "x://b/data/recordmill.json"
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    monkeypatch.setattr("recordmill.transforms.files.storage.describe", describe)
+    with pytest.raises(PlaceError, match="holds the input") if refused else nullcontext():
+        check_places([Input("x://b/data/few")], "x://b/data", preview=False)
+
+
 def test_places_that_are_fine(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.jpg").touch()
@@ -146,11 +176,6 @@ def test_places_that_are_fine(tmp_path):
         for output in ("out", "a/b/c", "in2"):
             check_places([Input(str(tmp_path / source))], str(tmp_path / output), preview=False)
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_an_input_below_the_output_is_fine(tmp_path):
-    (tmp_path / "out/in").mkdir(parents=True)
-    check_places([Input(str(tmp_path / "out/in"))], str(tmp_path / "out"), preview=False)
 
 
 def test_every_input_is_checked(tmp_path):

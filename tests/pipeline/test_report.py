@@ -103,6 +103,27 @@ def test_look_alikes_are_found_where_they_are_asked_for(convert, class_folders, 
     assert "different classes" in report_of(done)
 
 
+def test_changes_are_shown_before_and_after(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 9}, size=(240, 160))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.open(root / "cat/00.jpg").save(root / "cat/turned.jpg", exif=exif)
+    Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
+    done = convert(root, settings={"splits.fractions": {"train": 1.0}})
+    page = report_of(done)
+    shown = re.findall(r'<img src="data:image/jpeg;base64,([^"]+)" alt="(cat/[a-z.]+) (before|after)">', page)
+    sizes = {(key, when): Image.open(io.BytesIO(base64.b64decode(picture))).size for picture, key, when in shown}
+    assert sizes == {
+        ("cat/exact.png", "before"): (192, 192),
+        ("cat/exact.png", "after"): (192, 192),
+        ("cat/turned.jpg", "before"): (192, 128),
+        ("cat/turned.jpg", "after"): (128, 192),
+    }
+    assert not [name for name in done.files if "examples" in name]
+    plain = convert(root, settings={"splits.fractions": {"train": 1.0}, "report": False}, output=tmp_path / "plain")
+    assert plain.deterministic_files == done.deterministic_files
+
+
 def test_without_a_report_everything_else_is_the_same(convert, photos, tmp_path):
     whole = convert(photos)
     plain = convert(photos, settings={"report": False}, output=tmp_path / "plain")

@@ -134,3 +134,19 @@ def test_finite_doubles_stay_finite_as_32_bits_or_raise(value):
         assert abs(value) > FLOAT32_MAX
     else:
         assert np.isfinite(np.float32(coerced))
+
+
+def test_a_tensor_of_one_string_is_bytes():
+    """As `_bytes_feature` of TensorFlow's tutorial takes it; TensorFlow need not be there."""
+
+    class Tensor:
+        def __init__(self, value):
+            self.value = value
+
+        def numpy(self):
+            return self.value
+
+    assert coerce_bytes(Tensor(b"cat")) == b"cat"
+    for value in (np.array([b"cat"], object), "cat", 1.0):
+        with pytest.raises(FeatureValueError, match="is no bytes"):
+            coerce_bytes(Tensor(value))

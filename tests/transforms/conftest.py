@@ -95,7 +95,7 @@ def run_steps():
             images = root | beam.Create(inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
             refs = images | BatchReferences()
             selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))
-            summary = refs | SummarizeImages(settings.seed, settings.splits, selection)
+            summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)
             plan = AsSingleton(summary | PlanShards(settings, run, selection))
             shards = refs | ShuffleReferences(settings, plan)
             _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan)

@@ -9,7 +9,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.transforms.build_examples import image_record
-from recordmill.transforms.check_fields import check_fields
+from recordmill.transforms.check_fields import check_fields, find_unstored_boxes
 from recordmill.transforms.converting.annotations import resolve_annotations
 from recordmill.transforms.converting.boxes import BoxSettings, boxes_of
 from recordmill.transforms.imaging import ImageSettings, prepare_image
@@ -18,7 +18,11 @@ from recordmill.transforms.sources.class_folders import ClassFolders
 from recordmill.transforms.sources.coco import Coco
 from recordmill.transforms.sources.filename_labels import FilenameLabels
 from recordmill.transforms.sources.imagefolder import ImageFolder
+from recordmill.transforms.sources.labelme import LabelMe
 from recordmill.transforms.sources.manifest import Manifest
+from recordmill.transforms.sources.tfrecords import Tfrecords
+from recordmill.transforms.sources.voc import Voc
+from recordmill.transforms.sources.yolo import Yolo
 
 EVERYTHING = Manifest(columns=Columns(uri="u", labels="l", boxes="b", box_labels="c"))
 SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))
@@ -125,3 +129,27 @@ def test_the_kinds_are_those_of_what_is_made(draw):
     assert fields.keys() == RECORD_FIELDS.keys()
     features = own(**{name: right(name) for name in RECORD_FIELDS}).as_convention().features
     assert parse_example(features, encode_example(features, fields)).keys() == RECORD_FIELDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("source", "asked_by"),
+    [
+        (Coco(), "source.kind"),
+        (LabelMe(), "source.kind"),
+        (Voc(), "source.kind"),
+        (Yolo(), "source.kind"),
+        (EVERYTHING, "source.columns.boxes"),
+        (ImageFolder(objects="o"), "source.objects"),
+    ],
+)
+def test_boxes_that_nobody_left_out_need_a_place(source, asked_by):
+    assert find_unstored_boxes(load_convention("default"), source) == (
+        f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
+        "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"
+    )
+    assert find_unstored_boxes(load_convention("tfds"), source) == ""
+
+
+@pytest.mark.parametrize("source", [ClassFolders(), SEVERAL, Manifest(preset="automl"), Tfrecords()])
+def test_boxes_that_may_be_there_need_none(source):
+    assert find_unstored_boxes(load_convention("default"), source) == ""

@@ -126,7 +126,7 @@ def test_each_is_named_once():
         (IDX, "images.reencode=always"),
         (*KEYS, "images.max_bytes=50"),
         (*ROWS, NEVER),
-        ("source.kind=voc", "boxes={invalid: drop, drawn_on: stored}"),
+        ("source.kind=voc", "convention=default", "boxes={invalid: drop, drawn_on: stored}"),
         ("source={kind: manifest, preset: automl}", "boxes.invalid=drop"),
         ("labels.offset=0",),
         ("labels={classes: [a], catch_all: a}",),

@@ -1,4 +1,6 @@
 import random
+from collections import Counter
+from dataclasses import replace
 
 import apache_beam as beam
 import pytest
@@ -11,6 +13,8 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.planning.key_hashes import HASH_RANGE
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.sources.class_folders import ClassFolders
+from recordmill.transforms.sources.coco import Coco
 from recordmill.transforms.summarize_images import MergeSummariesFn, SummarizeImages
 
 SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
@@ -34,13 +38,23 @@ def test_a_shuffled_collection_gives_the_same_one_summary(seed):
     with beam.Pipeline(runner=FnApiRunner()) as root:
         selection = AsSingleton(root | "Selection" >> beam.Create([HALF]))
         batches = root | beam.Create([ReferenceBatch([ref]) for ref in shuffled]) | beam.Reshuffle()
-        assert_that(batches | SummarizeImages(3, SPLITS, selection), equal_to([summary_of(REFS)]))
+        assert_that(batches | SummarizeImages(3, SPLITS, selection, ClassFolders()), equal_to([summary_of(REFS)]))
 
 
-def test_nothing_listed_gives_an_empty_summary():
+def test_files_that_references_name_are_not_listed_besides():
+    files = [ImageRef(f"{n}.jpg", f"/x/{n}.jpg", status="ignored", reason="taken_only_by_name") for n in range(9)]
+    refs = [*(ImageRef(f"{n}.jpg", f"/x/{n}.jpg", label="cat") for n in range(6)), *files]
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        batches = root | beam.Create([ReferenceBatch([ref]) for ref in refs]) | beam.Reshuffle()
+        expected = replace(summary_of(refs), listed=9, ignored=Counter(without_annotation=3))
+        assert_that(batches | SummarizeImages(3, SPLITS, HALF, Coco()), equal_to([expected]))
+
+
+@pytest.mark.parametrize("source", [ClassFolders(), Coco()])
+def test_nothing_listed_gives_an_empty_summary(source):
     with beam.Pipeline(runner=FnApiRunner()) as root:
         batches = root | beam.Create([]) | beam.Map(lambda batch: batch).with_output_types(ReferenceBatch)
-        assert_that(batches | SummarizeImages(3, SPLITS, Selection()), equal_to([Summary()]))
+        assert_that(batches | SummarizeImages(3, SPLITS, Selection(), source), equal_to([Summary()]))
 
 
 def test_accumulators_merge_to_the_whole():

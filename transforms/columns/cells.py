@@ -11,10 +11,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import orjson
 
 from recordmill.schemas.coercion import COERCE, FeatureValueError
 from recordmill.transforms.columns.column_settings import ColumnSettings
+
+_EXACT = 2**24
+"""Whole numbers up to this are exact in 32-bit floats."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?|[+-]?(nan|inf|infinity)", re.I | re.A)
@@ -80,7 +84,8 @@ def _decode_base64(cell: Any) -> bytes | None:
 
 
 def _integer_of(text: str) -> int | None:
-    return int(text) if _INTEGER.fullmatch(text) else None
+    whole, dot, zeros = text.partition(".")  # as pandas writes integers of a column with gaps
+    return int(whole) if _INTEGER.fullmatch(whole) and (not dot or zeros.strip("0") == "") else None
 
 
 def _decimal_of(text: str) -> float | None:
@@ -148,6 +153,13 @@ def looks_like(text: str) -> str:
         digits = text.lstrip("+-")
         return "int" if digits == "0" or not digits.startswith("0") else "string"
     return "float" if _DECIMAL.fullmatch(text) else "string"
+
+
+def is_rounded(value: Any) -> bool:
+    """Whether a value is a whole number that a 32-bit float cannot hold: most likely not a measurement, but a name."""
+    if not isinstance(value, float) or not abs(value) > _EXACT or not value.is_integer():
+        return False
+    return float(np.float32(value)) != value
 
 
 def to_json(value: Any) -> Any:

@@ -73,6 +73,11 @@ class ColumnTypes:
             self._columns[name].missing = True
         self._rows += 1
 
+    @property
+    def empty(self) -> list[str]:
+        """The columns without a single value, sorted."""
+        return sorted(name for name, column in self._columns.items() if not column.first)
+
     def settled(self) -> dict[str, ColumnSettings]:
         """The columns with their types, by name; those without a single value are left out.
 

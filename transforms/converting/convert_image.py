@@ -1,6 +1,7 @@
 """One reference becomes one record and its row in the sidecar, or a row that says why not."""
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +25,13 @@ class ConvertedImage:
         record: the serialised Example; None where the image was rejected.
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
         annotations: what became of its boxes and labels; None where it was not to have any.
+        missing: keys of optional features that the record lacks.
     """
 
     record: bytes | None
     row: dict[str, Any]
     annotations: AnnotationCounts | None = None
+    missing: tuple[str, ...] = ()
 
     def size(self) -> int:
         """Bytes that it holds in memory, but for its row."""
@@ -88,7 +91,7 @@ def _convert(
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
         row |= {"sha256": digest, "changes": ()}
-        return ConvertedImage(settings.encoder.encode(fields), row)
+        return ConvertedImage(settings.encoder.encode(fields), row, missing=_missing(settings, fields))
     fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields, **computed}
     untouched = image.encoded is data or image.encoded == data
     if not digest:
@@ -112,7 +115,11 @@ def _convert(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row["classes"] = [label.decode() for label in labels]
-    return ConvertedImage(settings.encoder.encode(fields), row, annotations)
+    return ConvertedImage(settings.encoder.encode(fields), row, annotations, _missing(settings, fields))
+
+
+def _missing(settings: DatasetSettings, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(each.key for each in settings.optional_features if fields.get(each.field) is None)
 
 
 def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:

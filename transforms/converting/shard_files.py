@@ -25,6 +25,9 @@ from recordmill.transforms.planning.reference_digest import add_digests, digest_
 
 STAGING_PREFIX = ".staging-"
 
+EXAMPLES = "examples.json"
+"""Pictures of changed images for the report, of a split's first shard; see `change_examples`."""
+
 MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
 """Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
 
@@ -35,7 +38,7 @@ def staging_folder(output: str, plan_id: str) -> str:
 
 
 def shard_path(staging: str, split: str, index: int, kind: str) -> str:
-    """Where a shard's file lies in the staging folder; `kind` is `tfrecord`, `jsonl` (sidecar) or `done.json`."""
+    """Where a shard's file lies in staging; `kind` is `tfrecord`, `jsonl` (sidecar), `done.json` or `EXAMPLES`."""
     return storage.join(staging, shard_name(split, index, kind))
 
 
@@ -176,7 +179,12 @@ class WrittenShard:
 
 
 class Tally:
-    """Totals of a shard under way, and the digest of its sidecar."""
+    """Totals of a shard under way, and the digest of its sidecar.
+
+    Attributes:
+        records: that were written.
+        changed: the key of the first image with each change; of `reencoded`, with no other.
+    """
 
     def __init__(self) -> None:
         self._classes: Counter[str] = Counter()
@@ -185,9 +193,11 @@ class Tally:
         self._boxes: Counter[str] = Counter()
         self._instances: Counter[str] = Counter()
         self._annotations = AnnotationTally()
+        self._missing: Counter[str] = Counter()
         self._input_bytes = 0
         self._sidecar = hashlib.sha256()
         self.records = 0
+        self.changed: dict[str, str] = {}
 
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
@@ -199,7 +209,11 @@ class Tally:
             self._input_bytes += row["bytes"]
             self._classes[row["class"] or ""] += 1
             self._changes.update(row["changes"])
+            for change in row["changes"]:
+                if change != "reencoded" or len(row["changes"]) == 1:
+                    self.changed.setdefault(change, row["key"])
             self._instances.update(row.get("classes", ()))
+            self._missing.update(image.missing)
         if "boxes" in row:
             self._boxes.update(row["boxes"])
         if image.annotations is not None:
@@ -226,6 +240,7 @@ class Tally:
             boxes=dict(self._boxes),
             instances=dict(self._instances),
             annotations=self._annotations.totals(),
+            missing=dict(self._missing),
         )
 
 

@@ -102,6 +102,9 @@ Label = Callable[[int], str]
 
 MOST_TICKS = 5
 
+LONGEST_SCALE = 40
+"""Letters below a chart of single numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
@@ -152,7 +155,8 @@ def mark_edges(first: int, last: int, label: Label) -> list[Tick]:
 def mark_numbers(first: int, last: int, label: Label) -> list[Tick]:
     """A scale along bins that are single numbers."""
     bins = last - first + 1
-    step = math.ceil(bins / (MOST_TICKS * 2))
+    longest = max(len(label(first + at)) for at in range(bins))
+    step = math.ceil(bins / max(LONGEST_SCALE // (longest + 1), 1))
     return [Tick(round(100 * (at + 0.5) / bins, 3), label(first + at)) for at in range(0, bins, step)]
 
 

@@ -93,12 +93,15 @@ def _labels(marker: Mapping[str, Any]) -> list[str]:
 
 def _other_readers(dataset: StagedDataset) -> str:
     reason = why_not_tfds(dataset)
+    sure = {feature.key for feature in dataset.sure_features}
+    unsure = [f"`{feature.key}`" for feature in features_of(dataset.marker) if feature.key not in sure]
+    without = f", without {', '.join(unsure)}, which not every example has" if unsure else ""
     index = "is in `sidecars/*.idx`" if dataset.settings.index_files else "was not asked for (`index_files: true`)"
     return "\n".join(
         [
             f"- TensorFlow Datasets cannot read it, because {reason}. There is no `dataset_info.json`."
             if reason
-            else "- TensorFlow Datasets: `tfds.builder_from_directory(folder).as_dataset(split=...)`.",
+            else f"- TensorFlow Datasets: `tfds.builder_from_directory(folder).as_dataset(split=...)`{without}.",
             f"- An index for NVIDIA DALI and PyTorch's `tfrecord` package {index}.",
             "- TFX and TensorFlow Transform: `schema.pbtxt` (tensorflow_metadata).",
             "- Catalogues: `croissant.json` (MLCommons Croissant).",

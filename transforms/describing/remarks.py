@@ -8,7 +8,7 @@ from typing import Any, Literal
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped, show_names
 from recordmill.transforms.publishing.marker import class_counts, counted_unit
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
 
@@ -80,9 +80,10 @@ def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
         if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
             some = f"{lacking:,} of {len(filled):,} classes" if len(filled) > 1 else "the only class"
             yield Remark(f"{name} has no {of} of {some}{' that have any' if len(filled) < classes else ''}.", "classes")
-    if unused := classes - len(filled):
-        verb = "has" if unused == 1 else "have"
-        yield Remark(f"{unused:,} of {show_count(classes, 'class')} {verb} no {of} at all.", "classes")
+    if unused := sorted(name for name, count in counts.items() if not count):
+        verb = "has" if len(unused) == 1 else "have"
+        what = f"{len(unused):,} of {show_count(classes, 'class')} {verb} no {of} at all"
+        yield Remark(f"{what}: {show_names(unused)}.", "classes")
     if unlabelled:
         whole = show_count(sum(split["records"] for split in marker["splits"].values()), marker["unit"])
         yield Remark(f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes")

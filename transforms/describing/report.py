@@ -10,6 +10,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.converting.change_examples import read_examples
+from recordmill.transforms.converting.shard_files import EXAMPLES
 from recordmill.transforms.describing import report_sections as sections
 from recordmill.transforms.describing.remarks import add_up_classes, found_unit
 from recordmill.transforms.describing.staged_dataset import StagedDataset
@@ -106,6 +108,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
         "sizes": sections.describe_sizes(dataset.statistics),
         "boxes": sections.describe_boxes(marker, dataset.statistics, stored),
         "columns": sections.describe_columns(stored),
+        "examples": read_examples(dataset.path_of(report, EXAMPLES) for report in dataset.reports if not report.index),
         "changes": sections.describe_changes(marker),
         "rejected": sections.describe_rejected(marker, dataset.statistics),
         "groups": [

@@ -50,10 +50,13 @@ class StagedDataset:
 
     @property
     def sure_features(self) -> tuple[Feature, ...]:
-        """The features that every Example has: all but the label's, where some image has no label."""
+        """The features that every Example has: all but those that some Example lacks, such as a label."""
         unlabelled = any("" in split["classes"] for split in self.marker["splits"].values())
         features = self.settings.example_features
-        return tuple(each for each in features if not unlabelled or each.field not in LABEL_FIELDS)
+        missing = {key for report in self.reports for key in report.missing}
+        return tuple(
+            each for each in features if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)
+        )
 
     def path_of(self, report: ShardReport, kind: str) -> str:
         """Where a shard's file lies now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""

@@ -19,7 +19,7 @@ from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.transforms.describing.staged_dataset import StagedDataset
 from recordmill.transforms.files.tfrecord_file import read_records
 
-MOST_RECORDS = 20_000
+MOST_RECORDS = 10_000
 MOST_BYTES = 128 * 2**20
 MOST_SHARDS = 64
 """Larger datasets are sampled."""

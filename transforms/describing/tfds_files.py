@@ -44,7 +44,7 @@ def why_not_tfds(dataset: StagedDataset) -> str:
         file_template(dataset.settings)
     except NoTemplateError as error:
         return str(error)
-    return ""
+    return "" if dataset.sure_features else "each feature is missing somewhere, and it has no optional ones"
 
 
 def class_names(labels: Mapping[str, int]) -> list[str]:

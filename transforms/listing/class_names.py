@@ -19,6 +19,10 @@ class ClassNamesError(ValueError):
     """A file names no classes; one sentence."""
 
 
+class NoClassNamesError(ClassNamesError):
+    """There is no such file."""
+
+
 def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
     """The number of each class by its name.
 
@@ -47,7 +51,8 @@ def read_class_names(uri: str, path: str, name: str) -> dict[str, int]:
         name: of the text file, relative to the folder of the file of data.
 
     Raises:
-        ClassNamesError: there is no such file, or it names no classes.
+        NoClassNamesError: there is no such file.
+        ClassNamesError: it names no classes.
     """
     beside = posixpath.join(posixpath.dirname(spelled_path(uri, path)), name)
     try:
@@ -56,7 +61,7 @@ def read_class_names(uri: str, path: str, name: str) -> dict[str, int]:
             raise ValueError(f"it has more than {MAX_TEXT_BYTES:,} bytes")
         classes = number_classes([line.strip() for line in data.decode().splitlines() if line.strip()])
     except FileNotFoundError:
-        raise ClassNamesError(f"there is no {name} beside it to name the classes") from None
+        raise NoClassNamesError(f"there is no {name} next to it to name the classes") from None
     except (OSError, OutsideRootError, ValueError) as error:
         raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
     if not classes:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import orjson
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap, build_label_map
 from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.imaging import imaging_versions
 from recordmill.transforms.planning.class_notes import note_classes
@@ -80,13 +81,12 @@ def make_plan(
     numbers = class_numbers(summary, settings)
     label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers)
     notes += note_classes(summary, settings, label_map)
-    problem = _find_problem(summary, settings.unit)
+    problem = _find_problem(summary, settings)
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)
     if settings.splits.stratify and not problem:
         notes += _deviations(summary, settings)
-    if summary.boxes and not any(feature.field in BOX_FIELDS for feature in settings.example_features):
-        notes.append(f"the convention ({settings.layout.title}) stores no boxes: tf_object_detection and tfds do")
+    notes += _note_losses(summary, settings)
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
     for name in _filled_splits(summary, settings) if not problem else ():
@@ -161,8 +161,19 @@ def _recipe(
     }
 
 
-def _find_problem(summary: Summary, unit: str) -> str:
+def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
+    """Notes on boxes that the convention has no place for, and on images that lie there and have no annotation."""
+    if summary.boxes and not any(feature.field in BOX_FIELDS for feature in settings.example_features):
+        what = f"{show_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
+        yield f"{what}: the convention ({settings.layout.title}) stores no boxes, tf_object_detection and tfds do"
+    if count := summary.ignored["without_annotation"]:
+        has, it = ("has", "it is") if count == 1 else ("have", "they are")
+        yield f"{show_count(count, 'image')} {has} no annotation: {it} ignored"
+
+
+def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
     """Why no dataset can be made of what was listed; the empty string if one can."""
+    unit = settings.unit
     if summary.problems:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
         return f"{summary.problems[0]}{more}"
@@ -171,8 +182,10 @@ def _find_problem(summary: Summary, unit: str) -> str:
             return f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(summary.ignored.items()))
         ignored = f": all {summary.listed:,} files there are ignored ({reasons})" if summary.listed else ""
-        by_name = {"not_included", "taken_only_by_name", "read_only_with_images"} >= set(summary.ignored)
+        by_name = {"not_included", "read_only_with_images"} >= set(summary.ignored)
         hint = ": set include to patterns of their names" if ignored and by_name else ""
+        if settings.source.other_files == "taken_only_by_name" and not settings.include and ignored:
+            hint = f"; the source reads {', '.join(settings.source.files)}, and there is no such file"
         return f"no {unit}s were found in the input{ignored}{hint}"
     return ""
 

@@ -50,6 +50,7 @@ class Summary:
         labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
         numbers: classes that sources announced by the numbers that they give them.
         boxes: boxes of the images to convert, and of nothing else.
+        naming_files: files that name images, as annotations and manifests do.
         digest: `transforms.planning.reference_digest.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
         versions: `version_digest_of` the same as in `digest`, added up.
@@ -68,6 +69,7 @@ class Summary:
     labels: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
     boxes: int = 0
+    naming_files: int = 0
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -89,15 +91,8 @@ class Summary:
 
     def add(self, ref: ImageRef, splitter: ImageSplitter) -> None:
         """Counts one reference."""
-        if ref.status in ("warning", "fatal", "classes"):
-            if ref.status == "classes":
-                self._announce(orjson.loads(ref.detail), ref.uri)
-            elif ref.status == "fatal":
-                self.problems_found += 1
-                _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)
-            else:  # warnings become part of the marker, which names no place
-                place = ref.key.rstrip("/")  # empty, or the name of one of several, for an input itself
-                _keep_lowest(self.warnings, f"{place}: {ref.detail}".removeprefix(": "), most=MESSAGES_KEPT)
+        if ref.status not in ("", "rejected", "ignored", "left_out"):
+            self._hear(ref)
             return
         self.listed += 1
         if ref.status == "ignored":
@@ -121,6 +116,19 @@ class Summary:
             self.labels.add(ref.label)
         if ref.status == "rejected" or self._place(ref, splitter):
             self.planned_digest = add_digests(self.planned_digest, digest)
+
+    def _hear(self, ref: ImageRef) -> None:
+        """Takes in what is told of images and is none itself."""
+        if ref.status == "classes":
+            self._announce(orjson.loads(ref.detail), ref.uri)
+        elif ref.status == "names_images":
+            self.naming_files += 1
+        elif ref.status == "fatal":
+            self.problems_found += 1
+            _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)
+        else:  # warnings become part of the marker, which names no place
+            place = ref.key.rstrip("/")  # empty, or the name of one of several, for an input itself
+            _keep_lowest(self.warnings, f"{place}: {ref.detail}".removeprefix(": "), most=MESSAGES_KEPT)
 
     def _announce(self, classes: list[str] | dict[str, int], uri: str = "") -> None:
         """Takes in classes that a source announced; the same class has one number, and the same number one class."""
@@ -166,6 +174,7 @@ class Summary:
     def merge(self, other: "Summary", neighbours: int) -> None:
         """Adds another summary; `neighbours` is how many nearest hashes are kept for each split."""
         self.listed += other.listed
+        self.naming_files += other.naming_files
         self.digest = add_digests(self.digest, other.digest)
         self.planned_digest = add_digests(self.planned_digest, other.planned_digest)
         self.versions = add_digests(self.versions, other.versions)

@@ -14,6 +14,7 @@ from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.dataset_settings import RejectionLimits
 from recordmill.transforms.planning.reference_digest import add_digests
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.rejection import OF_WHOLE_FILES
 
 _REMEDIES = {
     "format_not_allowed": "convert such files first",
@@ -151,7 +152,9 @@ def check_limits(
     ordered = sorted(ledger.rejected.items(), key=lambda kv: -kv[1])
     reasons = ", ".join(f"{count} {reason}" for reason, count in ordered)
     example = (examples or {}).get(ordered[0][0]) if ordered else None
-    such_as = f", such as {example}" if example else ""
+    if ordered and OF_WHOLE_FILES.issuperset(ledger.rejected):
+        unit = "file"
+    such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
     remedy = (_REMEDIES | dict(remedies or {})).get(ordered[0][0], "") if ordered else ""
     if ledger.written == 0:
         all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"

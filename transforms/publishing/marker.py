@@ -10,7 +10,7 @@ from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.summary import SplitSummary
+from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.annotation_ledger import describe_annotations
 from recordmill.transforms.publishing.ledger import Ledger, balance_boxes
 
@@ -96,6 +96,7 @@ def build_marker(
         "labels": plan.label_map.ids,
         "splits": {name: _describe_split(name, shards, finished) for name in plan.starts},
         "ledger": ledger.as_dict(),
+        **_describe_names(plan.summary),
         **({"boxes": boxes} if boxes else {}),
         **describe_annotations(finished.annotations, bool(boxes)),
         "changes": dict(sorted(changes.items())),
@@ -105,6 +106,12 @@ def build_marker(
         "files": [LABELS, REJECTED, CONFIGURATION, DUPLICATES, *name_sidecars_of_nothing(reports)],
         "notes": plan.notes,
     }
+
+
+def _describe_names(summary: Summary) -> dict[str, dict[str, int]]:
+    """How many images were found by being named, and by how many files."""
+    images = summary.references + summary.left_out.total()
+    return {"named": {"images": images, "files": summary.naming_files}} if summary.naming_files else {}
 
 
 def _describe_split(name: str, shards: list[PublishedShard], finished: FinishedShards) -> dict[str, Any]:
@@ -170,7 +177,7 @@ def numbers_of(marker: Mapping[str, Any]) -> dict[str, Any]:
         for name, split in marker["splits"].items()
     }
     annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
-    keys = ("ledger", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
+    keys = ("ledger", "named", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
     report = {"report": REPORT} if REPORT in marker["files"] else {}
     numbers = {key: marker[key] for key in keys if key in marker}
     return {"unit": marker["unit"], "splits": splits, "classes": count_classes(marker), **numbers, **report}
@@ -194,6 +201,7 @@ def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
         "unit": settings.unit,
         "splits": splits,
         "ledger": ledger,
+        **_describe_names(summary),
         "classes": len(plan.label_map.ids),
         "input_bytes": input_bytes,
     }

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
@@ -105,15 +105,18 @@ class Archives(Source):
         """Archives of images and nothing else."""
         return recognise_archives(sketch)
 
-    def settle(self, files: Iterator[ImageRef]) -> "Archives":
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Archives":
         """Looks through one folder around everything, if several are in it."""
         if self.look_through or self.labels != "folders" or self.class_from != "first_folder":
             return self
         try:
             names = (member.name for file in files for member in self._members_to_see(file))
-            return replace(self, look_through=True) if are_in_one_folder(islice(names, MOST_SEEN)) else self
+            if not are_in_one_folder(islice(names, MOST_SEEN)):
+                return self
         except (DamagedArchiveError, DamagedPackingError, OSError):  # the job says what is wrong
             return self
+        note("one folder is around everything in the archives: the folders in it are the classes (source.look_through)")
+        return replace(self, look_through=True)
 
     def _members_to_see(self, file: ImageRef) -> Iterator[Member]:
         is_packed = file.uri.lower().endswith("gz")

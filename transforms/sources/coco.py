@@ -43,6 +43,7 @@ class Coco(Source):
     files: ClassVar[tuple[str, ...]] = ("*.json",)
     gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where the pattern is none, or the folder's."""

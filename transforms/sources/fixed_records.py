@@ -13,7 +13,13 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.arrays.interleave import interleave
-from recordmill.transforms.listing.class_names import ClassNamesError, read_class_names, state_classes
+from recordmill.transforms.listing.class_names import (
+    ClassNamesError,
+    NoClassNamesError,
+    number_classes,
+    read_class_names,
+    state_classes,
+)
 from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.read_images import read_image
 from recordmill.transforms.sources.source import Recognised, Source, announce_classes
@@ -25,6 +31,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "files": {"train": "data_batch_*.bin", "test": "test_batch.bin"},
         "labels": ("label",),
         "class_names_file": "batches.meta.txt",
+        "classes": {"label": 10},
         "height": 32,
         "width": 32,
         "channels": 3,
@@ -33,6 +40,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "files": {"train": "train.bin", "test": "test.bin"},
         "labels": ("coarse_label", "fine_label"),
         "class_names_file": "{label}_names.txt",
+        "classes": {"coarse_label": 20, "fine_label": 100},
         "height": 32,
         "width": 32,
         "channels": 3,
@@ -57,7 +65,8 @@ class FixedRecords(Source):
         channels: 1, or 3 for red, green, blue; 0: the preset's.
         order: `planar`, all of red before all of green; or `interleaved`, pixel by pixel.
         class_names_file: a text file beside the records with one class name a line, in the order of their numbers;
-            `{label}` stands for what `label` is. Empty: the preset's.
+            `{label}` stands for what `label` is. Empty: the preset's; where that is not there, classes are called 0, 1,
+            ..., and a note says so.
         class_names: the names in place of such a file, or how many classes there are, which are then called 0, 1, ...
     """
 
@@ -137,6 +146,13 @@ class FixedRecords(Source):
                 )
 
     @property
+    def _preset_classes(self) -> int:
+        """How many classes the preset has, where its own file is to name them; 0 where it says nothing of that."""
+        preset = PRESETS[self.preset]
+        own = preset.get("class_names_file", "").replace("{label}", self.label) == self.class_names_file
+        return int(preset.get("classes", {}).get(self.label, 0)) if own else 0
+
+    @property
     def record_bytes(self) -> int:
         """Bytes of a record."""
         return len(self.labels or ()) + self.height * self.width * self.channels
@@ -164,11 +180,18 @@ class FixedRecords(Source):
             return
         if self.labels and self.class_names_file:
             try:
-                yield announce_classes(file, read_class_names(file.uri, path, self.class_names_file))
+                classes = read_class_names(file.uri, path, self.class_names_file)
             except ClassNamesError as error:
-                detail = f"{error}: mend that, or state source.class_names"
-                yield file.but(status="fatal", reason="class_names", detail=detail)
-                return
+                known = self._preset_classes if isinstance(error, NoClassNamesError) else 0
+                if not known:
+                    detail = f"{error}: correct that, or state source.class_names"
+                    yield file.but(status="fatal", reason="class_names", detail=detail)
+                    return
+                folder = file.but(key=file.key[: -len(name)])  # one note for all files of a folder
+                detail = f"there is no {self.class_names_file}, so the {known} classes are called 0 to {known - 1}"
+                yield folder.but(status="warning", reason="class_names", detail=detail)
+                classes = number_classes(known)
+            yield announce_classes(file, classes)
         length = self.record_bytes
         refer = partial(
             ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, split=file.split or word

@@ -48,6 +48,7 @@ class LabelMe(Source):
 
     files: ClassVar[tuple[str, ...]] = ("*.[jJ][sS][oO][nN]",)
     other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:

@@ -1,7 +1,7 @@
 """What a source implements, and how one is found by name."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -53,6 +53,7 @@ class Source(Protocol):
             `include` replaces them: `refer` must bear any file.
         other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
             `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
+        is_about_boxes: whether it reads annotations of boxes and nothing else.
         classes_from: where the user names its classes, in words.
         short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
             stands for the key given here.
@@ -66,6 +67,7 @@ class Source(Protocol):
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
     other_files: ClassVar[str] = "not_included"
+    is_about_boxes: ClassVar[bool] = False
     classes_from: ClassVar[str] = "the annotations"
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
@@ -126,13 +128,14 @@ class Source(Protocol):
         """
         return {}
 
-    def settle(self, files: Iterator[ImageRef]) -> Self:
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
         """The source with those settings filled in that only its files can tell; itself where nothing is missing.
 
         Called once, by the launcher; what it gives is what the dataset's configuration says.
 
         Args:
             files: a reference to each whole file that is not ignored; listed when they are asked for.
+            note: takes what the user should know of it.
 
         Raises:
             ValueError: the files contradict each other; the message begins with the YAML key.
@@ -142,6 +145,14 @@ class Source(Protocol):
     def classes(self) -> Mapping[str, int]:
         """The classes that its settings alone tell, by their numbers; see `announce_classes`."""
         return {}
+
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The files that one reference was made of: what was ignored when it was listed, and is here, is used.
+
+        Args:
+            ref: one of the references that `refer` gave, rejected ones too.
+        """
+        return (ref.uri,)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds. A source overrides it where that is no plain image file.

@@ -2,17 +2,18 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import orjson
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.columns.cells import CellError, from_json, read_cell, to_json
+from recordmill.transforms.columns.cells import CellError, from_json, is_rounded, read_cell, to_json
 from recordmill.transforms.columns.column_settings import ColumnSettings
 from recordmill.transforms.columns.infer_types import ColumnTypes, TypeInferenceError
 from recordmill.transforms.listing.class_names import LONGEST_NAME
@@ -97,7 +98,7 @@ class Table(Source):
         """What speaks of text in tables without text."""
         return self._format.idle_settings()
 
-    def settle(self, files: Iterator[ImageRef]) -> "Table":
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Table":
         """Finds the types of columns that are not declared, in one pass over all rows."""
         if self.infer == "no":
             return self
@@ -112,6 +113,8 @@ class Table(Source):
             found = types.settled()
         except TypeInferenceError as error:
             raise ValueError(f"source: {error}") from None
+        for name in types.empty:
+            note(f"column {name!r} has no value in any row and is left out: declare source.columns.{name} to keep it")
         return replace(self, columns={**self.columns, **found}, infer="no")
 
     def features(self) -> tuple[Feature, ...]:
@@ -123,9 +126,10 @@ class Table(Source):
         wanted = {name: f"source.columns.{name}" for name in self.columns}
         wanted |= {column: f"source.{what}" for what, column in self._named.items()}
         lacking, rows, sound = set(wanted), 0, 0
+        rounded: dict[str, str] = {}
         try:
             with read_table(file.uri, self._format, wanted) as table:
-                for row, ref in self._refer(path, file, table):
+                for row, ref in self._refer(path, file, table, rounded):
                     rows += 1
                     if row.cells is not None:
                         lacking -= row.cells.keys()
@@ -134,41 +138,57 @@ class Table(Source):
         except UnreadableTableError as error:
             yield _fatal(file, str(error))
             return
+        for name, where in rounded.items():
+            yield file.but(status="warning", reason="rounded", detail=f"column {name!r} {where}")
         if lacking and sound:
             name = min(lacking)
             yield _fatal(file, f"none of its rows has {name!r} ({wanted[name]}): correct the name")
         if not rows:
             yield file.but(status="rejected", reason="no_rows", detail="the table has no rows")
 
-    def _refer(self, path: str, file: ImageRef, table: OpenTable) -> Iterator[tuple[Row, ImageRef]]:
+    def _refer(
+        self, path: str, file: ImageRef, table: OpenTable, rounded: dict[str, str]
+    ) -> Iterator[tuple[Row, ImageRef]]:
         below = file.key[: len(file.key) - len(path)]
         place = file.but(spelling="", size=-1, version="")
         for row in table.rows:
             ref = place.but(key=f"{file.key}:{row.number}")
             try:
-                yield row, self._refer_row(ref, below, row, table.as_text)
+                ref, values = self._refer_row(ref, below, row, table.as_text)
+                for name in values.keys() - rounded.keys():
+                    if is_rounded(values[name]):
+                        rounded[name] = self._describe_rounded(name, values[name], row, table.as_text)
+                yield row, ref
             except _RowError as error:
                 detail = f"{path}, {row.place}{error}"
                 yield row, ref.but(status="rejected", reason="bad_row", detail=detail)
 
-    def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool) -> ImageRef:
+    def _describe_rounded(self, name: str, value: float, row: Row, as_text: bool) -> str:
+        whole = f"{value:.0f} ({row.place}), which a 32-bit float turns into {np.float32(value):.0f}"
+        advice = "int" if self.columns[name].default is None else "{type: int, default: 0}"
+        write = "" if as_text else "write whole numbers, and "
+        return f"holds whole numbers that lose digits, such as {whole}: {write}declare source.columns.{name}: {advice}"
+
+    def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool) -> tuple[ImageRef, dict[str, Any]]:
+        """The reference of a row, and the values of its columns."""
         if row.cells is None:
             raise _RowError(f": {row.fault}")
         said: dict[str, Any] = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
         if "key" in said:
             said["key"] = below + said["key"]
-        values = {}
+        values, found = {}, {}
         for name, column in self.columns.items():
             try:
                 value = read_cell(row.cells.get(name), column, as_text)
             except CellError as error:
                 raise _RowError(f", column {name!r}: {error}") from None
             if value is not None:
+                found[name] = value
                 values[column.feature or name] = to_json(value)
             elif column.default is None and not column.many:
                 raise _RowError(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
         features = orjson.dumps(values)
-        return ref.but(features=features.decode(), length=len(features), **said)
+        return ref.but(features=features.decode(), length=len(features), **said), found
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:  # a row came with its reference
         """The row itself: `data` is its features as JSON."""

@@ -44,6 +44,7 @@ class Voc(Source):
 
     files: ClassVar[tuple[str, ...]] = ("*.xml",)
     other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:

@@ -56,6 +56,7 @@ class Yolo(Source):
 
     gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "read_only_with_images"
+    is_about_boxes: ClassVar[bool] = True
     classes_from: ClassVar[str] = "data.yaml or source.names"
     shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
 
@@ -133,6 +134,12 @@ class Yolo(Source):
                 if shape := _key_points(uri, *size_and_version(uri)):
                     return shape
         return None
+
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The image, and the text file with its boxes."""
+        folders = ref.uri.split("/")[:-1]
+        at = len(folders) - 1 - folders[::-1].index("images") if "images" in folders else None
+        return (ref.uri,) if at is None or ref.lacks_file else (ref.uri, _labels_path(ref.uri, at))
 
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""

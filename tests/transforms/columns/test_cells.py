@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.coercion import COERCE
-from recordmill.transforms.columns.cells import CellError, from_json, looks_like, read_cell, to_json
+from recordmill.transforms.columns.cells import CellError, from_json, is_rounded, looks_like, read_cell, to_json
 from recordmill.transforms.columns.column_settings import KINDS, ColumnSettings
 
 
@@ -23,6 +23,8 @@ def column(word, **more):
         ("bool", "1", 1),
         ("int", "-12", -12),
         ("int", "+0012", 12),
+        ("int", "17031832200.0", 17031832200),
+        ("uint", "3.", 3),
         ("int", str(2**63 - 1), 2**63 - 1),
         ("uint", "0", 0),
         ("float", "1", 1.0),
@@ -49,7 +51,9 @@ def test_texts_are_read_as_their_type_says(word, cell, value):
     [
         ("bool", "yes"),
         ("bool", "2"),
-        ("int", "1.0"),
+        ("int", "1.5"),
+        ("int", "1.0e3"),
+        ("int", ".0"),
         ("int", " 1"),
         ("int", "\u0661"),
         ("int", "1_000"),
@@ -179,3 +183,21 @@ def test_every_float_is_read_exactly(number):
 )
 def test_what_a_text_looks_like(text, word):
     assert looks_like(text) == word
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"),
+    [
+        (17031832200.0, True),
+        (-16777217.0, True),
+        (16777218.0, False),  # even, so that 24 bits suffice
+        (16777215.0, False),
+        (16777217.5, False),
+        (math.inf, False),
+        (math.nan, False),
+        (17031832200, False),
+        (b"17031832200", False),
+    ],
+)
+def test_whole_numbers_that_floats_cannot_hold(value, rounded):
+    assert is_rounded(value) is rounded

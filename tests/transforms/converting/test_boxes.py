@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.label_map import LabelMap
-from recordmill.transforms.converting.boxes import BoxSettings, boxes_of, place_boxes
+from recordmill.transforms.converting.boxes import BoxSettings, DroppedBox, boxes_of, place_boxes
 from recordmill.transforms.imaging.geometry import Geometry
 from recordmill.transforms.imaging.settings import Resize
 from recordmill.transforms.rejection import RejectedImage
@@ -128,3 +128,36 @@ def test_every_box_is_accounted_for_and_lies_inside(boxes, invalid, resize):
     for ymin, ymax, xmin, xmax in zip(*(placed.fields[key] for key in ("ymin", "ymax", "xmin", "xmax")), strict=True):
         assert 0 <= ymin < ymax <= 1
         assert 0 <= xmin < xmax <= 1
+
+
+@pytest.mark.parametrize(
+    ("invalid", "reason", "is_faulty"),
+    [
+        ("clip", "outside", True),
+        ("clip", "empty", True),
+        ("clip", "not_finite", True),
+        ("drop", "outside", True),
+        ("drop", "sticking_out", False),
+    ],
+)
+def test_a_box_that_nobody_asked_to_drop_is_faulty(invalid, reason, is_faulty):
+    placed = place([(0, 0, 9, 9), INVALID[reason]], ["dog", 18], invalid=invalid)
+    assert placed.dropped == [DroppedBox(reason, "cat", 2, is_faulty)]
+    assert placed.counts == {"listed": 2, "written": 1, reason: 1}
+
+
+def test_a_box_of_an_unknown_class_is_faulty_unless_the_user_chose_the_classes():
+    said = boxes_of([(0, 0, 9, 9)] * 3, ["emu", 7, 17])
+    unknown = place_boxes(said, WHOLE, BoxSettings(), LABELS)
+    assert unknown.dropped == [DroppedBox("unknown_class", "emu", 1, True), DroppedBox("unknown_class", "7", 2, True)]
+    chosen = LabelMap({"cat": 1}, numbers=LABELS.numbers, is_chosen=True)
+    dropped = [("emu", 1), ("7", 2), ("dog", 3)]
+    assert place_boxes(said, WHOLE, BoxSettings(), chosen).dropped == [
+        DroppedBox("unknown_class", name, number, False) for name, number in dropped
+    ]
+
+
+def test_a_box_that_is_cropped_away_is_not_faulty():
+    resize = Resize(exact=(100, 100), fit="crop")
+    placed = place([(0, 0, 20, 20), (90, 0, 110, 20)], geometry=Geometry((200, 100), 1, False, resize, (100, 100)))
+    assert placed.dropped == [DroppedBox("cropped_away", "cat", 1, False)]

@@ -101,6 +101,17 @@ def test_a_finished_shard_is_found_by_its_fingerprint(staging):
     assert find_finished(str(staging / "absent"), "train", 7, MARK) is None
 
 
+def test_a_report_that_an_earlier_version_wrote_is_taken_unless_boxes_were_lost(staging):
+    for boxes, is_taken in (({"listed": 2, "written": 2}, True), ({"listed": 3, "outside": 1, "written": 2}, False)):
+        written = write(staging, [image("a", boxes=boxes)])
+        path = staging / "train-00007.done.json"
+        done = json.loads(path.read_bytes())
+        assert find_finished(str(staging), "train", 7, MARK) == replace(written, reused=True)
+        del done["report"]["annotations"]
+        path.write_text(json.dumps(done))
+        assert (find_finished(str(staging), "train", 7, MARK) is not None) == is_taken
+
+
 @pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "done.json"])
 def test_a_shard_that_lost_a_file_is_not_finished(staging, kind):
     write(staging, fresh())

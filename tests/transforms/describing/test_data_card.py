@@ -116,6 +116,13 @@ def test_it_says_why_tfds_cannot_read_it(stage, say, settings, reason):
     assert expected in card(say, stage(settings))
 
 
+def test_it_says_which_features_tfds_does_not_read(stage, say):
+    dataset = stage()
+    lacking = replace(dataset, reports=[replace(dataset.reports[0], missing={"image/width": 1})])
+    line = "as_dataset(split=...)`, without `image/width`, which not every example has."
+    assert line in card(say, lacking)
+
+
 def test_many_classes_are_counted(stage, say):
     dataset = stage(labels={f"{number:04}": number for number in range(MOST_CLASSES + 2)})
     lines = section(card(say, dataset), "Labels").splitlines()

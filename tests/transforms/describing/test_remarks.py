@@ -47,7 +47,7 @@ def test_the_worst_is_told_first_and_where_more_is_shown():
             "3 pairs of images that look alike are in more than one split: scores will look too good.", "duplicates"
         ),
         Remark("test has no image of 1 of 2 classes that have any.", "classes"),
-        Remark("1 of 3 classes has no image at all.", "classes"),
+        Remark("1 of 3 classes has no image at all: emu.", "classes"),
         Remark(
             "The largest class has 105 images, the smallest 5: "
             "weigh the classes, or the small ones will not be learned.",

@@ -96,6 +96,17 @@ def test_where_an_image_has_no_label_tfds_reads_the_rest(stage, say):
     }
 
 
+def test_a_feature_that_an_example_lacks_is_not_stated(stage, say):
+    dataset = stage()
+    keys = [feature.key for feature in dataset.sure_features]
+    lacking = replace(dataset, reports=[replace(dataset.reports[0], missing={"image/width": 1}), *dataset.reports[1:]])
+    features = json.loads(say(describe_tfds, lacking)["features.json"])["featuresDict"]["features"]
+    assert sorted(features) == sorted({*keys} - {"image/width"})
+    nothing = replace(dataset, reports=[replace(dataset.reports[0], missing=dict.fromkeys(keys, 1))])
+    assert say(describe_tfds, nothing) == {}
+    assert why_not_tfds(nothing) == "each feature is missing somewhere, and it has no optional ones"
+
+
 def test_what_tfds_cannot_read_has_no_files_and_a_reason(stage, say):
     counted = stage(DatasetSettings(name="pets", convention="image_tfrecord_builder"))
     assert say(describe_tfds, counted) == {}

@@ -31,7 +31,7 @@ def test_a_line_is_a_class(batch):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "there is no names.txt beside it to name the classes"),
+        (None, "there is no names.txt next to it to name the classes"),
         (b"\n \n", "names.txt names no classes: it is empty"),
         (b"cat\ndog\ncat\n", "names.txt names no classes: two classes are called 'cat'"),
         (b"\xff\xfe", "names.txt names no classes: it is not UTF-8, from byte 0 on"),

@@ -23,6 +23,7 @@ from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.sources.filename_labels import FilenameLabels
+from recordmill.transforms.sources.voc import Voc
 
 MB = 10**6
 IMAGES = [
@@ -118,6 +119,13 @@ ALL_IN_TRAIN = Selection(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH
             None,
             "no images were found in the input: all 2 files there are ignored (2 not_included): "
             "set include to patterns of their names",
+        ),
+        (
+            [replace(IGNORED, reason="without_annotation")] * 2,
+            replace(BASE, source=Voc()),
+            None,
+            "no images were found in the input: all 2 files there are ignored (2 without_annotation); "
+            "the source reads *.xml, and there is no such file",
         ),
         ([FATAL], BASE, None, "/x/d: it loops"),
         ([*IMAGES, FATAL, replace(FATAL, uri="/x/c")], BASE, None, "/x/c: it loops (and 1 more)"),

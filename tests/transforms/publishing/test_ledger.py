@@ -210,7 +210,12 @@ def test_one_is_one_and_what_lies_in_a_file_of_many_cannot_be_ignored():
     )
 
 
-EXAMPLES = {"bad": "a/1.jpg (it is bad)", "odd": "a/2.jpg (it is odd)", "no_class": "3.jpg (no folder)"}
+EXAMPLES = {
+    "bad_labels": "t10k-images-idx3-ubyte (no labels)",
+    "bad": "a/1.jpg (it is bad)",
+    "odd": "a/2.jpg (it is odd)",
+    "no_class": "3.jpg (no folder)",
+}
 
 
 @pytest.mark.parametrize(
@@ -223,8 +228,12 @@ EXAMPLES = {"bad": "a/1.jpg (it is bad)", "odd": "a/2.jpg (it is odd)", "no_clas
         ),
         (
             ledger(0, no_class=1),
-            "nothing is left: the only image was rejected (1 no_class), such as 3.jpg (no folder): "
+            "nothing is left: the only image was rejected (1 no_class), 3.jpg (no folder): "
             "images are expected in folders named after their class, unless source.class_from is none",
+        ),
+        (
+            ledger(0, bad_labels=1),
+            "nothing is left: the only file was rejected (1 bad_labels), t10k-images-idx3-ubyte (no labels)",
         ),
         (
             ledger(1, bad=11),

@@ -89,9 +89,20 @@ def test_a_file_of_another_length_is_rejected_with_the_remainder(refer, source, 
     assert refs == [replace(file, status="rejected", reason="wrong_length", detail=detail)]
 
 
-def test_without_names_of_the_classes_nothing_begins(refer):
-    file, refs = refer(CIFAR10, 3073, names="")
-    detail = "there is no batches.meta.txt beside it to name the classes: mend that, or state source.class_names"
+def test_without_their_file_the_classes_of_a_preset_are_called_by_their_numbers(refer):
+    file, (note, announced, ref) = refer(CIFAR10, 3073, names="")
+    detail = "there is no batches.meta.txt, so the 10 classes are called 0 to 9"
+    assert note == replace(file, key="in/", status="warning", reason="class_names", detail=detail)
+    assert announced == announce_classes(file, {str(number): number for number in range(10)})
+    assert (ref.key, ref.status) == ("in/data_batch_1.bin#0", "")
+    fine = FixedRecords(preset="cifar100", label="coarse_label")
+    _, (note, *_) = refer(fine, 3074, name="train.bin", names="")
+    assert note.detail == "there is no coarse_label_names.txt, so the 20 classes are called 0 to 19"
+
+
+def test_without_a_file_of_names_that_the_user_named_nothing_begins(refer):
+    file, refs = refer(FixedRecords(class_names_file="names.txt"), 3073, names="")
+    detail = "there is no names.txt next to it to name the classes: correct that, or state source.class_names"
     assert refs == [replace(file, status="fatal", reason="class_names", detail=detail)]
 
 

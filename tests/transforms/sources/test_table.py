@@ -106,7 +106,7 @@ def test_a_value_that_is_missing_is_left_out_where_readers_have_a_default(refer)
 @pytest.mark.parametrize(
     ("name", "content", "detail"),
     [
-        ("t.csv", "truth,n,text,x\ntrue,1.0,a,1\n", "t.csv, row 2, column 'n': '1.0' is no int"),
+        ("t.csv", "truth,n,text,x\ntrue,1.5,a,1\n", "t.csv, row 2, column 'n': '1.5' is no int"),
         ("t.csv", "truth,n,text,x\ntrue,1,a\n", "t.csv, row 2: it has 3 cells, and there are 4 columns"),
         ("t.csv", b"truth,n,text,x\ntrue,1,\xff,1\n", "t.csv, row 2: it is not in utf-8"),
         ("t.csv", 'truth,n,text,x\ntrue,1,"a"b,1\n', "t.csv, row 2: it is no row of a table: "),
@@ -171,15 +171,15 @@ def test_types_are_found_in_all_files(tmp_path):
     (tmp_path / "a.csv").write_text("id,n,x\na,1,2\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("id,n,x\nb,2,0.5\n", encoding="utf-8")
     files = [ImageRef(name, str(tmp_path / name)) for name in ("a.csv", "b.csv")]
-    settled = Table(key="id").settle(iter(files))
+    settled = Table(key="id").settle(iter(files), [].append)
     assert settled == table(key="id", columns={"n": "int", "x": "float"})
-    declared = table(key="id", columns={"n": "uint"}, infer="yes").settle(iter(files))
+    declared = table(key="id", columns={"n": "uint"}, infer="yes").settle(iter(files), [].append)
     assert declared == table(key="id", columns={"n": "uint", "x": "float"})
 
 
 def test_what_is_declared_is_not_looked_for():
     source = table(columns={"n": "int"})
-    assert source.settle(iter(())) is source
+    assert source.settle(iter(()), [].append) is source
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_files_that_cannot_tell_say_so(tmp_path, content, message):
     path = tmp_path / "t.jsonl"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ValueError, match=message):
-        Table().settle(iter([ImageRef("in/t.jsonl", str(path))]))
+        Table().settle(iter([ImageRef("in/t.jsonl", str(path))]), [].append)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +221,27 @@ def test_a_hundred_thousand_columns_take_no_longer_each_than_a_few(tmp_path):
     names = [f"c{number}" for number in range(100_000)]
     path = tmp_path / "wide.csv"
     path.write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n", encoding="utf-8")
-    source = Table().settle(iter([ImageRef("wide.csv", str(path))]))
+    source = Table().settle(iter([ImageRef("wide.csv", str(path))]), [].append)
     (ref,) = source.refer("wide.csv", ImageRef("wide.csv", str(path)))
     assert source.read(ref, 1).fields == dict.fromkeys(names, 1)
+
+
+def test_a_column_without_any_value_is_noted(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c\n1,,\n2,,x\n", encoding="utf-8")
+    notes = []
+    settled = Table().settle(iter([ImageRef("t.csv", str(tmp_path / "t.csv"))]), notes.append)
+    assert list(settled.columns) == ["a", "c"]
+    assert notes == ["column 'b' has no value in any row and is left out: declare source.columns.b to keep it"]
+
+
+def test_whole_numbers_that_lose_digits_are_noted_once(refer):
+    columns = {"n": ColumnSettings(type="float", default=0.0), "x": "float"}
+    _, refs = refer("t.csv", "n,x\n1.5,2.5\n17031832200.0,1\n17031832201,2\n,33554433\n", columns=columns)
+    assert [ref.detail for ref in refs if ref.status == "warning"] == [
+        "column 'n' holds whole numbers that lose digits, such as 17031832200 (row 3), which a 32-bit float turns into "
+        "17031832576: declare source.columns.n: {type: int, default: 0}",
+        "column 'x' holds whole numbers that lose digits, such as 33554433 (row 5), which a 32-bit float turns into "
+        "33554432: declare source.columns.x: int",
+    ]
+    _, refs = refer("t.jsonl", '{"x": 33554433.0}\n', columns={"x": "float"})
+    assert refs[-1].detail.endswith(" into 33554432: write whole numbers, and declare source.columns.x: int")

@@ -1,0 +1,159 @@
+"""`recordmill.convert`: what `recordmill run` does, from Python; in scripts, notebooks and threads."""
+
+import io
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+
+from recordmill.pipeline.attempt import attempt
+from recordmill.pipeline.job_server import QUIET_LOGGERS
+from recordmill.pipeline.options import UsageError, build_parser, check_flags
+from recordmill.pipeline.run import build
+from recordmill.pipeline.terminal import Terminal
+from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.schemas.outcome import INTERRUPTED, WRONG_USAGE, Outcome
+
+Path = str | os.PathLike[str]
+
+_PROG = "recordmill.convert"
+_ONE_AT_A_TIME = threading.Lock()  # progress is counted in one place for the whole process
+
+
+class ConversionError(Exception):
+    """A conversion that gave no dataset. Its text is one sentence: what is wrong, and what to do.
+
+    Attributes:
+        outcome: how it ended: `status`, `sentence`, the command's `exit_code`, `numbers` (the ledger) and `notes`.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+    def __str__(self) -> str:
+        return self.outcome.sentence
+
+
+def convert(
+    inputs: Path | Sequence[Path] | Mapping[str, Path],
+    output: Path,
+    *,
+    config: Path | None = None,
+    runner: str = "DirectRunner",
+    runner_options: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    discard: bool = False,
+    threads: int = 0,
+    quiet: bool = False,
+    traceback: bool = False,
+    **settings: Any,
+) -> Dataset:
+    """Converts a collection as `recordmill run` does, and opens the dataset.
+
+    Progress and the summary go to stderr, nothing goes to stdout. A second conversion in another thread waits for the
+    first. A dataset that is already there is left alone and opened.
+
+    Args:
+        inputs: a folder or file; or several by the names that their images' keys then begin with.
+        output: the dataset's folder.
+        config: a configuration, as `--config` takes it.
+        runner: the name of a Beam runner.
+        runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
+        overwrite: whether to replace another dataset that the output holds.
+        discard: whether to delete the unfinished work of earlier runs first.
+        threads: how many images are decoded at once; 0 for one a processor.
+        quiet: whether to write nothing to stderr either.
+        traceback: whether to show where an unexpected error comes from.
+        settings: the dataset's settings, as in YAML; in a mapping, the keys that it names: `images={"quality": 90}`.
+
+    Returns:
+        The dataset.
+
+    Raises:
+        ConversionError: there is none: the command would have ended with an exit code above 0.
+        KeyboardInterrupt: so it was ended; the same call goes on from finished shards.
+    """
+    terminal = Terminal(io.StringIO() if quiet else sys.stderr)
+    switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
+    options = {"output": os.fspath(output), "config": config and os.fspath(config), "runner": runner, **switches}
+    try:
+        words = [*_input_flags(inputs), *_as_flags({**options, "threads": threads or None}), *_set_flags(settings)]
+        flags, arguments = build_parser(_PROG).parse_known_args([*words, *_as_flags(runner_options or {})])
+        check_flags(flags, arguments, _PROG)
+    except UsageError as error:
+        raise ConversionError(Outcome("failed", str(error), WRONG_USAGE)) from None
+    flags.alone = False  # the caller's process may have threads of its own, which no fork would survive
+    with _ONE_AT_A_TIME, _callers_logging():
+        outcome, job = attempt(flags, arguments, build, terminal)
+    if outcome.exit_code == INTERRUPTED:
+        raise KeyboardInterrupt(outcome.sentence)
+    if outcome.exit_code or outcome.status not in ("published", "kept") or job is None:
+        raise ConversionError(outcome)
+    terminal.tell(outcome, job)
+    return open_dataset(job.run.output)
+
+
+def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str]:
+    if isinstance(inputs, Mapping):
+        for name in inputs:
+            if not name.replace("-", "_").isidentifier():
+                raise UsageError(f"the input's name {name!r} is not a word of letters, digits, - and _: rename it")
+        return [f"--input={name}={os.fspath(path)}" for name, path in inputs.items()]
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    if len(paths) > 1:
+        raise UsageError("several inputs need names, which their images' keys begin with: give {'NAME': 'DIR', ...}")
+    return [f"--input={os.fspath(path)}" for path in paths]
+
+
+def _set_flags(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Settings as `--set` takes them: of a mapping each key is set by itself, so that a configuration's others stay."""
+    for name, value in settings.items():
+        below = value.items() if isinstance(value, Mapping) else ()
+        for path, each in [(f"{name}.{key}", each) for key, each in below] or [(name, value)]:
+            yield f"--set={path}={_as_yaml(path, each)}"
+
+
+def _as_yaml(path: str, value: Any) -> str:
+    try:
+        return yaml.safe_dump(
+            _plain(value), default_flow_style=True, allow_unicode=True, sort_keys=False, width=sys.maxsize
+        )
+    except yaml.YAMLError:
+        kind = type(value).__name__
+        raise UsageError(f"{path} is of type {kind}: give text, numbers, true or false, lists or mappings") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        if value is True:
+            yield f"--{name}"
+        elif value is not None and value is not False:
+            yield f"--{name}={value}"
+
+
+@contextmanager
+def _callers_logging() -> Iterator[None]:
+    """Gives the caller's logging back, in which a conversion mutes Beam and Pillow."""
+    root, muted = logging.getLogger(), [logging.getLogger(name) for name in QUIET_LOGGERS]
+    levels, filters, hook = [logger.level for logger in muted], root.filters[:], threading.excepthook
+    try:
+        yield
+    finally:
+        for logger, level in zip(muted, levels, strict=True):
+            logger.setLevel(level)
+        root.filters[:] = filters
+        threading.excepthook = hook

@@ -1,0 +1,44 @@
+import base64
+import io
+import os
+from dataclasses import replace
+
+import pytest
+from PIL import Image
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.converting.change_examples import keep_examples, read_examples
+from recordmill.transforms.dataset_settings import DatasetSettings
+
+
+@pytest.fixture
+def refs(tmp_path):
+    """A PNG, a file that is gone, and a damaged one."""
+    Image.new("RGB", (40, 30), (200, 30, 30)).save(tmp_path / "a.png")
+    (tmp_path / "b.png").write_bytes((tmp_path / "a.png").read_bytes()[:40])
+    return [ImageRef(name, str(tmp_path / name), size=-1) for name in ("a.png", "b.png", "gone.png")]
+
+
+def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
+    path, other = str(tmp_path / "first.json"), str(tmp_path / "second.json")
+    keep_examples(path, refs, {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"}, DatasetSettings())
+    keep_examples(other, refs, {"reencoded": "a.png", "flattened": "a.png"}, DatasetSettings())
+    first, second = read_examples([str(tmp_path / "none.json"), path, other])
+    assert (first.change, first.key, list(first.changes), list(first.size)) == (
+        "reencoded",
+        "a.png",
+        ["reencoded"],
+        [40, 30],
+    )
+    assert first.before_bytes == os.path.getsize(tmp_path / "a.png")
+    assert (second.change, second) == ("flattened", replace(first, change="flattened"))
+    picture = Image.open(io.BytesIO(base64.b64decode(first.before)))
+    assert picture.size == (120, 90)
+    assert all(abs(a - b) < 6 for a, b in zip(picture.getpixel((9, 9)), (200, 30, 30), strict=True))
+
+
+def test_without_changes_there_are_no_examples(refs, tmp_path):
+    keep_examples(str(tmp_path / "none.json"), refs, {}, DatasetSettings())
+    keep_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, DatasetSettings())
+    assert not (tmp_path / "none.json").exists()
+    assert read_examples([str(tmp_path / "none.json")]) == []

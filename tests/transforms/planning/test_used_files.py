@@ -1,0 +1,122 @@
+from collections import Counter, defaultdict
+from functools import reduce
+from operator import add
+
+import pytest
+from apache_beam import coders
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.planning.used_files import (
+    BUCKETS,
+    MOST_HELD,
+    Digests,
+    FileDigests,
+    UsedFiles,
+    find_used,
+    settle_ignored,
+)
+from recordmill.transforms.sources.coco import Coco
+from recordmill.transforms.sources.yolo import Yolo
+
+
+def ignored(uri, reason="taken_only_by_name"):
+    return ImageRef(uri, uri, status="ignored", reason=reason)
+
+
+def named(uri, **changes):
+    return ImageRef(uri, uri, **changes)
+
+
+def join(*parts, source=None):
+    """What several workers' references say together."""
+    buckets = defaultdict(list)
+    for refs in parts:
+        digests = FileDigests(source or Coco())
+        for ref in refs:
+            digests.add(ref)
+        for bucket, found in digests.let_go():
+            buckets[bucket].append(found)
+        assert list(digests.let_go()) == []
+    assert all(0 <= bucket < BUCKETS for bucket in buckets)
+    return reduce(add, map(find_used, buckets.values()), UsedFiles())
+
+
+FILES = [ignored(f"/x/{number}.jpg") for number in range(300)]
+OTHERS = [
+    ignored("/x/README.md"),
+    ignored("/x/0.JPEG"),
+    ignored("/x/.hidden.jpg", "hidden"),
+    ignored("/x/.d", "hidden"),
+]
+NAMED = [named(f"/x/{number}.jpg") for number in range(200)]
+
+
+@pytest.mark.parametrize("cut", [0, 7, 200])
+def test_files_that_references_name_are_used_wherever_both_were_met(cut):
+    expected = UsedFiles(Counter(taken_only_by_name=200, hidden=1), without_annotation=101)
+    hidden = named("/x/.hidden.jpg")
+    assert join([*FILES, *OTHERS, *NAMED, hidden]) == expected
+    assert join(NAMED[:cut], [*OTHERS, hidden, *FILES[:50]], NAMED[cut:], FILES[50:]) == expected
+
+
+def test_rejected_images_and_those_left_out_are_named_and_what_is_told_names_nothing():
+    refs = [named("/x/0.jpg", status="rejected"), named("/x/1.jpg", status="left_out")]
+    told = [named("/x/2.jpg", status=status) for status in ("warning", "classes", "fatal", "names_images")]
+    assert join([*FILES[:3], *refs, *told]) == UsedFiles(Counter(taken_only_by_name=2), without_annotation=1)
+
+
+def test_a_file_that_was_listed_twice_counts_twice():
+    assert join([FILES[0], FILES[0], FILES[1], FILES[1]], [NAMED[0], NAMED[0]]) == UsedFiles(
+        Counter(taken_only_by_name=2), without_annotation=2
+    )
+
+
+def test_only_images_that_should_have_been_named_are_without_annotation():
+    assert (
+        join([ignored("/x/a.jpg", "not_included"), ignored("/x/b.jpg", "ignored"), ignored("/x/c.txt")]) == UsedFiles()
+    )
+
+
+def test_local_paths_are_one_however_they_are_spelt(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = join(
+        [ignored("data/a.jpg"), ignored("../b.jpg"), ignored("s3://x/../c.jpg")], [named(f"{tmp_path}/data/a.jpg")]
+    )
+    assert found == UsedFiles(Counter(taken_only_by_name=1), without_annotation=2)
+
+
+def test_yolos_text_files_are_used_with_their_images():
+    texts = [ignored(f"/x/labels/{number}.txt", "read_only_with_images") for number in range(4)]
+    images = [
+        named("/x/images/0.jpg"),
+        named("/x/images/1.jpg", status="rejected"),
+        named("/x/images/2.jpg", lacks_file=True),
+        named("/x/other/3.jpg", status="rejected"),
+    ]
+    assert join([*texts, *images], source=Yolo()) == UsedFiles(Counter(read_only_with_images=2))
+
+
+def test_few_digests_are_held():
+    digests = FileDigests(Coco())
+    for number in range(MOST_HELD - 1):
+        digests.add(named(f"/x/{number}.jpg"))
+    assert not digests.are_many
+    digests.add(FILES[0])
+    assert digests.are_many
+    assert sum(len(found.digests) for _, found in digests.let_go()) == 16 * MOST_HELD
+    assert not digests.are_many
+
+
+def test_beam_carries_digests():
+    coder = coders.registry.get_coder(Digests)
+    digests = Digests("hidden", True, b"\0\xff")
+    assert coder.decode(coder.encode(digests)) == digests
+
+
+def test_the_summary_counts_used_files_as_their_references_alone():
+    summary = Summary(listed=20, ignored=Counter(taken_only_by_name=9, hidden=2, system_file=1), naming_files=3)
+    settled = settle_ignored(summary, UsedFiles(Counter(taken_only_by_name=5, hidden=2), without_annotation=3))
+    assert settled.ignored == {"taken_only_by_name": 1, "system_file": 1, "without_annotation": 3}
+    assert (settled.listed, settled.naming_files) == (13, 3)
+    assert settle_ignored(summary, UsedFiles()) == summary

@@ -1,0 +1,133 @@
+"""Which of the files that a listing ignores are used all the same, since references name them.
+
+A file and the reference that names it may be met by different workers. Digests of both meet in buckets, each of which
+one worker adds up: no process holds more than one bucket's, whatever is listed.
+"""
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Self
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.record_coder import register_record
+from recordmill.transforms.files import storage
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.sources import Source
+
+BUCKETS = 64
+
+MOST_HELD = 65_536
+"""Digests that one worker's thread holds before it lets them go."""
+
+DIGEST_BYTES = 16
+"""Enough that no two files of a collection ever have one digest by chance."""
+
+IMAGE_NAME = re.compile(
+    r"\.(avif|bmp|dib|gif|heic|heif|jfif|jp2|jpe|jpeg|jpg|mpo|pbm|pgm|png|pnm|ppm|tif|tiff|webp)$", re.IGNORECASE
+)
+"""How the names of image files end, whether or not they can be converted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """Digests of files of one bucket, one after the other.
+
+    Attributes:
+        reason: why they were ignored; the empty string for those that references name.
+        are_images: whether they are images, by their names.
+        digests: `DIGEST_BYTES` each.
+    """
+
+    reason: str
+    are_images: bool
+    digests: bytes
+
+
+register_record(Digests)
+
+
+@dataclass(frozen=True, slots=True)
+class UsedFiles:
+    """What became clear of ignored files once all references were known.
+
+    Attributes:
+        used: those that a reference names, by the reason that they had been ignored for.
+        without_annotation: image files that nothing names.
+    """
+
+    used: Counter[str] = field(default_factory=Counter)
+    without_annotation: int = 0
+
+    def __add__(self, other: Self) -> Self:
+        """Those of several buckets."""
+        return type(self)(self.used + other.used, self.without_annotation + other.without_annotation)
+
+
+class FileDigests:
+    """Gathers the digests of some references."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._held = 0
+        self._found: defaultdict[tuple[int, str, bool], bytearray] = defaultdict(bytearray)
+
+    def add(self, ref: ImageRef) -> None:
+        """Takes in a reference, of whatever status."""
+        if ref.status == "ignored":
+            self._add(ref.uri, ref.reason, bool(IMAGE_NAME.search(ref.uri)))
+        elif ref.status in ("", "rejected", "left_out"):
+            for uri in self._source.uses(ref):
+                self._add(uri, "", are_images=False)
+
+    def _add(self, uri: str, reason: str, are_images: bool) -> None:
+        path = os.path.abspath(uri) if storage.is_local(uri) else uri  # data may name the whole path
+        digest = blake2b(path.encode(), digest_size=DIGEST_BYTES).digest()
+        self._found[digest[0] % BUCKETS, reason, are_images] += digest
+        self._held += 1
+
+    @property
+    def are_many(self) -> bool:
+        """Whether it is time to let go of them."""
+        return self._held >= MOST_HELD
+
+    def let_go(self) -> Iterator[tuple[int, Digests]]:
+        """All of them by bucket; nothing is kept."""
+        found, self._found, self._held = self._found, defaultdict(bytearray), 0
+        for (bucket, reason, are_images), digests in found.items():
+            yield bucket, Digests(reason, are_images, bytes(digests))
+
+
+def find_used(bucket: Iterable[Digests]) -> UsedFiles:
+    """What one bucket says; a file that was listed twice counts twice."""
+    parts = list(bucket)
+    named = {digest for part in parts if not part.reason for digest in _cut(part.digests)}
+    used: Counter[str] = Counter()
+    without_annotation = 0
+    for part in parts:
+        if not part.reason:
+            continue
+        digests = list(_cut(part.digests))
+        of_them = sum(map(named.__contains__, digests))
+        used[part.reason] += of_them
+        if part.are_images and part.reason == "taken_only_by_name":
+            without_annotation += len(digests) - of_them
+    return UsedFiles(+used, without_annotation)
+
+
+def _cut(digests: bytes) -> Iterator[bytes]:
+    return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
+
+
+def settle_ignored(summary: Summary, found: UsedFiles) -> Summary:
+    """The summary in which files that are used count as their references alone.
+
+    Of the other ignored files those that are images, and should have been named, get a reason of their own.
+    """
+    ignored = summary.ignored - found.used
+    ignored -= Counter(taken_only_by_name=found.without_annotation)
+    ignored += Counter(without_annotation=found.without_annotation)
+    return replace(summary, ignored=ignored, listed=summary.listed - found.used.total())

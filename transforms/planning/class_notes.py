@@ -52,7 +52,8 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         top = tops == {0} and isinstance(source, ClassFolders)
         advice = f"let --input end in /{label}" if top else "set source.class_from=last_folder"
         return f"there is 1 class, {label}, and below it the folders {shown}: if those are the classes, {advice}"
-    more = f", and those of {len(nested) - 1} more classes likewise" if len(nested) > 1 else ""
+    others = show_count(len(nested) - 1, "other class")
+    more = f", as do those of {others}" if len(nested) > 1 else ""
     what = f"the images of class {label} lie in folders of their own, {shown}{more}"
     return f"{what}: if those are the classes, set source.class_from=last_folder"
 

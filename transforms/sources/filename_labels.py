@@ -66,9 +66,7 @@ class FilenameLabels(Source):
         match = self._compiled().fullmatch(name)
         if not match or not match["label"]:
             yield file.but(
-                status="rejected",
-                reason="name_mismatch",
-                detail=f"the file's name does not match source.pattern, {self.pattern}",
+                status="rejected", reason="name_mismatch", detail="the file's name does not match source.pattern"
             )
             return
         groups = match.groupdict()

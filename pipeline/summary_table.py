@@ -11,7 +11,6 @@ from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.idle_settings import say_idle
-from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -46,7 +45,8 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "found", f"{show_count(named['images'], 'image')} named by {show_count(named['files'], 'file')}"
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
-    yield from _facts_on_annotations(numbers)
+    if numbers.get("boxes"):
+        yield "boxes", _boxes(numbers["boxes"])
     further = {
         "changed": _counted(numbers.get("changes", {})),
         "no effect": _idle(numbers),
@@ -73,13 +73,6 @@ def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]
     yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
     for kind in kinds:
         yield kind.replace("_", " "), _counted(ledger[kind])
-
-
-def _facts_on_annotations(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if numbers.get("boxes"):
-        yield "boxes", _boxes(numbers["boxes"])
-    if said := ImagesWithoutBoxes.from_marker(numbers).explain(numbers.get("unit", "image")):
-        yield "without boxes", said
 
 
 def _boxes(counts: Mapping[str, int]) -> str:

@@ -40,6 +40,17 @@ def somewhere(tmp_path_factory):
         draw(folder / "digits" / f"img_{number:05d}_{number % 10}.jpg", number)
         for side in ("left", "right"):
             draw(folder / "patients" / ("sick" if number % 2 else "well") / f"p{number:03d}_{side}.jpg", number)
+    rows = [f"photos/{animal}/{number:04d}.jpg,{animal}" for number in range(20) for animal in ("cat", "dog")]
+    (folder / "labels.csv").write_text("\n".join(["file,class", *rows]), encoding="utf-8")
+    for word, number in (("train", 1), ("val", 2)):
+        draw(folder / "coco" / word / f"{number}.jpg", number)
+        said = {
+            "images": [{"id": number, "file_name": f"{number}.jpg", "width": 160, "height": 120}],
+            "categories": [{"id": 18, "name": "dog"}],
+            "annotations": [{"id": 1, "image_id": number, "category_id": 18, "bbox": [16, 12, 80, 60]}],
+        }
+        (folder / "coco" / "annotations").mkdir(exist_ok=True)
+        (folder / "coco" / "annotations" / f"instances_{word}2017.json").write_text(json.dumps(said), encoding="utf-8")
     shutil.copytree(ROOT / "examples", folder / "examples")
     (folder / ".venv").symlink_to(sys.prefix)
     return folder
@@ -73,6 +84,10 @@ def test_the_recipes_run_and_give_what_they_say(somewhere, run_command):
     assert splits("dataset-given") == {"train": 32, "validation": 8}
     assert splits("dataset-digits") == {"train": 20}
     assert (somewhere / "dataset-digits" / "train.record").is_file()
+    assert splits("dataset-boxes") == {"train": 1, "validation": 1}
+    label_map = (somewhere / "dataset-boxes" / "label_map.pbtxt").read_text(encoding="utf-8")
+    assert label_map == 'item {\n  id: 18\n  name: "dog"\n}\n'
+    assert sum(splits("dataset-csv").values()) == 40
     assert sum(splits("dataset-unlabelled").values()) == 20
     assert (somewhere / "dataset-unlabelled" / "labels.txt").read_text(encoding="utf-8") == ""
     assert splits("dataset-stratified") == {"train": 20, "validation": 10, "test": 10}

@@ -8,7 +8,8 @@ from PIL import Image
 
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing.report_sections import MOST_BARS, SMALLEST_BARS
-from recordmill.transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES
+from recordmill.transforms.describing.stored_values import MOST_RECORDS, MOST_SHARDS
+from recordmill.transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES, MOST_WITH_BOXES
 from recordmill.transforms.publishing.duplicates import MOST_LISTED
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, MOST_PAIRS
 
@@ -54,7 +55,9 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
 def test_its_numbers_are_the_codes():
     assert f"of more than {MOST_BARS} classes the {MOST_BARS - SMALLEST_BARS} largest" in PAGE
     assert f"and the {SMALLEST_BARS} smallest have a bar" in PAGE
-    assert f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes are shown" in PAGE
+    assert f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes are shown, or {MOST_WITH_BOXES} with boxes" in PAGE
+    assert f"all records of a dataset of up to {MOST_RECORDS:,}, and else" in PAGE
+    assert f"the first ones of up to {MOST_SHARDS} shards" in PAGE
     assert f"at most {MOST_BITS} bits" in PAGE
     assert f"the first {MOST_LISTED:,} are listed" in PAGE
     assert f"At most {MOST_PAIRS:,} pairs are listed" in PAGE

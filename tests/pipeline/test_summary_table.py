@@ -51,15 +51,6 @@ def test_a_finished_dataset():
     ]
 
 
-def test_images_without_boxes_are_told_by_cause():
-    without = {"no_file": 88, "no_objects": 0, "all_dropped": 33, "dropped": {"unknown_class": {"1": 28, "2": 13}}}
-    numbers = {"unit": "image", "boxes": {"listed": 558, "written": 517}, "images_without_boxes": without}
-    assert shown(Outcome("published", "", 0, "", numbers))[:2] == [
-        "boxes 558 = 517 written",
-        "without boxes 121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1, 2)",
-    ]
-
-
 def test_sizes_of_a_plan_are_called_estimates():
     assert "train 1,200 3 about 3.0 MiB" in shown(Outcome("planned", "", 0, "", NUMBERS))
 

@@ -25,11 +25,13 @@ class _Column:
         first: where each type was first seen, for people.
         missing: whether a row has no value.
         as_text: whether all values are texts.
+        blank: a number that is a text for the blank before it.
     """
 
     first: dict[str, str] = field(default_factory=dict)
     missing: bool = False
     as_text: bool = True
+    blank: str = ""
 
 
 class ColumnTypes:
@@ -66,6 +68,8 @@ class ColumnTypes:
             if not seen:
                 column.missing = True
                 continue
+            if seen == "string" and as_text and cell[0] == " " and looks_like(cell.strip(" ")) in ("int", "float"):
+                column.blank = column.blank or f"{cell!r:.40} ({place})"
             seen = stated.get(name) or seen
             if seen not in column.first:
                 column.first[seen] = f"{place}: {cell!r:.40}"
@@ -77,6 +81,11 @@ class ColumnTypes:
     def empty(self) -> list[str]:
         """The columns without a single value, sorted."""
         return sorted(name for name, column in self._columns.items() if not column.first)
+
+    @property
+    def blanks(self) -> dict[str, str]:
+        """The columns of numbers that are texts for the blanks before them, each with one of them."""
+        return {name: column.blank for name, column in sorted(self._columns.items()) if column.blank}
 
     def settled(self) -> dict[str, ColumnSettings]:
         """The columns with their types, by name; those without a single value are left out.

@@ -163,7 +163,7 @@ def mark_numbers(first: int, last: int, label: Label) -> list[Tick]:
 def _spread(bins: int, step: int) -> list[int]:
     """Every so manieth edge, and the last."""
     edges = list(range(0, bins, step))
-    if bins - edges[-1] < step / 2 and len(edges) > 1:
+    if bins - edges[-1] < 0.75 * step and len(edges) > 1:
         edges.pop()
     return [*edges, bins]
 

@@ -110,23 +110,19 @@ def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[R
         return
     lossless, changed = statistics.lossless, statistics.reencoded
     if lossless.images:
-        names = "its name" if lossless.images == 1 else "their names"
-        yield Remark(
-            f"{show_count(lossless.images, 'image')} of formats without loss, by {names}, became JPEG, which changes "
-            f"pixels a little{_growth(lossless)}: images.store: png keeps them, masks above all.",
-            "changes",
-        )
+        what = f"{show_count(lossless.images, 'image')} of formats without loss (by the name) became JPEG"
+        yield Remark(f"{what}, a little changed{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
     others = Reencoded(*(getattr(changed, key) - getattr(lossless, key) for key in ("images", "before", "after")))
     if growth := _growth(others):
         what = f"{show_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"
-        yield Remark(f"{what}, which changes pixels a little{growth}.", "changes")
+        yield Remark(f"{what}, a little changed{growth}.", "changes")
 
 
 def _growth(changed: Reencoded) -> str:
     """How many times larger records are than the files, where that is much."""
     if not changed.after > LARGE_GROWTH * changed.before > 0:
         return ""
-    return f" and makes {'it' if changed.images == 1 else 'them'} {changed.after / changed.before:.1f} times as large"
+    return f" and {changed.after / changed.before:.1f} times as large"
 
 
 def _find_one_size(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:

@@ -12,6 +12,9 @@ from recordmill.transforms.listing.inside_root import (
     size_and_version,
 )
 
+IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+"""How names of images end, where data name images without their endings."""
+
 
 def refer_named_image(file: ImageRef, path: str, below: str) -> ImageRef:
     """The reference of an image that a file names; rejected where it is not there or no file, or outside.

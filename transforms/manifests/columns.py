@@ -21,7 +21,7 @@ class Columns:
 
     Attributes:
         uri: the image's path below `source.root`, or its URL there. With columns in braces it is what they make
-            together: `images/{id}.jpg`.
+            together: `images/{id}.jpg`, or `images/{id}.*` where the endings differ.
         bytes: the image itself: in base64; in Parquet binary, or a struct with binary `bytes`, as Hugging Face has it.
         label: the class.
         labels: several classes: a list, or a text cut at `source.separator`.

@@ -4,7 +4,8 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,10 +21,14 @@ from recordmill.transforms.listing.inside_root import (
     resolve_inside,
     size_and_version,
 )
+from recordmill.transforms.listing.named_image import IMAGE_ENDINGS
 from recordmill.transforms.manifests.columns import Reader
 from recordmill.transforms.manifests.entry import BadCellError, Entry
 from recordmill.transforms.sources.source import announce_classes
 from recordmill.transforms.tables.row import Row
+
+ANY_ENDING = ".*"
+"""How a path ends that may have the ending of any image."""
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
@@ -60,6 +65,7 @@ class EntryReferrer:
     word: str = ""
     announced: set[str] = field(default_factory=set)
     _own_root: bool = field(init=False)
+    _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Finds the root."""
@@ -133,7 +139,9 @@ class EntryReferrer:
             return {"key": key or self._row_key(row), "offset": row.offset, "length": row.length, **place}
         column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
-            uri = resolve_inside(self.root, entry.uri)
+            uri = resolve_inside(
+                self.root, self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
+            )
             size, version = size_and_version(uri)
         except OutsideRootError:  # which names the root, and rejected rows are the same in every place
             where = "source.root, by default the manifest's own folder"
@@ -144,6 +152,24 @@ class EntryReferrer:
                 why += ", and the path begins with a blank: set source.blanks=skip if it is no part of it"
             raise Refusal(reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
+
+    def _find_ending(self, uri: str) -> str:
+        """The path of the one image that has the name before `ANY_ENDING`; each folder is listed once."""
+        folder, _, wanted = uri.removesuffix(ANY_ENDING).rpartition("/")
+        if folder not in self._names:
+            names: dict[str, list[str]] = defaultdict(list)
+            for name in storage.folder_names(resolve_inside(self.root, folder) if folder else self.root):
+                stem, ending = posixpath.splitext(name)
+                if ending.lower() in IMAGE_ENDINGS:
+                    names[unicodedata.normalize("NFC", stem)].append(name)
+            self._names[folder] = names
+        found = self._names[folder].get(unicodedata.normalize("NFC", wanted), [])
+        if len(found) != 1:
+            among = f": {', '.join(found)}" if found else ""
+            raise Refusal(
+                "bad_row" if found else "vanished", f"{uri!r:.200}: there are {len(found)} such images{among}"
+            )
+        return posixpath.join(folder, found[0])
 
     def _given_key(self, entry: Entry) -> str:
         before = self.file.key[: len(self.file.key) - len(self.path)]

@@ -14,7 +14,7 @@ from recordmill.transforms.files import storage
 from recordmill.transforms.imaging.geometry import Box
 from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
-from recordmill.transforms.listing.named_image import refer_named_image
+from recordmill.transforms.listing.named_image import IMAGE_ENDINGS, refer_named_image
 from recordmill.transforms.listing.read_beside import read_beside, rejected_ref
 from recordmill.transforms.rejection import RejectedImage
 from recordmill.transforms.sources.source import Recognised, Source, announce_classes
@@ -22,9 +22,7 @@ from recordmill.transforms.sources.source import Recognised, Source, announce_cl
 MAX_JSON_BYTES = 512 * 2**20
 """The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""
 
-_ENDINGS = tuple(
-    each for word in ("jpg", "jpeg", "png", "bmp", "tif", "tiff", "webp") for each in (f".{word}", f".{word.upper()}")
-)
+_ENDINGS = tuple(each for ending in IMAGE_ENDINGS for each in (ending, ending.upper()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

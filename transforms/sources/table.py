@@ -113,6 +113,8 @@ class Table(Source):
             found = types.settled()
         except TypeInferenceError as error:
             raise ValueError(f"source: {error}") from None
+        for name, cell in types.blanks.items():
+            note(f"column {name!r} has numbers after blanks, such as {cell}, which are texts: set source.blanks=skip")
         for name in types.empty:
             note(f"column {name!r} has no value in any row and is left out: declare source.columns.{name} to keep it")
         return replace(self, columns={**self.columns, **found}, infer="no")

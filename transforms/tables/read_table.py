@@ -175,7 +175,7 @@ def _read_text(
         wanted = _check_columns(names, wanted, advice)
         places = {name: place for place, name in enumerate(names)}
         positions = {name: places[name] for name in wanted}
-        rows = _name_cells(rows, positions, len(names))
+        rows = _name_cells(rows, positions, len(names), " of source.names" if table_format.names else "")
     return Table(kind, rows, lines.codec, positions, is_gzip=is_gzip, skips_blanks=skips)
 
 
@@ -189,8 +189,9 @@ def _find_delimiter(uri: str, table_format: TableFormat) -> str:
         except UnicodeDecodeError:
             line = ""
     count = len(table_format.names)
-    fitting = (each for each in "\t,;" if (line.count(each) == count - 1 if count else each in line))
-    return next(fitting, " ") if count != 1 else " "
+    found = [each for each in "\t,;" if line.count(each) >= max(count - 1, 1)]
+    exact = [each for each in found if line.count(each) == count - 1]
+    return next(iter(exact or found), " ") if count != 1 else " "
 
 
 def _read_header(rows: Iterator[Row]) -> list[str]:
@@ -215,12 +216,12 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advic
     return wanted
 
 
-def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int) -> Iterator[Row]:
+def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int, named: str) -> Iterator[Row]:
     for row in rows:
         if row.cells is None:
             yield row
         elif len(row.cells) != width:
-            fault = f"it has {len(row.cells)} cells, and there are {width} columns"
+            fault = f"it has {len(row.cells)} cells, and there are {width} columns{named}"
             yield replace(row, cells=None, fault=fault)
         else:
             yield replace(row, cells={name: row.cells[at] for name, at in positions.items()})

@@ -97,13 +97,13 @@ def test_dropped_boxes_and_images_without_any_are_told():
     [
         (
             Reencoded(1, 100, 120),
-            "1 image of formats without loss, by its name, became JPEG, which changes pixels a little: "
-            "images.store: png keeps them, masks above all.",
+            "1 image of formats without loss (by the name) became JPEG, a little changed; "
+            "images.store: png keeps every pixel.",
         ),
         (
             Reencoded(20, 100, 402),
-            "20 images of formats without loss, by their names, became JPEG, which changes pixels a little and makes "
-            "them 4.0 times as large: images.store: png keeps them, masks above all.",
+            "20 images of formats without loss (by the name) became JPEG, a little changed and 4.0 times as large; "
+            "images.store: png keeps every pixel.",
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_that_exact_pixels_were_lost_is_told(lossless, text):
 def test_that_other_images_grew_is_told():
     statistics = Statistics(reencoded=Reencoded(7, 300, 700), lossless=Reencoded(0, 0, 0))
     assert texts(marker(), statistics) == [
-        "7 other images were encoded again, which changes pixels a little and makes them 2.3 times as large."
+        "7 other images were encoded again, a little changed and 2.3 times as large."
     ]
     assert texts(marker(), Statistics(reencoded=Reencoded(7, 300, 400))) == []
 

@@ -46,6 +46,30 @@ def test_a_root_of_its_own(root, folder):
     ]
 
 
+def test_a_path_may_have_the_ending_of_any_image(folder):
+    for name in ("é.PNG", "b.json", "two.jpg", "two.png"):
+        (folder / "in" / "images" / name).write_bytes(b"x")
+    entries = [Entry(uri=f"{name}.*") for name in ("images/a", "images/e\u0301", "images/b", "images/two", "../x")]
+    refs = refer(folder, *entries)
+    assert [(ref.key, ref.reason, ref.detail) for ref in refs] == [
+        ("pets/in/images/a.jpg", "", ""),
+        ("pets/in/images/é.PNG", "", ""),
+        ("pets/in/images/b.jpg", "", ""),
+        (
+            "pets/in/list.csv/000005",
+            "bad_row",
+            "list.csv, row 5: 'images/two.*': there are 2 such images: two.jpg, two.png",
+        ),
+        (
+            "pets/in/list.csv/000006",
+            "outside_root",
+            "list.csv, row 6: '../x.*' does not lie below source.root, by default the manifest's own folder",
+        ),
+    ]
+    (ref,) = refer(folder, Entry(uri="c.*"), root="images")
+    assert (ref.reason, ref.detail) == ("vanished", "list.csv, row 2: 'c.*': there are 0 such images")
+
+
 def test_what_lies_on_a_store_is_not_asked_for(folder):
     (ref, bad) = refer(folder, Entry(uri="gs://bucket/x/a.jpg"), Entry(uri="gs://other/a.jpg"), root="gs://bucket/x/")
     assert (ref.key, ref.uri, ref.size, ref.version) == ("pets/a.jpg", "gs://bucket/x/a.jpg", -1, "")

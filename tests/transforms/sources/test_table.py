@@ -234,6 +234,18 @@ def test_a_column_without_any_value_is_noted(tmp_path):
     assert notes == ["column 'b' has no value in any row and is left out: declare source.columns.b to keep it"]
 
 
+def test_numbers_behind_blanks_are_noted_and_read_on_demand(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1, 2\n2, 3.5\n", encoding="utf-8")
+    notes = []
+    files = [ImageRef("t.csv", str(tmp_path / "t.csv"))]
+    assert Table().settle(iter(files), notes.append).columns["b"].type == "string"
+    assert notes == [
+        "column 'b' has numbers after blanks, such as ' 2' (t.csv, row 2), which are texts: set source.blanks=skip"
+    ]
+    assert Table(blanks="skip").settle(iter(files), notes.append).columns["b"].type == "float"
+    assert len(notes) == 1
+
+
 def test_whole_numbers_that_lose_digits_are_noted_once(refer):
     columns = {"n": ColumnSettings(type="float", default=0.0), "x": "float"}
     _, refs = refer("t.csv", "n,x\n1.5,2.5\n17031832200.0,1\n17031832201,2\n,33554433\n", columns=columns)

@@ -46,6 +46,8 @@ def test_a_list_has_the_delimiter_of_its_first_line(tmp_path):
         {"a": "one two.jpg", "b": "2"},
         {"a": "3", "b": "4"},
     ]
+    with read_table(str(write(tmp_path / "t.txt", b"1, 2, 3\n")), TableFormat(names=("a", "b")), WANTED) as table:
+        assert [row.fault for row in table.rows] == ["it has 3 cells, and there are 2 columns of source.names"]
     assert read(write(tmp_path / "t.txt.gz", gzip.compress(b"1, 2\n")), **named) == [{"a": "1", "b": "2"}]
     assert read(write(tmp_path / "t.txt", b"a b.jpg\nc,d.jpg\n"), {"a": "x"}, names=("a",)) == [
         {"a": "a b.jpg"},

@@ -62,10 +62,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     if flags.sample:
         _choose_sample(flags, terminal)
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
-    finder = LayoutFinder(inputs)
+    finder = LayoutFinder(inputs, terminal.say)
     settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in)
-    if finder.found:
-        terminal.say(finder.found.sentence)
     if is_dataflow(flags.runner):
         check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
     inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
@@ -81,14 +79,13 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     settings, plain = settle_source(*name_dataset(settings, plain, output), inputs, notes.append)
     if idle := find_idle(settings):
         raise ConfigError("\n".join(idle))
-    comment = finder.comment or read_comment(flags.config)
     run_id = uuid.uuid4().hex[:12]
     run = RunSettings(
         run_id=run_id,
         output=output,
         outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
         recipe={**leave_out_added(settings, plain), **_functions_of(settings)},
-        config_text=comment + yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
+        config_text=(finder.comment or read_comment(flags.config)) + _as_yaml(plain),
         inputs=folders,
         overwrite=flags.overwrite,
         preview=flags.plan,
@@ -151,6 +148,11 @@ def _outcome_file(output: str, run_id: str, runner: str) -> str:
     if runner in LOCAL_RUNNERS:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
     return storage.join(output, f".outcome-{run_id}.json")
+
+
+def _as_yaml(plain: dict[str, Any]) -> str:
+    text: str = yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True)
+    return text
 
 
 def _yaml_ready(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -52,14 +52,14 @@ class Layout:
 
 
 class LayoutFinder:
-    """Recognises what the inputs of one run are, once.
+    """Recognises what the inputs of one run are, and says so.
 
     Attributes:
         found: what was recognised; None if nothing was, or nothing was to be.
     """
 
-    def __init__(self, inputs: Sequence[Input]) -> None:
-        self._inputs = inputs
+    def __init__(self, inputs: Sequence[Input], say: Callable[[str], None]) -> None:
+        self._inputs, self._say = inputs, say
         self.found: Layout | None = None
 
     @property
@@ -94,6 +94,7 @@ class LayoutFinder:
                 f"the inputs have different layouts ({looks}): convert them one by one, or write --config"
             )
         self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
+        self._say(self.found.sentence)
         return _merge(_without_splits(settings, written), written)
 
 

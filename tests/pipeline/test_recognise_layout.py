@@ -411,11 +411,14 @@ def fill_in(tmp_path):
     """Fills in settings for files of the given contents; gives the settings and the finder."""
 
     def run(files, written=None, inputs=("in",)):
+        said = []
         for path, data in files.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_bytes(data)
-        finder = LayoutFinder([Input(str(tmp_path / each)) for each in inputs])
-        return finder.fill_in(written or {}), finder
+        finder = LayoutFinder([Input(str(tmp_path / each)) for each in inputs], said.append)
+        filled = finder.fill_in(written or {})
+        assert said == ([finder.found.sentence] if finder.found else [])
+        return filled, finder
 
     return run
 
@@ -555,7 +558,7 @@ def test_shipped_configurations_still_say_the_same(config, tmp_path):
                     member = tarfile.TarInfo(name)
                     member.size = 1
                     archive.addfile(member, io.BytesIO(b"7"))
-    finder = LayoutFinder([Input(str(tmp_path))])
+    finder = LayoutFinder([Input(str(tmp_path))], print)
     now = load_settings(f"configs/{config}.yaml", [], finder.fill_in)
     shipped = yaml.safe_load((CONFIGS / f"{config}.yaml").read_text())
     then = {key: value for key, value in shipped.items() if key != "layout"}

@@ -291,4 +291,4 @@ def test_what_the_source_advises_follows_the_reason():
     remedies = {"no_class": "move them", "unknown_label": "rename it"}
     told = check_limits(ledger(0, no_class=2, bad=1), [], TOLERANT, remedies=remedies)
     assert told == "nothing is left: all 3 images were rejected (2 no_class, 1 bad): move them"
-    assert check_limits(ledger(1, unknown_label=9), [], TOLERANT, remedies=remedies).count("; rename it, ") == 1
+    assert check_limits(ledger(1, unknown_label=19), [], TOLERANT, remedies=remedies).count("; rename it, ") == 1

@@ -270,6 +270,65 @@ LAYOUTS = {
         {},
         {"source": {"kind": "arrays"}, **splits(train="train", test="test"), "images": {"store": "png"}},
     ),
+    "Kaggle": (
+        ["train.csv", "test.csv", "sample_submission.csv", "train/1.jpg", "test/2.jpg"],
+        {"train.csv": b"id,label\n1,cat\n", "test.csv": b"id\n2\n", "sample_submission.csv": b"id,label\n2,dog\n"},
+        {
+            "source": {"kind": "manifest", "columns": {"uri": "train/{id}.jpg", "label": "label"}},
+            "include": ["/train.csv"],
+        },
+    ),
+    "a table a split": (
+        ["train.csv", "val.csv", "images/1.jpg", "images/2.jpg"],
+        {"train.csv": b"path,class\nimages/1.jpg,cat\n", "val.csv": b"path,class\nimages/2.jpg,cat\n"},
+        {
+            "source": {
+                "kind": "manifest",
+                "columns": {"uri": "path", "label": "class"},
+                "split": r"(?P<split>train|val)\.csv",
+            },
+            **splits(**TRAIN_VAL),
+        },
+    ),
+    "a list a split": (
+        ["train.txt", "val.txt", "images/1.jpg", "images/2.jpg"],
+        {"train.txt": b"images/1.jpg 3\n", "val.txt": b"images/2.jpg 5\n"},
+        {
+            "source": {
+                "kind": "manifest",
+                "columns": {"uri": "path", "label": "label"},
+                "names": ["path", "label"],
+                "split": r"(?P<split>train|val)\.txt",
+            },
+            **splits(**TRAIN_VAL),
+        },
+    ),
+    "Roboflow's table of boxes": (
+        [f"{word}/{name}" for word in ("train", "valid") for name in ("1.jpg", "_annotations.csv")],
+        {
+            f"{word}/_annotations.csv": b"filename,width,height,class,xmin,ymin,xmax,ymax\n1.jpg,4,4,cat,1,1,2,2\n"
+            for word in ("train", "valid")
+        },
+        {
+            "source": {
+                "kind": "manifest",
+                "columns": {
+                    **{"uri": "filename", "xmin": "xmin", "ymin": "ymin", "xmax": "xmax", "ymax": "ymax"},
+                    **{"box_label": "class", "width": "width", "height": "height"},
+                },
+            },
+            **splits("from_folders", train="train", valid="validation"),
+            **BOXES,
+        },
+    ),
+    "Vertex AI": (
+        ["import.jsonl"],
+        {"import.jsonl": b'{"imageGcsUri": "gs://bucket/1.jpg"'},
+        {
+            "source": {"kind": "manifest", "preset": "vertex"},
+            **splits(training="train", validation="validation", test="test"),
+        },
+    ),
     "imagefolder": (
         ["train/metadata.csv", "train/1.jpg", "test/metadata.csv", "test/1.jpg"],
         {"train/metadata.csv": b"file_name,text,label\n1.jpg,hello,cat\n"},

@@ -67,10 +67,12 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
     rows = _first_rows(sketch.heads.get(path, b""), path)
     if not rows:
         return None
-    if len(rows[0]) == 6 and _place_of(rows[0][0], path, sketch) == ("", "{}") and _are_numbers(rows[0][1:5]):
-        names = ("uri", *_SIDES, "box_label")  # as Keras RetinaNet writes them
-        return FoundColumns(dict(zip(names, names, strict=True)), names)
-    if len(rows) < 2 or len(set(rows[0])) < len(rows[0]):
+    if _place_of(rows[0][0].strip(), path, sketch) == ("", "{}"):  # no header
+        names = {2: ("path", "label"), 6: ("path", *_SIDES, "box_label")}.get(len(rows[0]), ())
+        if not names or (len(names) == 6 and not _are_numbers(rows[0][1:5])):
+            return None
+        return FoundColumns({"uri": names[0], **{name: name for name in names[1:]}}, names)
+    if len(rows) < 2 or len(set(rows[0])) < len(rows[0]) or path.endswith(".txt"):
         return None
     row = dict(zip(rows[0], rows[1], strict=False))
     found = _find_image(row, path, sketch)
@@ -95,7 +97,10 @@ def _first_rows(head: bytes, path: str) -> list[list[str]]:
         except ValueError:  # it is longer than what was read
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
         return [list(row), [str(value) for value in row.values()]] if isinstance(row, dict) else []
-    return list(csv.reader(lines[:2], delimiter="\t" if name.endswith(".tsv") else ",", skipinitialspace=True))
+    delimiter = "\t" if name.endswith(".tsv") else next((each for each in ",\t" if each in lines[0]), " ")
+    return list(
+        csv.reader(lines[:2], delimiter=delimiter if name.endswith((".tsv", ".txt")) else ",", skipinitialspace=True)
+    )
 
 
 def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> FoundColumns | None:
@@ -143,11 +148,12 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
     is_whole = name.lower().endswith(IMAGE_ENDINGS)
     endings: Sequence[str] = ("",) if is_whole else (*IMAGE_ENDINGS, *(each.upper() for each in IMAGE_ENDINGS))
     for root in (own, *sketch.names):
-        files = sketch.at(posixpath.dirname(posixpath.join(root, value))).files
+        names = sketch.at(posixpath.dirname(posixpath.join(root, value)))
+        below = posixpath.relpath(root or ".", own or ".")
         for ending in endings:
-            if name + ending in files:
-                below = posixpath.relpath(root or ".", own or ".")
-                return "" if below == "." else below, "{}" + ending
+            if name + ending in names.files:
+                others = {posixpath.splitext(each)[1] for each in names.images}
+                return "" if below == "." else below, "{}" + (ending if is_whole or len(others) == 1 else ".*")
     deeper = posixpath.join(own, value.split("/")[0])  # than was looked
     return ("", "{}") if is_whole and "/" in value and sketch.has_folder(deeper) else None
 

@@ -11,7 +11,7 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
-from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits, split_pattern
 from recordmill.transforms.listing.inside_root import spelled_path
 from recordmill.transforms.listing.named_image import refer_named_image
 from recordmill.transforms.listing.patterns import compile_pattern
@@ -206,13 +206,7 @@ def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
         return usual, words
     if len(files) == 1:
         return re.escape(files[0]), [""]
-    parts = [re.fullmatch(rf"(.*?)({'|'.join(SPLIT_NAMES)})(?![a-z])(.*)", name) for name in files]
-    around = {(part[1], re.sub("[0-9]+", "[0-9]+", re.escape(part[3]))) for part in parts if part}
-    if not all(parts) or len(around) > 1:
-        return "", [""]
-    ((before, after),) = around
-    words = [part[2] for part in parts if part]
-    return f"{re.escape(before)}(?P<split>{'|'.join(sorted(words))}){after}", words
+    return split_pattern(files)
 
 
 def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:

@@ -1,6 +1,13 @@
 import pytest
 
-from recordmill.transforms.listing.folder_sketch import FolderSketch, Names, given_splits, split_of, stems_of
+from recordmill.transforms.listing.folder_sketch import (
+    FolderSketch,
+    Names,
+    given_splits,
+    split_of,
+    split_pattern,
+    stems_of,
+)
 
 SKETCH = FolderSketch.of(["train/cat/1.jpg", "train/2.PNG", "Val/2.txt", "notes.md"], {"Val/2.txt": b"x"})
 
@@ -69,3 +76,18 @@ def test_splits_are_given_where_words_say_so(words, mapping):
     assert given_splits("from_source", words) == ({"splits": {"from_source": mapping}} if mapping else {})
     if mapping:
         assert list(given_splits("from_source", words)["splits"]["from_source"]) == list(mapping)
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern", "words"),
+    [
+        (["a_val.csv", "a_train.csv"], r"a_(?P<split>train|val)\.csv", ["val", "train"]),
+        (["train2017.json"], r"(?P<split>train)[0-9]+\.json", ["train"]),
+        (["training.txt", "testing.txt"], r"(?P<split>training|testing)\.txt", ["training", "testing"]),
+        (["train.csv", "b_val.csv"], "", [""]),
+        (["trains.csv"], "", [""]),
+        ([], "", [""]),
+    ],
+)
+def test_the_pattern_of_names_that_differ_in_a_word(names, pattern, words):
+    assert split_pattern(names) == (pattern, words)

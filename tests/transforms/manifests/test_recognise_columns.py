@@ -3,9 +3,12 @@ import pytest
 from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.manifests.recognise_columns import FoundColumns, find_columns, preset_of
 
-IMAGES = ["1.jpg", "images/2.jpg", "images/3.PNG", "deep/er/4.jpg"]
+IMAGES = ["1.jpg", "images/2.jpg", "images/3.PNG", "deep/er/4.jpg", "b/5.jpg"]
 SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
 FOUND = {
+    "no header": ("a.csv", "1.jpg, cat\n", FoundColumns({"uri": "path", "label": "label"}, ("path", "label"))),
+    "a list": ("a.txt", "images/2.jpg 3\n", FoundColumns({"uri": "path", "label": "label"}, ("path", "label"))),
+    "ids of one ending": ("b/a.csv", "id,breed\n5,cat\n", FoundColumns({"uri": "{id}.jpg", "label": "breed"})),
     "next to it": ("a.csv", "filename,label\n1.jpg,cat\n", FoundColumns({"uri": "filename", "label": "label"})),
     "in a folder": ("a.csv", "path,class\nimages/2.jpg,cat\n", FoundColumns({"uri": "path", "label": "class"})),
     "in a folder that is not named": (
@@ -14,9 +17,9 @@ FOUND = {
     "above it": (
         "images/a.csv", "file,tag\n1.jpg,cat\n", FoundColumns({"uri": "file", "label": "tag"}, root=".."),
     ),
-    "ids": ("a.csv", "id,breed\n2,cat\n", FoundColumns({"uri": "images/{id}.jpg", "label": "breed"})),
+    "ids": ("a.csv", "id,breed\n2,cat\n", FoundColumns({"uri": "images/{id}.*", "label": "breed"})),
     "ids of files in capitals": (
-        "a.csv", "id_code,diagnosis\n3,0\n", FoundColumns({"uri": "images/{id_code}.PNG", "label": "diagnosis"}),
+        "a.csv", "id_code,diagnosis\n3,0\n", FoundColumns({"uri": "images/{id_code}.*", "label": "diagnosis"}),
     ),
     "deeper than was looked": ("a.csv", "path,tag\ndeep/x/y.jpg,a\n", FoundColumns({"uri": "path", "label": "tag"})),
     "no class": ("a.csv", "path\n1.jpg\n", FoundColumns({"uri": "path"})),
@@ -55,7 +58,7 @@ FOUND = {
     "a row a box, without a header": (
         "a.csv",
         "images/2.jpg,1,1,2.5,2,cat\n",
-        FoundColumns({"uri": "uri", **SIDES, "box_label": "box_label"}, ("uri", *SIDES, "box_label")),
+        FoundColumns({"uri": "path", **SIDES, "box_label": "box_label"}, ("path", *SIDES, "box_label")),
     ),
 }  # fmt: skip
 

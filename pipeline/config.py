@@ -1,22 +1,23 @@
 """YAML and `--set` become `DatasetSettings`, or every error in them is said at once, before any work."""
 
-import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, make_dataclass, replace
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, make_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-import yaml
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from pydantic import TypeAdapter, ValidationError
 
-from recordmill.pipeline.setting_errors import explain_errors, explain_yaml_error
+from recordmill.pipeline.parse_yaml import MAX_DEPTH, YamlError, normalize, parse_yaml
+from recordmill.pipeline.setting_errors import explain_errors, without_none
+from recordmill.schemas.coercion import INT64_MAX
 from recordmill.schemas.own_convention import OwnConvention
 from recordmill.transforms.check_fields import find_unstored_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.sources import load_source
+from recordmill.transforms.sources import load_source, source_names
 
 AUTO = "auto"
 """What stands for a configuration, or for a layout, that the files decide."""
@@ -51,14 +52,15 @@ def load_settings(
         The settings, and the same as plain values in the shape of the YAML. All text is in Unicode's NFC, as keys are.
 
     Raises:
-        ConfigError: the file cannot be read or is no YAML, a key is unknown, a value is wrong or contradicts another.
+        ConfigError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or contradicts another.
     """
-    plain = _normalize(_read_yaml(path)) if path and path != AUTO else {}
-    for override in overrides:
-        _set(plain, *_parse_override(override))
+    plain = _read_yaml(path) if path and path != AUTO else {}
+    parsed = [_parse_override(override) for override in overrides]
+    for override in parsed:
+        _set(plain, override)
     if _is_to_be_recognised(plain, path):
         plain = recogniser(plain)
-    settings = _validate(plain, path or "--set")
+    settings = _validate(plain, path or "--set", [override.keys for override in parsed])
     return settings, settings_as_dict(settings, (plain.get("source") or {}).get("kind", DEFAULT_KIND))
 
 
@@ -78,15 +80,6 @@ def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
     return layout == AUTO and not is_known and isinstance(source, dict | None)
 
 
-def _normalize(value: Any) -> Any:
-    """All text in NFC: editors and shells write `é` in either form, and keys and labels are in this one."""
-    if isinstance(value, dict):
-        return {_normalize(key): _normalize(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_normalize(each) for each in value]
-    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
-
-
 def settings_as_dict(settings: DatasetSettings, source_kind: str) -> dict[str, Any]:
     """The settings as plain JSON values, in the shape of the YAML that gives them; what has no say is left out."""
     plain = asdict(settings)
@@ -103,39 +96,14 @@ def _read_yaml(path: str) -> dict[str, Any]:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ConfigError(f"the configuration {path} cannot be read: {str(why).lower()}") from None
     try:
-        plain = _parse_yaml(text, f"the configuration {path}")
-    except yaml.YAMLError as error:
-        raise ConfigError(f"the configuration {path} is no YAML: {explain_yaml_error(error)}") from None
+        plain = parse_yaml(text)
+    except YamlError as error:
+        raise ConfigError(f"the configuration {path} {error}") from None
     if plain is None:
         return {}
     if not isinstance(plain, dict):
         raise ConfigError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
     return plain
-
-
-def _parse_yaml(text: str, where: str) -> Any:
-    """What a text in YAML says; of a key that is given twice PyYAML would take the last."""
-    loader = yaml.SafeLoader(text)
-    node = loader.get_single_node()
-    _refuse_repeated_keys(node, where, "", set())
-    return None if node is None else loader.construct_document(node)
-
-
-def _refuse_repeated_keys(node: yaml.Node | None, where: str, below: str, seen: set[int]) -> None:
-    if id(node) in seen:  # an alias, which may lead back to itself
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.SequenceNode):
-        for each in node.value:
-            _refuse_repeated_keys(each, where, below, seen)
-    lines: dict[str, int] = {}
-    for name, value in node.value if isinstance(node, yaml.MappingNode) else ():
-        key, line = _normalize(str(name.value)), name.start_mark.line + 1
-        if key in lines:
-            twice = f"gives {below}{key} twice, in lines {lines[key]} and {line}"
-            raise ConfigError(f"{where} {twice}: remove one of them")
-        lines[key] = line
-        _refuse_repeated_keys(value, where, f"{below}{key}.", seen)
 
 
 def _read_text(path: str) -> str:
@@ -151,30 +119,55 @@ def _read_text(path: str) -> str:
         return text
 
 
-def _parse_override(override: str) -> tuple[str, list[str], Any]:
-    """The override itself, its keys, and its value."""
+@dataclass(frozen=True, slots=True)
+class _Override:
+    """One `--set`: the flag's own text, the keys that lead to the setting, and its value."""
+
+    text: str
+    keys: tuple[str, ...]
+    value: Any
+
+
+def _parse_override(override: str) -> _Override:
     path, equals, value = override.partition("=")
-    keys = _normalize(path.strip().split("."))
-    if not equals or not all(keys):
-        raise ConfigError(f"--set {override}: write key.path=value, such as images.quality=90")
+    keys = tuple(normalize(path.strip()).split("."))
+    if not equals or not all(keys) or len(keys) > MAX_DEPTH:
+        raise ConfigError(f"--set {override:.200}: write key.path=value, such as images.quality=90")
     try:
-        return override, keys, _normalize(_parse_yaml(value, f"--set {override}"))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--set {override}: the value is no YAML: {explain_yaml_error(error)}") from None
+        return _Override(override, keys, parse_yaml(value))
+    except YamlError as error:
+        raise ConfigError(f"--set {override:.200}: the value {error}") from None
 
 
-def _set(plain: dict[str, Any], override: str, keys: list[str], value: Any) -> None:
-    for key in keys[:-1]:
-        inner = plain.setdefault(key, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"--set {override}: {key} is {inner!r}, which has no keys below it")
-        plain = inner
-    plain[keys[-1]] = value
+def _set(plain: dict[str, Any], override: _Override) -> None:
+    """Puts a value in its place. A mapping keeps the entries that are not set, those of its default too."""
+    kind: Any = DatasetSettings
+    for key in override.keys[:-1]:
+        kind, default = _step_into(kind, key, plain.get(key))
+        if plain.get(key) is None:
+            plain[key] = default
+        if not isinstance(plain[key], dict):
+            raise ConfigError(f"--set {override.text:.200}: {key} is {plain[key]!r:.80}, which has no keys below it")
+        plain = plain[key]
+    plain[override.keys[-1]] = override.value
 
 
-def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
+def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:
+    """The type of the setting called `key` of a type, and the mapping that it is by default."""
+    if kind is DatasetSettings and key == "source":
+        name = value.get("kind", DEFAULT_KIND) if isinstance(value, dict) else DEFAULT_KIND
+        return load_source(name) if name in source_names() else None, {}
+    own = [each for each in fields(kind) if each.name == key] if is_dataclass(kind) else []
+    if not own:
+        return None, {}
+    hint = without_none(get_type_hints(kind)[key])
+    make = own[0].default_factory
+    return hint, dict(make()) if get_origin(hint) is Mapping and make is not MISSING else {}
+
+
+def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]) -> DatasetSettings:
     problems: list[str] = []
-    values = _lengthen(plain, {"features": "function"})
+    values = _spell(DatasetSettings, _lengthen(plain, {"features": "function"}))
     for key, build in (("source", _build_source), ("convention", _build_convention)):
         if values.get(key) is None:
             values.pop(key, None)
@@ -187,7 +180,7 @@ def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
     try:
         settings = TypeAdapter(DatasetSettings).validate_python(values)
     except ValidationError as error:
-        problems += explain_errors(error, DatasetSettings)
+        problems += explain_errors(error, DatasetSettings, is_whole=not problems)
     else:
         if plain.get("convention") is None and (unstored := find_unstored_boxes(settings.layout, settings.source)):
             problems.append(unstored)
@@ -199,15 +192,52 @@ def _validate(plain: Mapping[str, Any], where: str) -> DatasetSettings:
             f"splits.{given[0]} and splits.fractions contradict each other: remove one of them "
             f"(--set 'splits={{{given[0]}: {{...}}}}' replaces both)"
         )
+    problems += (f"{key} is {number}: give at most {INT64_MAX}" for key, number in _too_large(plain) if key != "seed")
     if problems:
-        raise ConfigError("\n".join(f"{where}: {problem}" for problem in problems))
+        raise ConfigError("\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in problems))
     return settings
+
+
+def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
+    """The numbers that need all 64 bits, or more: a `seed` may."""
+    if isinstance(value, dict | list):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _too_large(each, f"{path}.{key}" if path else f"{key}")
+    elif isinstance(value, int) and value > INT64_MAX:
+        yield path, value
+
+
+def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> str:
+    """Where a wrong value comes from: `--set`, if an override leads to the key that the sentence begins with."""
+    key = tuple(re.split(r"[^\w.]", problem, maxsplit=1)[0].rstrip(".").split("."))
+    leads = any(key[: len(keys)] == keys or (len(key) > 1 and keys[: len(key)] == key) for keys in overridden)
+    return "--set" if leads else where
+
+
+def _spell(kind: Any, values: Any) -> Any:
+    """Values as their settings' types have them, where YAML has another word for the same.
+
+    `yes` and `no` are truth values in YAML, and nothing behind a key is null; a text is then empty.
+    """
+    if kind is str:
+        return "" if values is None else values
+    kind = without_none(kind)
+    if get_origin(kind) is Literal and {"yes", "no"} <= set(get_args(kind)) and isinstance(values, bool):
+        return "yes" if values else "no"
+    if not isinstance(values, dict):
+        return values
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return {key: _spell(hints.get(key), each) for key, each in values.items()}
+    if get_origin(kind) is Mapping and is_dataclass(get_args(kind)[1]):
+        return {key: _spell(get_args(kind)[1], each) for key, each in values.items()}
+    return values
 
 
 def _build_source(source: Any) -> Any:
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
     if not isinstance(kind, str):
-        raise ValueError(f"source is {source!r}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
+        raise ValueError(f"source is {source!r:.80}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
     source_kind = load_source(kind)
     values = {key: value for key, value in source.items() if key != "kind"}
     return _build_below("source", source_kind, _lengthen(values, source_kind.short_forms))
@@ -226,7 +256,7 @@ def _build_convention(convention: Any) -> Any:
     if isinstance(convention, dict):
         return _build_below("convention", OwnConvention, convention)
     if not isinstance(convention, str):
-        raise ValueError(f"convention is {convention!r}: write a convention's name, or a mapping with features")
+        raise ValueError(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
     return convention
 
 
@@ -235,7 +265,7 @@ def _build_below(key: str, kind: type[Any], value: Any) -> Any:
     around = make_dataclass("Around", [(key, kind)])
     around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
     try:
-        return getattr(TypeAdapter(around).validate_python({key: value}), key)
+        return getattr(TypeAdapter(around).validate_python({key: _spell(kind, value)}), key)
     except ValidationError as error:
         raise ConfigError("\n".join(explain_errors(error, around))) from None
 

@@ -226,7 +226,12 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
             continue
         near = difflib.get_close_matches(flag, ours, 1, cutoff=0.85 if elsewhere else 0.6)
         if near or not elsewhere:
-            return f"there is no flag {word}" + (f": did you mean {near[0]}?" if near else ": see --help")
+            advice = f"did you mean {near[0]}?" if near else "see --help"
+            if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell cut a value at its blanks
+                advice = "quote what follows --set, as in --set 'splits.fractions={train: 1}'"
+            elif os.path.exists(word):
+                advice = f"to convert it, write --input {word} --output DIR"
+            return f"there is no flag {word}: {advice}"
         after_flag = not equals
     return ""
 

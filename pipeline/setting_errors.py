@@ -14,18 +14,21 @@ from yaml.reader import ReaderError
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
-def explain_errors(error: ValidationError, kind: type[Any]) -> list[str]:
+def explain_errors(error: ValidationError, kind: type[Any], is_whole: bool = True) -> list[str]:
     """A sentence an error, each with the key's path.
 
     Args:
         error: what pydantic found.
         kind: the dataclass that the values were to become.
+        is_whole: whether nothing was left out of the values; if something was, contradictions between settings mean
+            nothing.
     """
-    return list(dict.fromkeys(_explain(each, kind) for each in error.errors(include_url=False)))
+    found = [each for each in error.errors(include_url=False) if is_whole or each["loc"]]
+    return list(dict.fromkeys(_explain(each, kind) for each in found))
 
 
 def explain_yaml_error(error: yaml.YAMLError) -> str:
-    """What is no YAML in a text, and where in it."""
+    """What is not YAML in a text, and where in it."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
@@ -37,7 +40,7 @@ def _explain(error: Any, kind: Any) -> str:
     loc, value = error["loc"], error["input"]
     key = ".".join(map(str, loc))
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        near = _near_key(kind, loc)
+        near = _near_key(kind, loc, value)
         return f"{key} is no setting: " + (f"did you mean {near}?" if near else "remove it or correct its name")
     if error["type"] == "value_error":
         message = str(error["ctx"]["error"])
@@ -57,7 +60,7 @@ def _explain(error: Any, kind: Any) -> str:
 def _follow(kind: Any, loc: Sequence[str | int]) -> tuple[Any, Sequence[str | int]]:
     """The type to which keys and indices lead, and those of them that do: pydantic adds the members of a union."""
     for depth, part in enumerate(loc):
-        kind = _without_none(kind)
+        kind = without_none(kind)
         arguments = get_args(kind)
         if is_dataclass(kind):
             kind = get_type_hints(kind)[str(part)]
@@ -67,11 +70,11 @@ def _follow(kind: Any, loc: Sequence[str | int]) -> tuple[Any, Sequence[str | in
             kind = arguments[0 if arguments[-1] is Ellipsis else part]
         else:
             return kind, loc[:depth]
-    return _without_none(kind), loc
+    return without_none(kind), loc
 
 
-def _without_none(kind: Any) -> Any:
-    """What `kind | None` is beside None; other types as they are."""
+def without_none(kind: Any) -> Any:
+    """What `kind | None` is next to None; other types as they are."""
     members = [each for each in get_args(kind) if each is not NoneType]
     return members[0] if NoneType in get_args(kind) and len(members) == 1 else kind
 
@@ -106,17 +109,29 @@ def _which_list(kinds: Sequence[Any], value: Any) -> str:
     return f"write a list of {len(kinds)} whole numbers"
 
 
-def _near_key(kind: Any, loc: Sequence[str | int]) -> str:
-    """The key that an unknown one most likely was to be: a similar one beside it, or of its name elsewhere; or none."""
+def _near_key(kind: Any, loc: Sequence[str | int], value: Any) -> str:
+    """The key that an unknown one most likely was to be; the empty string if there is none.
+
+    A very similar one next to it, an entry of a mapping next to it whose entries are such values, a similar one, or one
+    of its name elsewhere.
+    """
     *above, last = map(str, loc)
-    names = [each.name for each in fields(_follow(kind, loc[:-1])[0])]
-    if near := difflib.get_close_matches(last, names, 1):
+    parent = _follow(kind, loc[:-1])[0]
+    if not is_dataclass(parent):  # a member of a union, which pydantic has named
+        return ""
+    names = [each.name for each in fields(parent)]
+    near = difflib.get_close_matches(last, names, 1, cutoff=0.8)
+    if not near and type(value) in (int, float):
+        hints = get_type_hints(parent)
+        entries = [name for name in names if get_origin(hints[name]) is Mapping and get_args(hints[name])[1] is float]
+        near = [f"{name}.{last}" for name in entries]
+    if near := near or difflib.get_close_matches(last, names, 1):
         return ".".join((*above, near[0]))
     return next((path for path in _all_keys(kind) if path.rpartition(".")[2] == last), "")
 
 
 def _all_keys(kind: Any) -> Iterator[str]:
     for name, below in get_type_hints(kind).items():
-        if is_dataclass(below := _without_none(below)):
+        if is_dataclass(below := without_none(below)):
             yield from (f"{name}.{path}" for path in _all_keys(below))
         yield name

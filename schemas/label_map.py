@@ -7,6 +7,9 @@ from typing import Literal
 
 from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
 
+LARGEST_OFFSET = 2**62
+"""The largest id of a first class: those of all others still fit into 64 bits."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSettings:
@@ -34,6 +37,8 @@ class LabelSettings:
             raise ValueError(
                 f"labels.catch_all is {self.catch_all!r}, which labels.classes does not list: add it there"
             )
+        if self.offset is not None and abs(self.offset) > LARGEST_OFFSET:
+            raise ValueError(f"labels.offset is {self.offset}: give a number from -2^62 to 2^62")
         if self.ids == "integers" and (self.classes or self.offset is not None):
             raise ValueError("labels.ids: integers takes each label as its id: remove labels.classes and labels.offset")
 

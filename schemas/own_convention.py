@@ -7,6 +7,7 @@ from typing import Any, Literal
 from recordmill.schemas.coercion import COERCE, FeatureValueError
 from recordmill.schemas.conventions.convention import Convention
 from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.shard_name import SHARD_NAME, check_pattern
 
 
@@ -83,6 +84,8 @@ class OwnConvention:
         """Raises ValueError where it has no features, or cannot name files."""
         if not self.features:
             raise ValueError("convention.features names none: give at least one")
+        if abs(self.label_offset) > LARGEST_OFFSET:
+            raise ValueError(f"convention.label_offset is {self.label_offset}: give a number from -2^62 to 2^62")
         check_pattern(self.shard_name, "convention.shard_name")
 
     def as_convention(self) -> Convention:

@@ -1,5 +1,7 @@
 """Patterns of the names of shards: what may stand in them, and what they may come to."""
 
+import re
+
 SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
 """How files are named where a convention does not say."""
 
@@ -29,6 +31,8 @@ def check_pattern(pattern: str, key: str) -> None:
         pattern: as users write it.
         key: the setting that it is written under.
     """
+    if re.search(r":[^}]*[0-9]{5}", pattern):
+        raise ValueError(f"{key} {pattern!r:.80} gives names that are too long: use format codes of fewer digits")
     try:
         filled = fill_pattern(pattern, name="n", split="s", index=0, count=1, records=1)
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:

@@ -109,7 +109,7 @@ _RULES = (
         "remove it, or set images.resize.exact",
     ),
     _Rule(
-        ("boxes.drawn_on", "boxes.invalid"),
+        ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes"),
         lambda s: not s.holds_images or "boxes" not in s.source.annotations(),
         "the source gives no boxes",
     ),

@@ -26,11 +26,11 @@ from recordmill.transforms.progress import PROGRESS
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
-    Ledger,
     LedgerError,
     balance_boxes,
     balance_ledger,
     check_limits,
+    foresee_ledger,
     lost_classes,
     lost_labels,
     lost_splits,
@@ -82,18 +82,28 @@ def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """What there is to do where nothing is to be converted."""
     notes = tuple(plan.notes)
     if plan.action == "preview":
-        by_file = not settings.source.files
-        ledger = Ledger(plan.summary.listed, plan.summary.references, dict(plan.summary.rejected), {}, {})
-        remedies = settings.source.remedies
-        if problem := check_limits(ledger, [], settings.max_rejected, settings.unit, None, by_file, remedies):
-            notes = (*notes, f"as it stands the run would fail: {problem}")
-        return Outcome("planned", plan.sentence, DONE, plan.plan_id, preview_numbers(plan, settings), notes)
+        return _preview(plan, settings)
     if plan.action == "keep":
         return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
         marker = switch_dataset(run.output, plan.plan_id, run.run_id)
         return Outcome("published", plan.sentence, DONE, plan.plan_id, numbers_of(marker), tuple(marker["notes"]))
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
+
+
+def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
+    """What a run would come to, with its exit code."""
+    ledger, examples = foresee_ledger(plan.summary, plan.label_map)
+    by_file, numbers = not settings.source.files, preview_numbers(plan, settings)
+    remedies = settings.source.remedies
+    if problem := check_limits(ledger, [], settings.max_rejected, settings.unit, examples, by_file, remedies):
+        sentence = f"as it stands the run would fail: {problem}"
+        return Outcome("planned", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
+    notes = plan.notes
+    if unknown := ledger.rejected.get("unknown_label"):
+        whose = f"whose label is none of labels.classes would be rejected, such as {examples['unknown_label']}"
+        notes = [*notes, f"{show_count(unknown, settings.unit)} {whose}"]
+    return Outcome("planned", plan.sentence, DONE, plan.plan_id, numbers, tuple(notes))
 
 
 def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:

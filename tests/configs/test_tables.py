@@ -115,9 +115,11 @@ def test_seed_3_10000_observations_are_read_back_in_python_and_with_tf_data(tmp_
 def test_seed_3_types_that_nobody_declares_are_found_and_written_down(tmp_path, convert, capsys):
     folder = tmp_path / "table"
     folder.mkdir()
-    write_csv(folder, list(observations(50)))
+    write_csv(folder, [{**row, "nothing": ""} for row in observations(50)])
     (folder / "notes.txt").write_text("no table", encoding="utf-8")
     found, examples = convert("observations.yaml", folder, "--set", "source.columns={}")
+    note = "note: column 'nothing' has no value in any row and is left out: declare source.columns.nothing to keep it\n"
+    assert note in capsys.readouterr().err
     again = tmp_path / "dataset-of-observations.yaml" / "config.yaml"
     assert found["ledger"]["ignored"] == {"not_included": 1}
     output = tmp_path / "again"

@@ -9,7 +9,12 @@ from PIL import Image
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing.report_sections import MOST_BARS, SMALLEST_BARS
 from recordmill.transforms.describing.stored_values import MOST_RECORDS, MOST_SHARDS
-from recordmill.transforms.describing.thumbnails import MOST_CLASSES, MOST_IMAGES, MOST_WITH_BOXES
+from recordmill.transforms.describing.thumbnails import (
+    MOST_CLASSES,
+    MOST_CLASSES_WITH_BOXES,
+    MOST_IMAGES,
+    MOST_WITH_BOXES,
+)
 from recordmill.transforms.publishing.duplicates import MOST_LISTED
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, MOST_PAIRS
 
@@ -56,6 +61,7 @@ def test_its_numbers_are_the_codes():
     assert f"of more than {MOST_BARS} classes the {MOST_BARS - SMALLEST_BARS} largest" in PAGE
     assert f"and the {SMALLEST_BARS} smallest have a bar" in PAGE
     assert f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes are shown, or {MOST_WITH_BOXES} with boxes" in PAGE
+    assert f"with boxes (one each of up to {MOST_CLASSES_WITH_BOXES} classes)" in PAGE
     assert f"all records of a dataset of up to {MOST_RECORDS:,}, and else" in PAGE
     assert f"the first ones of up to {MOST_SHARDS} shards" in PAGE
     assert f"at most {MOST_BITS} bits" in PAGE

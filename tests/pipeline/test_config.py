@@ -59,6 +59,83 @@ def test_overrides_reach_any_depth_and_the_last_wins():
     assert plain["images"]["quality"] == 2
 
 
+def test_an_override_of_one_entry_keeps_the_others():
+    assert load_settings(None, ["splits.fractions.train=0.8"])[0].splits.fractions == {"train": 0.8, "test": 0.1}
+    assert load_settings(None, ["source.kind=arrays", "source.images.train=x"])[0].source.images == {
+        "train": "x",
+        "test": "x_test",
+    }
+    (line,) = errors_of(["splits.fractions.val=0.2"])
+    assert line == "--set: splits.fractions sum to 1.2, which is over 1: lower them"
+
+
+def test_an_override_of_one_entry_keeps_the_others_of_the_file(tmp_path):
+    (tmp_path / "own.yaml").write_text("splits: {fractions: {a: 0.5, b: 0.5}}\nimages:\n")
+    settings, _ = load_settings(str(tmp_path / "own.yaml"), ["splits.fractions.a=0.25", "images.quality=9"])
+    assert (settings.splits.fractions, settings.images.quality) == ({"a": 0.25, "b": 0.5}, 9)
+
+
+@pytest.mark.parametrize(("value", "word"), [("yes", "yes"), ("no", "no"), ("true", "yes"), ('"yes"', "yes")])
+def test_yes_and_no_may_be_written_without_quotes(tmp_path, value, word):
+    (tmp_path / "own.yaml").write_text(
+        f"source: {{kind: table, columns: {{a: int}}, infer: {value}}}\nconvention: plain"
+    )
+    settings, plain = load_settings(str(tmp_path / "own.yaml"), [])
+    assert (settings.source.infer, plain["source"]["infer"]) == (word, word)
+    override = ["source={kind: table, columns: {a: int}}", "convention=plain", f"source.infer={value}"]
+    assert load_settings(None, override)[0].source.infer == word
+
+
+def test_a_wrong_source_is_the_only_error():
+    assert errors_of(["source={kind: table, infer: maybe}", "convention=plain"]) == [
+        "--set: source.infer is 'maybe': choose one of auto, yes, no"
+    ]
+
+
+def test_an_empty_value_is_an_empty_text():
+    settings, plain = load_settings("configs/coco.yaml", ["source.images=", "name="])
+    assert (settings.source.images, plain["source"]["images"], settings.name) == ("", "", "")
+    assert load_settings(None, ["limit=", "splits.group="])[0] == DatasetSettings()
+
+
+def test_an_error_blames_where_the_value_comes_from(tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text("seed: many\nsource: {kind: voc, images: 3}\nimages: {max_side: 0}")
+    assert errors_of(["limit=few", "splits.stratify=5", "source.images=[]"], str(path)) == [
+        "--set: source.images is []: write text",
+        f"{path}: images.max_side: must be positive",
+        "--set: splits.stratify is 5: write true or false",
+        f"{path}: seed is 'many': write a whole number",
+        "--set: limit is 'few': write a whole number",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "error"),
+    [
+        (f"limit={2**63}", f"limit is {2**63}: give at most {2**63 - 1}"),
+        (f"images.max_bytes={2**63 - 1}", "images.max_bytes: must be at most 4,611,686,018,427,387,904"),
+        (f"images.max_pixels={2**63 - 1}", "images.max_pixels: must be at most 4,611,686,018,427,387,904"),
+        (f"labels.offset={2**63 - 1}", f"labels.offset is {2**63 - 1}: give a number from -2^62 to 2^62"),
+        ("images.resize.exact=[65500, 65500]",
+         "images.resize.exact: an image has at most 268,435,456 pixels: give smaller sides"),
+        ("features={x: 'os:system'}",
+         "features.x.function 'os:system' is Python's own: name a function in a module of your own"),
+        ("features={x: 'builtins:len'}",
+         "features.x.function 'builtins:len' is Python's own: name a function in a module of your own"),
+        ("shards.size='" + "9" * 400 + "B'", "shards.size is '" + "9" * 80 + "': give at most 1,048,576TiB"),
+        ("shards.name='{index:0999999999d}'", "shards.name '{index:0999999999d}' gives names that are too long: "
+                                              "use format codes of fewer digits"),
+    ],
+)  # fmt: skip
+def test_a_value_beyond_all_bounds_is_one_sentence(override, error):
+    assert errors_of([override]) == [f"--set: {error}"]
+
+
+def test_a_seed_may_have_64_bits():
+    assert load_settings(None, [f"seed={2**64 - 1}"])[0].seed == 2**64 - 1
+
+
 def test_an_override_may_hold_equals_signs():
     settings, _ = load_settings(None, ["source={kind: filename_labels, pattern: '(?P<label>a=b)'}"])
     assert settings.source.pattern == "(?P<label>a=b)"
@@ -155,7 +232,7 @@ def test_a_key_that_is_given_twice(tmp_path, text, key, lines):
 def test_an_override_that_gives_a_key_twice():
     (line,) = errors_of(["splits.fractions={train: 0.9, test: 0.1, train: 1}"])
     assert line == (
-        "--set splits.fractions={train: 0.9, test: 0.1, train: 1} gives train twice, in lines 1 and 1: "
+        "--set splits.fractions={train: 0.9, test: 0.1, train: 1}: the value gives train twice, in lines 1 and 1: "
         "remove one of them"
     )
 

@@ -220,9 +220,49 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     root = tmp_path / "photos"
     root.mkdir()
     (root / "1.jpg").write_bytes(b"flat")
-    done = convert(root, "--plan", settings={"source.kind": "class_folders"})
-    assert done.code == 0
-    assert "as it stands the run would fail: nothing is left: the only image was rejected (1 no_class)" in done.stderr
+    flat = {"source.kind": "class_folders"}
+    done = convert(root, "--plan", settings=flat)
+    why = "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file lies in no class folder)"
+    assert done.code == 3
+    assert done.line["status"] == "planned"
+    assert done.line["sentence"].startswith(f"as it stands the run would fail: {why}")
+    assert convert(root, settings=flat).code == 3
+
+
+def test_a_plan_foresees_labels_without_a_class(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
+    settings = {"labels.classes": ["cat"]}
+    planned = convert(root, "--plan", settings=settings)
+    assert not planned.output.exists()
+    done = convert(root, settings=settings)
+    assert (planned.code, done.code) == (3, 3)
+    why = "12 of 24 images were rejected (12 unknown_label), such as"
+    expected = f"as it stands the run would fail: {why} the label 'dog', which is over max_rejected.count (10)"
+    assert planned.line["sentence"].startswith(expected)
+    assert done.line["sentence"].startswith(f"{why} dog/")
+
+
+def test_a_plan_tells_of_few_labels_without_a_class(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 2})
+    settings = {"labels.classes": ["cat"], "max_rejected.lost_classes": 1}
+    planned = convert(root, "--plan", settings=settings)
+    assert (planned.code, planned.line["notes"]) == (
+        0,
+        [
+            "2 images whose label is none of labels.classes would be rejected, such as the label 'dog'",
+        ],
+    )
+    assert convert(root, settings=settings).code == 0
+
+
+def test_fractions_below_one_say_what_is_in_no_split(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
+    settings = {"splits.fractions.train": 0.5}
+    planned, done = convert(root, "--plan", settings=settings), convert(root, settings=settings)
+    assert {name: split["images"] for name, split in done.line["splits"].items()} == {"train": 15, "test": 1}
+    assert (
+        planned.line["notes"] == done.line["notes"] == ["splits.fractions sum to 0.6: 8 of 24 images are in no split"]
+    )
 
 
 @pytest.mark.parametrize(("flags", "lines"), [(["--ouput=x"], 1), (["--ouput=x", "--json"], 2)])
@@ -260,3 +300,20 @@ def test_odd_exif_is_not_talked_about(convert_in_child, photos, tmp_path):
     assert (done.code, done.line["ledger"]["written"]) == (0, 18)
     assert "PIL" not in done.stderr
     assert "Warning" not in done.stderr
+
+
+def test_an_interruption_while_modules_are_imported_is_one_sentence(monkeypatch, capsys, tmp_path):
+    class Ended(Exception):
+        pass
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def leave(code):
+        raise Ended(code)
+
+    monkeypatch.setattr("recordmill.pipeline.launch._attempt", interrupt)
+    monkeypatch.setattr("recordmill.pipeline.launch.os._exit", leave)
+    with pytest.raises(Ended, match="130"):
+        launch([f"--input={tmp_path}", f"--output={tmp_path}/dataset"], build)
+    assert capsys.readouterr().err == "error: interrupted before any work\n"

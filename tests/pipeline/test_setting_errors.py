@@ -79,6 +79,9 @@ def test_a_wrong_value_says_what_to_write(override, error):
         ("quality=90", "quality is no setting: did you mean images.quality?"),
         ("resize.longest=90", "resize is no setting: did you mean images.resize?"),
         ("zzz=1", "zzz is no setting: remove it or correct its name"),
+        ("splits={train: 0.8}", "splits.train is no setting: did you mean splits.fractions.train?"),
+        ("splits.test=1", "splits.test is no setting: did you mean splits.fractions.test?"),
+        ("splits.fraction=0.8", "splits.fraction is no setting: did you mean splits.fractions?"),
     ],
 )  # fmt: skip
 def test_an_unknown_key_is_taken_for_one_that_is_nearly_the_same(override, error):
@@ -106,5 +109,5 @@ def test_a_place_in_yaml_is_a_line_and_a_column(text, sentence):
 
 def test_a_value_that_is_no_yaml():
     assert errors_of("seed=[") == [
-        "--set seed=[: the value is no YAML: expected the node content, but found '<stream end>' (line 1, column 2)"
+        "--set seed=[: the value is not YAML: expected the node content, but found '<stream end>' (line 1, column 2)"
     ]

@@ -16,7 +16,16 @@ from recordmill.transforms.describing import report_sections as sections
 from recordmill.transforms.describing.remarks import add_up_classes, found_unit
 from recordmill.transforms.describing.staged_dataset import StagedDataset
 from recordmill.transforms.describing.stored_values import gather_values
-from recordmill.transforms.describing.thumbnails import MOST_CLASSES, Wanted, make_thumbnails, shows_boxes
+from recordmill.transforms.describing.thumbnails import (
+    MOST_CLASSES,
+    MOST_CLASSES_WITH_BOXES,
+    MOST_WITH_BOXES,
+    SIDE_OF_MANY_WITH_BOXES,
+    SIDE_WITH_BOXES,
+    Wanted,
+    make_thumbnails,
+    shows_boxes,
+)
 from recordmill.transforms.files.show_bytes import show_bytes
 from recordmill.transforms.publishing.duplicates import Group
 from recordmill.transforms.publishing.marker import REPORT, count_classes
@@ -80,7 +89,8 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     with_boxes = shows_boxes(dataset.settings)
     samples = [(name, place) for name, places in dataset.statistics.samples.items() for place in places]
     groups = [(group, _shown(group)) for group in (*found.same_bytes, *found.look_alike)]
-    wanted = [Wanted(place, name if with_boxes else None) for name, place in samples]
+    large = SIDE_WITH_BOXES if len(samples) <= MOST_WITH_BOXES else SIDE_OF_MANY_WITH_BOXES
+    wanted = [Wanted(place, name, large) if with_boxes else Wanted(place) for name, place in samples]
     wanted += [Wanted((image.sidecar, image.row)) for _, images in groups for image in images]
     pictures = iter(make_thumbnails(wanted, dataset.settings, marker["labels"]))
     sheet: dict[str, list[dict[str, Any]]] = {name: [] for name in dataset.statistics.samples}
@@ -103,7 +113,9 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
         "class_counts": add_up_classes(marker),
         "sheet": sheet,
         "boxes_are_drawn": with_boxes,
-        "sheet_is_whole": len(sheet) < MOST_CLASSES or len(sheet) == classes["count"],
+        "boxes_are_many": len(samples) > MOST_WITH_BOXES,
+        "sheet_is_whole": len(sheet) < (MOST_CLASSES_WITH_BOXES if with_boxes else MOST_CLASSES)
+        or len(sheet) == classes["count"],
         "sheet_is_single": max(map(len, sheet.values()), default=0) == 1,
         "sizes": sections.describe_sizes(dataset.statistics),
         "boxes": sections.describe_boxes(marker, dataset.statistics, stored),

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -39,9 +38,14 @@ SIDE = 112
 MOST_WITH_BOXES = 24
 """Images that are shown where boxes are drawn on them: fewer, and larger."""
 
+MOST_CLASSES_WITH_BOXES = 96
+"""Classes that have a picture there; of more than `MOST_WITH_BOXES` each has one, and a smaller one."""
+
 MOST_OF_CLASS_WITH_BOXES = 6
 
 SIDE_WITH_BOXES = 384
+
+SIDE_OF_MANY_WITH_BOXES = 224
 
 MOST_UNPACKED = 8 * 2**20
 """How far into a compressed shard pictures are looked for: it can only be read from its start."""
@@ -55,10 +59,11 @@ _READERS = 8  # each read of an object store waits for a network
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An image to show: its place, and the class whose boxes are to stand out, if any are."""
+    """An image to show: its place, the class whose boxes are to stand out, if any are, and its longer side at most."""
 
     place: Place
     class_name: str | None = None
+    side: int = SIDE
 
 
 def shows_boxes(settings: DatasetSettings) -> bool:
@@ -76,9 +81,10 @@ def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict
         with_boxes: whether boxes are drawn on them.
     """
     names = sorted(classes, key=lambda name: (-classes[name], name))
-    if len(names) > MOST_CLASSES:
+    most_classes = MOST_CLASSES_WITH_BOXES if with_boxes else MOST_CLASSES
+    if len(names) > most_classes:
         last = len(names) - 1
-        names = [names[number * last // (MOST_CLASSES - 1)] for number in range(MOST_CLASSES)]
+        names = [names[number * last // (most_classes - 1)] for number in range(most_classes)]
     most, of_class, row = (
         (MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES, 2) if with_boxes else (MOST_IMAGES, MOST_OF_CLASS, ROW)
     )
@@ -90,7 +96,7 @@ def make_thumbnails(wanted: Sequence[Wanted], settings: DatasetSettings, labels:
     """A `data:` URI for each image, its boxes drawn; the empty string for one that cannot be shown.
 
     Args:
-        wanted: the images. Where the boxes of a class are to stand out the picture is larger.
+        wanted: the images.
         settings: of the dataset; what none of its features holds as an encoded image cannot be shown.
         labels: class ids by name.
 
@@ -106,7 +112,7 @@ def make_thumbnails(wanted: Sequence[Wanted], settings: DatasetSettings, labels:
         if not 0 < row.get("height", 0) * row.get("width", 0) <= MOST_PIXELS:
             return ""
         record = _read_record(sidecar.shard, row["offset"], row["length"], settings.compression)
-        return _thumbnail(record, by_field, row, each.class_name, labels) if record else ""
+        return _thumbnail(record, by_field, each, labels) if record else ""
 
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(make, wanted))
@@ -121,11 +127,9 @@ def _read_record(shard: str, offset: int, length: int, compression: str) -> byte
         return stream.read(offset + _HEADER_BYTES + length)[offset + _HEADER_BYTES :]
 
 
-def _thumbnail(
-    record: bytes, by_field: Mapping[str, Feature], row: Mapping[str, Any], name: str | None, labels: Mapping[str, int]
-) -> str:
-    side = SIDE if name is None else SIDE_WITH_BOXES
-    settings = ImageSettings(reencode="always", resize=Resize(longest=side), quality=80, subsampling="4:2:0")
+def _thumbnail(record: bytes, by_field: Mapping[str, Feature], wanted: Wanted, labels: Mapping[str, int]) -> str:
+    _, row = wanted.place
+    settings = ImageSettings(reencode="always", resize=Resize(longest=wanted.side), quality=80, subsampling="4:2:0")
     shape = (row["height"], row["width"], row["channels"])
     try:
         stored = parse_example([by_field["encoded"]], record)[by_field["encoded"].key]
@@ -136,7 +140,7 @@ def _thumbnail(
             if is_raw
             else prepare_image(stored, settings)
         )
-        own = _boxes_of_class(record, by_field, boxes, name, labels)
+        own = _boxes_of_class(record, by_field, boxes, wanted.class_name, labels)
     except (BadImage, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
         return ""
     encoded = draw_boxes(prepared.encoded, own, set(boxes) - set(own)) if boxes else prepared.encoded

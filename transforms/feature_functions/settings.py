@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.machinery import BuiltinImporter, FrozenImporter
 from typing import Any, Literal
 
 from recordmill.schemas.features import Feature, Kind
@@ -82,6 +83,8 @@ def resolve(name: str) -> Callable[..., Any]:
     found: Any = _import(module_name, name)
     for part in path.split("."):
         found = getattr(found, part, None)
+    if callable(found) and _is_built_into_python(module_name):
+        raise ValueError(f"function {name!r} is Python's own: name a function in a module of your own")
     if not callable(found):
         raise ValueError(f"function {name!r}: the module {module_name} has no function {path!r}")
     function: Callable[..., Any] = found
@@ -91,11 +94,16 @@ def resolve(name: str) -> Callable[..., Any]:
 def _import(module: str, name: str) -> Any:
     try:
         return import_module(module)
-    except Exception as error:  # noqa: BLE001  # a user's module may raise whatever it likes
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(
             f"function {name!r}: the module cannot be imported ({why}): correct it, or add its folder to PYTHONPATH"
         ) from None
+
+
+def _is_built_into_python(module: str) -> bool:
+    """Whether a module comes with the interpreter itself, not from a file: `os`, `builtins`."""
+    return getattr(sys.modules.get(module), "__loader__", None) in (BuiltinImporter, FrozenImporter)
 
 
 def _digest_of(function: Callable[..., Any], name: str) -> str:
@@ -104,6 +112,6 @@ def _digest_of(function: Callable[..., Any], name: str) -> str:
     for module in sorted(modules):
         found = sys.modules.get(module)
         path = getattr(found, "__file__", None)
-        if path:  # from a folder or an archive, source or compiled; what is built into Python has none
+        if path and not _is_built_into_python(module):  # from a folder or an archive, source or compiled
             digest.update(found.__loader__.get_data(path))  # type: ignore[union-attr]
     return digest.hexdigest()

@@ -10,6 +10,7 @@ REASONS = {
     "bad_header": "the header cannot be read, or promises something no decoder can do",
     "too_many_pixels": "the header promises more pixels than max_pixels",
     "side_too_long": "the header promises a side longer than max_side",
+    "too_much_work": "the file asks for far more work than its pixels: scans, chunks, strips or comments without end",
     "truncated": "the data end before the image is complete",
     "decode_error": "the pixels cannot be decoded",
 }

@@ -42,7 +42,8 @@ def _from_integers(values: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 
 def _from_floats(values: NDArray[np.float32]) -> NDArray[np.uint8]:
-    wide = values.astype(np.float64)  # where a float32's largest minus its smallest still fits
+    with np.errstate(invalid="ignore"):  # which some kinds of NaN are said to be
+        wide = values.astype(np.float64)  # where a float32's largest minus its smallest still fits
     finite = wide[np.isfinite(wide)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     wide = np.nan_to_num(wide, nan=low, posinf=high, neginf=low)

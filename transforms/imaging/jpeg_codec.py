@@ -7,10 +7,12 @@ import simplejpeg
 from recordmill.transforms.imaging.bad_image import BadImage, describe
 from recordmill.transforms.imaging.jpeg_header import JpegHeader, Subsampling
 from recordmill.transforms.imaging.pixels import Raster, count_channels
+from recordmill.transforms.imaging.settings import DEFAULT_MAX_PIXELS
 
-# Each scan of a progressive JPEG visits every pixel, so that a small file can ask for hours. Real ones have about ten;
-# libjpeg-turbo's own fuzzers stop at 500.
+# Each scan visits every pixel, so that a small file can ask for hours. Real files have about ten scans, at most some
+# thirty; libjpeg-turbo's own fuzzers stop at 500.
 MAX_SCANS = 500
+MAX_SCANS_OF_LARGEST = 28  # about five seconds at `max_pixels`
 
 # At an eighth of each side only the mean of each block is transformed, but every coefficient is still decoded: on 2,000
 # JPEGs cut short and 2,000 with a flipped bit libjpeg-turbo said the same as at full size, in 0.7 of the time.
@@ -53,10 +55,15 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
     return raster
 
 
-def check_scans(data: bytes, header: JpegHeader) -> None:
-    """Refuses progressive JPEGs of absurdly many scans: BadImage `decode_error`."""
-    if header.is_progressive and data.count(b"\xff\xda", header.scan_start) > MAX_SCANS:
-        raise BadImage("decode_error", f"JPEG: more than {MAX_SCANS} scans")
+def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
+    """Refuses JPEGs whose scans visit far more pixels than those of any real one: BadImage `too_much_work`."""
+    in_first_scan = data[header.scan_start + 4 : header.scan_start + 5]
+    if in_first_scan == bytes([header.components]) and not header.is_progressive:
+        return  # which is the only scan that a decoder reads
+    scans = data.count(b"\xff\xda", header.scan_start)
+    pixels = scans * header.width * header.height
+    if scans > MAX_SCANS or pixels > MAX_SCANS_OF_LARGEST * max(max_pixels, DEFAULT_MAX_PIXELS):
+        raise BadImage("too_much_work", f"JPEG: {scans} scans of {header.width} x {header.height} pixels")
 
 
 def check_end(data: bytes, header: JpegHeader) -> None:

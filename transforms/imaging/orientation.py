@@ -44,8 +44,10 @@ def turn(image: Image.Image, orientation: int) -> Image.Image:
 
 
 def _exif_orientation(exif: bytes) -> int | None:
-    while exif.startswith(b"Exif\0\0"):
-        exif = exif[6:]
+    prefixed = 0
+    while exif.startswith(b"Exif\0\0", prefixed):
+        prefixed += 6
+    exif = exif[prefixed:]
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
     if order is None:
         return None

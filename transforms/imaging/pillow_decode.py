@@ -27,7 +27,11 @@ from PIL import (
 
 from recordmill.transforms.imaging.bad_image import BadImage, describe
 from recordmill.transforms.imaging.depth import is_deep
+from recordmill.transforms.imaging.gif_frames import has_second_frame
+from recordmill.transforms.imaging.jpeg_header import JpegHeader
+from recordmill.transforms.imaging.netpbm import read_samples
 from recordmill.transforms.imaging.orientation import find_orientation
+from recordmill.transforms.imaging.work_limits import CountedReads, check_runs, check_structure
 
 # Pillow warns about odd metadata, file by file: on a million images that drowns everything else, and none of it changes
 # a pixel. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
@@ -65,6 +69,10 @@ _ENDS_EARLY = re.compile(
 )
 
 
+_CHUNK = struct.Struct(">I4s")
+_PNG_CHUNKS = re.compile(rb"IHDR(PLTE)?(IDAT)+IEND")
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """A decoded first frame, of whatever mode.
@@ -86,20 +94,52 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     """Reads the header; `.size`, `.mode` and `.info` are known then, and no pixels are allocated.
 
     Raises:
-        BadImage: `truncated` or `bad_header`.
+        BadImage: `truncated`, `bad_header` or `too_much_work`.
     """
+    check_structure(data, file_format)
     with _translated(file_format, "bad_header"):
-        return _PLUGINS[file_format](io.BytesIO(data))
+        return _PLUGINS[file_format](CountedReads(data, file_format))
+
+
+def opens_elsewhere(data: bytes, header: JpegHeader) -> bool:
+    """Whether Pillow opens a JPEG as its users do, whatever libjpeg says, and finds the same size and components."""
+    try:
+        opened = JpegImagePlugin.jpeg_factory(CountedReads(data, "JPEG"))
+    except (*_ERRORS, AssertionError):
+        return False
+    return opened.size == (header.width, header.height) and len(opened.getbands()) == header.components
+
+
+def is_sound_png(data: bytes) -> bool:
+    """Whether a PNG that Pillow decodes is one for libpng too, which minds all checksums and the chunks' order."""
+    position, kinds = 8, [b""]
+    while kinds[-1] != b"IEND":
+        if position + 12 > len(data):
+            return False
+        length, kind = _CHUNK.unpack_from(data, position)
+        end = position + 8 + length
+        if data[end : end + 4] != zlib.crc32(memoryview(data)[position + 4 : end]).to_bytes(4, "big"):
+            return False
+        kinds.append(kind)
+        position = end + 4
+    critical = b"".join(kind for kind in kinds if kind[:1].isupper())
+    start = kinds.index(b"IDAT")
+    pixels = kinds.count(b"IDAT")
+    return _PNG_CHUNKS.fullmatch(critical) is not None and set(kinds[start : start + pixels]) == {b"IDAT"}
 
 
 def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     """Decodes the first frame of an opened image.
 
     Raises:
-        BadImage: `truncated` or `decode_error`.
+        BadImage: `truncated`, `decode_error` or `too_much_work`.
     """
     changes = set()
+    if file_format == "BMP" and opened.tile and opened.tile[0].codec_name == "bmp_rle":
+        check_runs(*opened.size)
     with _translated(file_format, "decode_error"):
+        if file_format == "PPM":
+            read_samples(opened)
         deep = _has_16_bits(opened)
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
@@ -124,11 +164,7 @@ def has_more_frames(data: bytes, opened: ImageFile.ImageFile) -> bool:
     """Whether anything follows the first frame; damage there counts as nothing."""
     if opened.format != "GIF":
         return bool(getattr(opened, "is_animated", False))
-    # A GIF walks on to find out, and may lose its first frame on the way: ask another one.
-    try:
-        return GifImagePlugin.GifImageFile(io.BytesIO(data)).is_animated
-    except _ERRORS:
-        return False
+    return has_second_frame(data)  # Pillow would walk on to find out, and may lose the first frame on the way
 
 
 def count_encoded_channels(opened: ImageFile.ImageFile) -> int:

@@ -1,9 +1,12 @@
 """One image from its file's bytes to what is stored: the package's one way in."""
 
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from recordmill.transforms.imaging.bad_image import BadImage
 from recordmill.transforms.imaging.colour import apply_profile, to_gray_or_srgb
 from recordmill.transforms.imaging.difference_hash import difference_hash, hash_reduction
 from recordmill.transforms.imaging.icc import judge_profile
@@ -14,15 +17,17 @@ from recordmill.transforms.imaging.jpeg_codec import (
     check_scans,
     decode_jpeg,
 )
-from recordmill.transforms.imaging.jpeg_header import JpegHeader, read_jpeg_header
+from recordmill.transforms.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
 from recordmill.transforms.imaging.limits import accepted_format, check_size
 from recordmill.transforms.imaging.orientation import is_turned_sideways, turn
 from recordmill.transforms.imaging.pillow_decode import (
     Loaded,
     count_encoded_channels,
     has_more_frames,
+    is_sound_png,
     load_image,
     open_image,
+    opens_elsewhere,
 )
 from recordmill.transforms.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
 from recordmill.transforms.imaging.prepared_image import PreparedImage
@@ -50,7 +55,7 @@ def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = Fals
         return _prepare_with_pillow(data, file_format, None, settings, keep_pixels)
     header = read_jpeg_header(data)
     check_size(header.width, header.height, settings)
-    check_scans(data, header)
+    check_scans(data, header, settings.max_pixels)
     if not header.is_widely_readable:
         return _prepare_with_pillow(data, file_format, header, settings, keep_pixels)
     return _prepare_jpeg(data, header, settings, keep_pixels)
@@ -90,7 +95,12 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         and not (settings.grayscale == "expand" and header.components == 1)
     )
     passes = settings.reencode == "when_needed" and stored_format(settings) == "JPEG"
-    untouched = settings.reencode == "never" or (passes and fits)
+    never = settings.reencode == "never"
+    untouched = never or (passes and fits and header.soundness is not Soundness.MALFORMED)
+    if untouched and header.soundness is not Soundness.PLAIN and not opens_elsewhere(data, header):
+        if never:
+            raise BadImage("bad_header", "JPEG: Pillow cannot open it, and reencode is never")
+        untouched = False
     if untouched and settings.check == "header" and not keep_pixels:
         check_end(data, header)
         return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
@@ -115,7 +125,9 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
     try:
         return decode_jpeg(data, header, reduction)
     except UnusualJpeg:
-        # Pillow is forgiving, as TensorFlow is: stray bytes between segments, odd subsampling.
+        # Pillow is forgiving, as TensorFlow is: stray bytes between segments, odd subsampling. But it bears a cut, too.
+        with suppress(UnusualJpeg):
+            decode_jpeg(plain_copy(data, header), header, SMALLEST_REDUCTION)
         return to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
 
 
@@ -131,6 +143,8 @@ def _prepare_with_pillow(
         return PreparedImage(data, file_format, height, width, channels, None, ())
     loaded = load_image(opened, file_format)
     if never:
+        if file_format == "PNG" and not is_sound_png(data):
+            raise BadImage("decode_error", "PNG: a wrong checksum or chunks out of order, and reencode is never")
         taken = moments(to_raster(loaded.image)) if settings.moments and _shows_as_it_is(loaded, file_format) else None
         hashed = shown = None
         if settings.near_duplicates or keep_pixels:
@@ -145,7 +159,8 @@ def _prepare_with_pillow(
     if has_more_frames(data, opened):
         changes.add("first_frame")
     passes = settings.reencode == "when_needed" and stored_format(settings) == file_format == "PNG"
-    if passes and not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands()):
+    fits = not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands())
+    if passes and fits and is_sound_png(data):
         raster = to_raster(image)
         taken = moments(raster) if settings.moments else None
         hashed = difference_hash(raster) if settings.near_duplicates else None

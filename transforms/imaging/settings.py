@@ -1,5 +1,6 @@
 """What the `images:` section of a configuration can say."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
@@ -7,6 +8,13 @@ from typing import Literal
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
+DEFAULT_MAX_PIXELS = 89_478_485
+
+MAX_RESIZED_PIXELS = 2**28
+"""Pixels of the largest image that others are brought to: a gigabyte of memory for each image under way."""
+
+LARGEST_LIMIT = 2**62
+"""The largest limit on bytes and pixels: one more still fits into 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +38,8 @@ class Resize:
         key, sides = ("longest", (self.longest,)) if self.exact is None else ("exact", self.exact)
         if not all(side is not None and 1 <= side <= MAX_JPEG_SIDE for side in sides):
             raise ValueError(f"resize.{key}: a side has 1 to {MAX_JPEG_SIDE:,} pixels")
+        if self.exact is not None and math.prod(self.exact) > MAX_RESIZED_PIXELS:
+            raise ValueError(f"resize.exact: an image has at most {MAX_RESIZED_PIXELS:,} pixels: give smaller sides")
         _check_choice("resize.fit", self.fit, ("crop", "pad"))
 
 
@@ -69,7 +79,7 @@ class ImageSettings:
 
     formats: tuple[str, ...] = FORMATS
     max_bytes: int = 256 * 2**20
-    max_pixels: int = 89_478_485
+    max_pixels: int = DEFAULT_MAX_PIXELS
     max_side: int = MAX_JPEG_SIDE
     check: Literal["decode", "header"] = "decode"
     store: Literal["auto", "jpeg", "png", "raw"] = "auto"
@@ -90,6 +100,8 @@ class ImageSettings:
         for key in ("max_bytes", "max_pixels", "max_side"):
             if getattr(self, key) < 1:
                 raise ValueError(f"{key}: must be positive")
+            if getattr(self, key) > LARGEST_LIMIT:
+                raise ValueError(f"{key}: must be at most {LARGEST_LIMIT:,}")
         if self.max_side > MAX_JPEG_SIDE and self.reencode != "never":
             raise ValueError(f"max_side: a JPEG's side has at most {MAX_JPEG_SIDE:,} pixels")
         if not 1 <= self.quality <= 100:

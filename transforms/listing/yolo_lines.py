@@ -14,11 +14,13 @@ from recordmill.transforms.imaging.geometry import Box
 
 OtherShapes = Literal["enclose", "drop", "reject"]
 
+_CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
+
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
 
 
 class BadLineError(ValueError):
-    """A line is nothing that YOLO has; the message names the line and says why."""
+    """A line is not one of YOLO's; the message names the line and says why."""
 
 
 class RefusedLineError(BadLineError):
@@ -65,7 +67,7 @@ def read_yolo_lines(
         if not words:
             continue
         values = _numbers(words[1:])
-        if len(values) < 4 or not re.fullmatch(r"[0-9]+(\.0*)?", words[0]):
+        if len(values) < 4 or not _CLASS.fullmatch(words[0]):
             raise BadLineError(f"line {number} is not a class number and four numbers or more")
         if boxes_only or _begins_with_box(values, key_points, number):
             x, y, width, height = values[:4]
@@ -93,7 +95,7 @@ def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, nu
     """Whether the first four numbers of a line are a box; else all of them are the points of a polygon.
 
     Raises:
-        BadLineError: nobody can tell.
+        BadLineError: the numbers fit neither.
     """
     count, further = len(values), values[4:]
     if count <= 5:  # a box, or one with a confidence

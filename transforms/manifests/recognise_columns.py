@@ -97,10 +97,10 @@ def _first_rows(head: bytes, path: str) -> list[list[str]]:
         except ValueError:  # it is longer than what was read
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
         return [list(row), [str(value) for value in row.values()]] if isinstance(row, dict) else []
-    delimiter = "\t" if name.endswith(".tsv") else next((each for each in ",\t" if each in lines[0]), " ")
-    return list(
-        csv.reader(lines[:2], delimiter=delimiter if name.endswith((".tsv", ".txt")) else ",", skipinitialspace=True)
-    )
+    delimiter = "\t" if name.endswith(".tsv") else ","
+    if name.endswith(".txt"):
+        delimiter = next((each for each in ",\t" if each in lines[0]), " ")
+    return list(csv.reader(lines[:2], delimiter=delimiter, skipinitialspace=True))
 
 
 def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> FoundColumns | None:

@@ -139,9 +139,8 @@ class EntryReferrer:
             return {"key": key or self._row_key(row), "offset": row.offset, "length": row.length, **place}
         column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
-            uri = resolve_inside(
-                self.root, self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
-            )
+            named = self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
+            uri = resolve_inside(self.root, named)
             size, version = size_and_version(uri)
         except OutsideRootError:  # which names the root, and rejected rows are the same in every place
             where = "source.root, by default the manifest's own folder"
@@ -149,7 +148,7 @@ class EntryReferrer:
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
             if entry.uri.startswith(" "):
-                why += ", and the path begins with a blank: set source.blanks=skip if it is no part of it"
+                why += ", and the path begins with a blank: set source.blanks=skip if that is not part of it"
             raise Refusal(reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 

@@ -1,6 +1,5 @@
 """The plan: what is made of a summary, decided once for the whole run."""
 
-import hashlib
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ import orjson
 
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap, build_label_map
+from recordmill.schemas.marker_shape import hash_json, plan_id_of
 from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings
@@ -86,7 +86,7 @@ def make_plan(
         selection, problem = _fill_splits(summary, selection, settings, notes)
     if settings.splits.stratify and not problem:
         notes += _deviations(summary, settings)
-    notes += _note_losses(summary, settings)
+    notes += [*_note_losses(summary, settings), *_note_unsplit(summary, settings)]
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
     for name in _filled_splits(summary, settings) if not problem else ():
@@ -104,7 +104,7 @@ def make_plan(
         starts = {settings.splits.names[0]: [0]}
     full_recipe = _recipe(summary, settings, recipe, starts, label_map)
     return Plan(
-        plan_id=hashlib.sha256(orjson.dumps(full_recipe, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16],
+        plan_id=plan_id_of(full_recipe),
         action="fail" if problem else "convert",
         sentence=problem,
         selection=selection,
@@ -150,8 +150,8 @@ def _recipe(
         "format_names": dict(layout.format_names),
         "file_names": [settings.file_name(name, 0, 1, 1) for name in settings.splits.names],
         "label_offset": settings.label_offset,
-        "label_ids": hashlib.sha256(orjson.dumps(label_map.ids, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        "cuts": hashlib.sha256(orjson.dumps(starts, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        "label_ids": hash_json(label_map.ids),
+        "cuts": hash_json(starts),
         "plan_version": PLAN_VERSION,
         "versions": versions,
         "listing": {
@@ -202,7 +202,7 @@ def _fill_splits(
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
         what = f"no {settings.unit} was found for split {empty[0]}"
         if summary.rejected:  # the split's own may be among them
-            such = f"{summary.rejected.total():,} rejected, such as {summary.rejected_such[0]}"
+            such = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_such.values())}"
             return selection, f"{what}, and {such}: mend that, or remove the split from {key}"
         notes.extend(f"no {settings.unit} was found for split {name}, which {key} names" for name in empty)
         return selection, ""
@@ -241,6 +241,15 @@ def _deviations(summary: Summary, settings: DatasetSettings) -> list[str]:
         f"groups are kept whole: split {name} has {count:,} {settings.unit}s of class {label}, whose share is {share:,}"
         + (f" (the most of {len(far)} deviations)" if len(far) > 1 else "")
     ]
+
+
+def _note_unsplit(summary: Summary, settings: DatasetSettings) -> list[str]:
+    """A note where fractions leave images out of all splits."""
+    unsplit, of = summary.left_out["fraction"], summary.references + summary.left_out["fraction"]
+    total = sum(settings.splits.fractions.values())
+    are = "is" if unsplit == 1 else "are"
+    what = f"splits.fractions sum to {total:.6g}: {unsplit:,} of {show_count(of, settings.unit)} {are} in no split"
+    return [what] if unsplit else []
 
 
 def _without_histograms(summary: Summary) -> Summary:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from recordmill.schemas.shard_name import check_pattern
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_LARGEST = 2**60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +40,7 @@ class ShardSettings:
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(self.size))
         if not match or match[2].upper() not in _UNITS:
             raise ValueError(f"shards.size is {self.size!r}: write a number and a unit, such as 128MiB")
-        return int(float(match[1]) * _UNITS[match[2].upper()])
+        size = float(match[1]) * _UNITS[match[2].upper()]
+        if size > _LARGEST:
+            raise ValueError(f"shards.size is {str(self.size)[:80]!r}: give at most {_LARGEST // 2**40:,}TiB")
+        return int(size)

@@ -2,6 +2,7 @@
 
 from bisect import insort
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +44,7 @@ class Summary:
         listed: everything found: images, rejected and ignored things.
         ignored: things that are none of ours, by reason.
         rejected: things rejected where they were listed, by reason.
-        rejected_such: the first of them by key, in words.
+        rejected_such: by reason the first of them by key, in words.
         left_out: images that `limit` or the fractions leave out, by reason.
         splits: the images to convert, by split.
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
@@ -77,7 +78,7 @@ class Summary:
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_found: int = 0
-    rejected_such: list[str] = field(default_factory=list)
+    rejected_such: dict[str, str] = field(default_factory=dict)
 
     @property
     def classes(self) -> Counter[str]:
@@ -111,7 +112,7 @@ class Summary:
             return
         if ref.status == "rejected":
             self.rejected[ref.reason] += 1
-            _keep_lowest(self.rejected_such, f"{ref.key} ({ref.detail:.500})", most=1)
+            self._keep_first({ref.reason: f"{ref.key} ({ref.detail:.500})"})
         else:
             self.labels.add(ref.label)
         if ref.status == "rejected" or self._place(ref, splitter):
@@ -122,13 +123,17 @@ class Summary:
         if ref.status == "classes":
             self._announce(orjson.loads(ref.detail), ref.uri)
         elif ref.status == "names_images":
-            self.naming_files += 1
+            self.naming_files += int(ref.detail)
         elif ref.status == "fatal":
             self.problems_found += 1
             _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)
         else:  # warnings become part of the marker, which names no place
             place = ref.key.rstrip("/")  # empty, or the name of one of several, for an input itself
             _keep_lowest(self.warnings, f"{place}: {ref.detail}".removeprefix(": "), most=MESSAGES_KEPT)
+
+    def _keep_first(self, rejected_such: Mapping[str, str]) -> None:
+        for reason, such in rejected_such.items():
+            self.rejected_such[reason] = min(such, self.rejected_such.get(reason, such))
 
     def _announce(self, classes: list[str] | dict[str, int], uri: str = "") -> None:
         """Takes in classes that a source announced; the same class has one number, and the same number one class."""
@@ -184,7 +189,7 @@ class Summary:
         self.problems_found += other.problems_found
         self.ignored.update(other.ignored)
         self.rejected.update(other.rejected)
-        _keep_lowest(self.rejected_such, *other.rejected_such, most=1)
+        self._keep_first(other.rejected_such)
         self.left_out.update(other.left_out)
         for name, split in other.splits.items():
             within = self.splits.setdefault(name, SplitSummary())

@@ -84,6 +84,20 @@ def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
     return ledger
 
 
+def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[str, str]]:
+    """The ledger of a run that has not begun, as far as it is known, and an example for each reason.
+
+    Known are what was rejected while it was listed, and the labels that have no class.
+    """
+    rejected, examples = dict(summary.rejected), dict(summary.rejected_such)
+    unknown = {label for label in summary.classes if label and label_map.name_for(label) is None}
+    if unknown:
+        rejected["unknown_label"] = sum(summary.classes[label] for label in unknown)
+        examples["unknown_label"] = f"the label {min(unknown)!r:.200}"
+    written = summary.references - rejected.get("unknown_label", 0)
+    return Ledger(summary.listed, written, rejected, dict(summary.ignored), dict(summary.left_out)), examples
+
+
 def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str, int]:
     """Boxes by what became of them, sorted: listed = written + dropped, by reason; see `NOT_DROPPED`.
 

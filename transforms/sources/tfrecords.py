@@ -11,6 +11,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.own_convention import OwnConvention
 from recordmill.transforms.existing_examples.example_boxes import read_boxes
 from recordmill.transforms.existing_examples.example_fields import (
@@ -101,6 +102,8 @@ class Tfrecords(Source):
             raise ValueError("source.class_names needs source.first_label, the number of the first, or convention")
         if self.class_names and self.class_names_file not in ("", "auto"):
             raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
+        if self.first_label is not None and abs(self.first_label) > LARGEST_OFFSET:
+            raise ValueError(f"source.first_label is {self.first_label}: give a number from -2^62 to 2^62")
         if self.max_ratio < 1:
             raise ValueError(f"source.max_ratio is {self.max_ratio}: give at least 1")
         if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):

@@ -1,18 +1,22 @@
 import io
 import re
+from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from PIL import Image
 
+from recordmill.schemas.features import Feature
 from recordmill.schemas.finished_shards import gather_reports
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.converting.change_examples import ChangeExample
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing import StagedDataset
 from recordmill.transforms.describing.remarks import find_remarks
 from recordmill.transforms.describing.report import describe_report, show_name, show_percent
+from recordmill.transforms.describing.stored_values import Column, StoredValues
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import Selection
 from recordmill.transforms.planning.summary import Summary
@@ -236,6 +240,76 @@ def test_the_page_forbids_itself_to_run_or_load_anything(stage, page):
         if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
     ]
     assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+
+
+@pytest.fixture
+def found_values(monkeypatch):
+    """`found_values(values)`: what the records hold."""
+
+    def find(values):
+        monkeypatch.setattr("recordmill.transforms.describing.report.gather_values", lambda _: values)
+
+    return find
+
+
+def test_boxes_have_their_ledger_and_histograms_with_scales(page, found_values):
+    values = StoredValues(records=90, shards=4, whole=False)
+    values.areas[[9, 12]] = 3, 9
+    found_values(values)
+    dataset = make({"train": {"": 3}}, Statistics(boxes=Counter({0: 2, 4: 1})))
+    dataset.marker["labels"].update({"cat": 0, "lost": 1})
+    dataset.marker["splits"]["train"]["instances"] = {"cat": 12}
+    dataset.marker.update({"boxes": {"listed": 15, "written": 12, "clipped": 1, "outside": 1, "unknown_class": 2}})
+    dataset.marker.update({"dropped_boxes": {"outside": {EVIL[0]: 1}, "unknown_class": {"7": 2}}})
+    dataset.marker.update({"images_without_boxes": {"no_file": 1, "no_objects": 0, "all_dropped": 1}})
+    dataset.marker.update({"named": {"images": 3, "files": 2}})
+    parsed = page(dataset)
+    assert "3 images were named by 2 files. 3 files were found and each is accounted for" in parsed.text
+    assert (
+        "15 boxes were listed, 12 written (1 of them clipped). An image has 4.0 on average, 4 at most." in parsed.text
+    )
+    assert f"unknown class 7 2 outside {EVIL[0]} 1" in parsed.text
+    assert "images without a box 2 no file speaks of them 1 all their boxes were dropped 1" in parsed.text
+    assert "25 % cover less than 0.1 % of their image. Measured in 90 images of 4 shards." in parsed.text
+    assert "lost 0" in parsed.text
+    assert "2 classes; 12 boxes in the largest, 12 in the median one, 12 in the smallest. 1 has none." in parsed.text
+    assert "0 2 4 6 8 3 9 0.024 % 0.098 % 0.39 %" in parsed.text  # the scale of counts, columns, the scale of shares
+    assert ("div", {"class": "up", "style": "width:1ch"}) in parsed.elements
+
+
+def test_columns_say_what_they_hold(page, found_values):
+    number = Column(Feature(EVIL[0], "float", "a", ""), missing=1, values=[1.0, 2.5, 2.5])
+    text = Column(Feature("name", "bytes", "b", ""), texts=Counter({EVIL[1].encode(): 2, b"": 1}))
+    found_values(StoredValues(records=4, shards=1, columns=[number, text], further=3))
+    shown = page(make({"train": {"": 4}})).text
+    assert "What all 4 images hold. 3 more columns are not shown." in shown
+    assert f"{EVIL[0]} float smallest 1 largest 2.5 missing 1 (25 %)" in shown
+    assert f"name bytes different 2 missing 0 {EVIL[1]} 2 empty 1" in shown
+    found_values(StoredValues(records=4, shards=2, whole=False, columns=[number]))
+    assert "What the first rows of 2 shards hold, 4 together" in page(make({"train": {"": 9}})).text
+
+
+def test_examples_of_changes_name_their_change(page, monkeypatch):
+    example = ChangeExample("rotated", EVIL[0], ("reencoded", "resized", "rotated"), (9, 9), 2048, 4096, "AAAA", "AAAA")
+    monkeypatch.setattr("recordmill.transforms.describing.report.read_examples", lambda _: [example])
+    parsed = page(make({"train": {"cat": 4}}))
+    assert f"Before and after rotated {EVIL[0]} 2.0 KiB became 4.0 KiB; reencoded, resized, rotated" in parsed.text
+    alternatives = [attributes["alt"] for tag, attributes in parsed.elements if tag == "img"]
+    assert alternatives == [f"{EVIL[0]} before", f"{EVIL[0]} after"]
+
+
+@pytest.mark.usefixtures("with_pictures")
+def test_the_name_of_a_class_is_above_its_pictures(tmp_path, page):
+    tags = [tag for tag, _ in page(evil_dataset(tmp_path)).elements if tag in ("figure", "figcaption", "img")]
+    assert tags[: 3 * len(EVIL)] == ["figure", "figcaption", "img"] * len(EVIL)
+
+
+@pytest.mark.parametrize(("name", "title"), [("pets", "pets"), ("", "animals"), (EVIL[0], EVIL[0])])
+def test_it_is_called_like_the_dataset_or_its_folder(page, name, title):
+    dataset = replace(make({"train": {"cat": 4}}), folder="/data/animals/.staging-0123")
+    dataset.marker["name"] = name
+    parsed = page(dataset)
+    assert parsed.text.startswith(f"{title} {title} 4 images in 1 class, as TFRecords in the convention default")
 
 
 @pytest.mark.usefixtures("with_pictures")

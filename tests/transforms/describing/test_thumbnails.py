@@ -12,6 +12,7 @@ from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing import thumbnails
 from recordmill.transforms.describing.thumbnails import (
     MOST_CLASSES,
+    MOST_CLASSES_WITH_BOXES,
     MOST_IMAGES,
     MOST_WITH_BOXES,
     SIDE,
@@ -28,7 +29,8 @@ FEATURES = DatasetSettings().example_features
 
 def thumbnails_of(places, class_name=None, **settings):
     labels = {"cat": 3, "dog": 5}
-    return make_thumbnails([Wanted(place, class_name) for place in places], DatasetSettings(**settings), labels)
+    side = SIDE if class_name is None else SIDE_WITH_BOXES
+    return make_thumbnails([Wanted(place, class_name, side) for place in places], DatasetSettings(**settings), labels)
 
 
 @pytest.mark.parametrize(("classes", "each"), [(1, 24), (2, 24), (3, 24), (4, 18), (7, 9), (10, 6), (24, 3)])
@@ -46,11 +48,17 @@ def test_many_classes_are_shown_from_the_largest_to_the_smallest():
     assert names == sorted(names, reverse=True)
 
 
-@pytest.mark.parametrize(("classes", "each"), [(1, 6), (4, 6), (5, 4), (7, 2), (12, 2), (13, 1), (24, 1), (90, 1)])
-def test_with_boxes_there_are_fewer(classes, each):
-    chosen = choose_samples({f"class {number:02}": 5 for number in range(classes)}, with_boxes=True)
-    assert set(chosen.values()) == {each}
-    assert sum(chosen.values()) <= MOST_WITH_BOXES
+@pytest.mark.parametrize(("classes", "each"), [(1, 6), (4, 6), (5, 4), (7, 2), (12, 2), (13, 1), (24, 1), (96, 1)])
+def test_with_boxes_there_are_fewer_and_some_of_each_class(classes, each):
+    counts = {f"class {number:02}": 5 for number in range(classes)}
+    chosen = choose_samples(counts, with_boxes=True)
+    assert chosen == dict.fromkeys(counts, each)
+    assert sum(chosen.values()) <= max(MOST_WITH_BOXES, classes)
+
+
+def test_of_very_many_classes_with_boxes_some_are_shown():
+    chosen = choose_samples({f"{number:05}": number + 1 for number in range(20_000)}, with_boxes=True)
+    assert (len(chosen), set(chosen.values())) == (MOST_CLASSES_WITH_BOXES, {1})
 
 
 def test_unlabelled_images_are_a_class_of_their_own():

@@ -61,14 +61,25 @@ def test_the_code_of_a_function_is_where_it_was_written(module):
     assert FeatureFunction(function="own_outer:embed").code_digest == digest
 
 
-def test_what_comes_with_recordmill_has_a_version_and_what_is_in_python_no_file():
+def test_what_comes_with_recordmill_has_a_version():
     assert FeatureFunction(function="mean_std").code_digest == ""
-    assert FeatureFunction(function="sys:intern", shape=()).code_digest == hashlib.sha256(b"").hexdigest()
+
+
+def test_a_module_may_pass_on_what_is_pythons_own(module):
+    path = module("own_passing_on", "from os.path import join\nfrom math import sqrt\n")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert FeatureFunction(function="own_passing_on:join").code_digest == digest
+    assert FeatureFunction(function="own_passing_on:sqrt").code_digest != ""
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        *(
+            ({"function": each}, "is Python's own: name a function in a module of your own")
+            for each in ("os:system", "os.path:join", "sys:intern", "builtins:len")
+        ),
+        ({"function": "own_exits:one"}, r"the module cannot be imported \(SystemExit: 3\)"),
         ({"function": "mean"}, "function 'mean' is none of mean_std, color_histogram, difference_hash, "),
         ({"function": "no.such:one"}, r"the module cannot be imported \(ModuleNotFoundError: No module named 'no'\)"),
         ({"function": "own_functions:two"}, "the module own_functions has no function 'two'"),
@@ -83,5 +94,6 @@ def test_what_comes_with_recordmill_has_a_version_and_what_is_in_python_no_file(
 def test_what_cannot_be_is_refused(module, settings, message):
     module("own_functions", "number = 1\ndef embed(image): ...\n")
     module("own_broken", "x = 1 / 0\n")
+    module("own_exits", "raise SystemExit(3)\n")
     with pytest.raises(ValueError, match=message):
         FeatureFunction(**settings)

@@ -1,13 +1,23 @@
 """Whatever the bytes are, an image is prepared or rejected, in bounded memory."""
 
+import io
+import os
+import pickle
+import re
 import resource
 import struct
+import subprocess
+import sys
 import zlib
+from contextlib import suppress
 from functools import partial
+from random import Random
 
 import numpy as np
 import pytest
+import simplejpeg
 from hypothesis import given
+from hypothesis import settings as run
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -15,7 +25,15 @@ from recordmill.transforms.imaging import BadImage, ImageSettings, PreparedImage
 from recordmill.transforms.imaging.bad_image import REASONS
 
 DEFAULT = ImageSettings()
-SETTINGS = [DEFAULT, ImageSettings(reencode="always"), ImageSettings(reencode="never"), ImageSettings(check="header")]
+SETTINGS = [
+    DEFAULT,
+    ImageSettings(store="png"),
+    ImageSettings(reencode="always"),
+    ImageSettings(reencode="never"),
+    ImageSettings(check="header"),
+]
+SETTINGS_OF_JPEG_AND_PNG = [DEFAULT, ImageSettings(store="png"), ImageSettings(grayscale="expand")]
+MUTANTS = int(os.environ.get("RECORDMILL_MUTANTS", "400"))  # a night's worth is a million
 MAGICS = [
     b"\xff\xd8\xff",
     b"\x89PNG\r\n\x1a\n",
@@ -29,17 +47,57 @@ MAGICS = [
 
 
 def outcome(data, settings=DEFAULT):
-    """The rejection's code, or None; anything else raised fails the test."""
+    """The rejection's code, or None; anything else raised fails the test, and so does what cannot be read back."""
     try:
         result = prepare_image(data, settings)
     except BadImage as bad:
         result = bad
     if isinstance(result, PreparedImage):
+        if settings.check == "decode":
+            read_back(result)
         return None
     assert result.code in REASONS
     assert "\n" not in result.detail
     assert " at 0x" not in result.detail
     return result.code
+
+
+def read_back(prepared):
+    """Opens and decodes what is stored by Pillow, as its users do, and by libjpeg-turbo unless that only warns."""
+    image = Image.open(io.BytesIO(prepared.encoded))
+    image.load()
+    assert image.size == (prepared.width, prepared.height)
+    if prepared.format == "JPEG":
+        assert len(image.getbands()) == prepared.channels
+    if prepared.format == "JPEG" and prepared.channels < 4:
+        try:
+            pixels = simplejpeg.decode_jpeg(prepared.encoded, "GRAY" if prepared.channels == 1 else "RGB")
+        except ValueError as error:
+            assert re.match("Corrupt JPEG data|Warning", str(error)), error  # noqa: PT017
+            assert "premature" not in str(error)  # noqa: PT017
+        else:
+            assert pixels.shape == (prepared.height, prepared.width, prepared.channels)
+
+
+def mutate(data, random):
+    """A few bits, bytes or stretches changed, moved or taken away, often near the start, where the headers are."""
+    mutated = bytearray(data)
+    for _ in range(random.randint(1, 4)):
+        near = random.choice([64, 700, len(mutated), len(mutated)])
+        at = random.randint(0, min(near, len(mutated)))
+        match random.choice(["flip", "flip", "replace", "marker", "cut", "splice"]):
+            case "flip" if at < len(mutated):
+                mutated[at] ^= 1 << random.randint(0, 7)
+            case "replace":
+                mutated[at : at + random.randint(0, 8)] = random.randbytes(random.randint(0, 8))
+            case "marker":
+                mutated[at:at] = b"\xff" + random.randbytes(random.randint(1, 3))
+            case "cut":
+                del mutated[at : random.choice([at + 1, at + 40, len(mutated)])]
+            case "splice":
+                start = random.randint(0, len(mutated))
+                mutated[at:at] = mutated[start : start + random.randint(0, 200)]
+    return bytes(mutated)
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +128,31 @@ def test_any_bytes(magic, rest, settings):
     outcome(magic + rest, settings)
 
 
-@given(st.data())
-def test_any_mutation(files, data):
-    mutated = bytearray(data.draw(st.sampled_from(files)))
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(mutated)))
-        mutated[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
-    outcome(bytes(mutated), data.draw(st.sampled_from(SETTINGS)))
+@run(max_examples=MUTANTS)
+@given(st.integers(0, 2**62))
+def test_a_mutant_is_rejected_or_becomes_an_image_that_is_read_back(files, seed):
+    random = Random(seed)
+    outcome(mutate(random.choice(files), random), random.choice(SETTINGS))
+
+
+@pytest.mark.slow
+def test_tensorflow_decodes_what_is_stored_of_mutants(files, tmp_path):
+    random = Random(0)
+    stored = []
+    while len(stored) < MUTANTS:
+        with suppress(BadImage):
+            mutant = mutate(random.choice(files), random)
+            stored.append(prepare_image(mutant, random.choice(SETTINGS_OF_JPEG_AND_PNG)))
+    (tmp_path / "stored").write_bytes(
+        pickle.dumps([(image.encoded, (image.height, image.width, image.channels)) for image in stored])
+    )
+    code = """
+import pickle, sys, tensorflow
+for number, (encoded, shape) in enumerate(pickle.load(open(sys.argv[1], "rb"))):
+    assert tensorflow.io.decode_image(encoded).shape == shape, number
+"""
+    child = subprocess.run([sys.executable, "-c", code, str(tmp_path / "stored")], capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr[-1_000:]
 
 
 def test_every_cut(files):
@@ -154,12 +230,12 @@ def test_sizes_are_checked_before_memory_is_taken(data, code):
 def test_every_reason_is_reached(jpeg, photo, save):
     png = save(photo, "PNG")
     scrambled = png[:60] + bytes(value ^ 0x55 for value in png[60:-20]) + png[-20:]
-    given_as = partial(outcome, settings=ImageSettings(max_bytes=100_000, max_side=1_000, max_pixels=10_000))
+    given_as = partial(outcome, settings=ImageSettings(max_bytes=2_000_000, max_side=1_000, max_pixels=10_000))
     assert {
         given_as(data)
         for data in (
             b"",
-            bytes(100_001),
+            bytes(2_000_001),
             b"text",
             b"8BPS",
             png_header(0, 0),
@@ -167,5 +243,6 @@ def test_every_reason_is_reached(jpeg, photo, save):
             png_header(2_000, 2),
             jpeg[:-200],
             scrambled,
+            jpeg[:2] + b"\xff\0" * 2**19 + jpeg[2:],
         )
     } == set(REASONS)

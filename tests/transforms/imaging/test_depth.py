@@ -40,3 +40,8 @@ def test_a_transparent_gray_becomes_alpha():
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "CMYK", "LAB"])
 def test_eight_bits_are_not_deep(mode):
     assert not is_deep(mode)
+
+
+def test_a_signalling_nan_is_one_like_any_other():
+    signalling = np.array([0x7FA00000, 0, 0x43480000], dtype=np.uint32).view(np.float32)  # NaN, 0, 200
+    assert np.asarray(reduce_depth(Image.frombytes("F", (3, 1), signalling.tobytes()))).tolist() == [[0, 0, 200]]

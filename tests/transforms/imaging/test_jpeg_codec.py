@@ -1,14 +1,22 @@
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.transforms.imaging import jpeg_codec
 from recordmill.transforms.imaging.bad_image import BadImage
-from recordmill.transforms.imaging.jpeg_codec import UnusualJpeg, check_end, check_scans, decode_jpeg, encode_jpeg
+from recordmill.transforms.imaging.jpeg_codec import (
+    MAX_SCANS,
+    UnusualJpeg,
+    check_end,
+    check_scans,
+    decode_jpeg,
+    encode_jpeg,
+)
 from recordmill.transforms.imaging.jpeg_header import read_jpeg_header
 from recordmill.transforms.imaging.pixels import to_image, to_raster
+from recordmill.transforms.imaging.settings import DEFAULT_MAX_PIXELS
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB"])
@@ -43,12 +51,40 @@ def test_an_end_marker_is_asked_for_and_what_follows_it_is_not(jpeg):
         check_end(jpeg[:-2], header)
 
 
-def test_absurdly_many_scans_are_refused(photo, save, monkeypatch):
+def repeat_scan(data, times):
+    """The file with its last scan more often."""
+    start = data.rindex(b"\xff\xda")
+    return data[:start] + data[start:-2] * times + data[-2:]
+
+
+def test_many_scans_of_a_small_image_are_borne_and_absurdly_many_refused(photo, save):
     data = save(photo, "JPEG", progressive=True)
-    check_scans(data, read_jpeg_header(data))
-    monkeypatch.setattr(jpeg_codec, "MAX_SCANS", 3)
-    with pytest.raises(BadImage, match="decode_error"):
-        check_scans(data, read_jpeg_header(data))
+    header = read_jpeg_header(data)
+    scans = data.count(b"\xff\xda")
+    most = repeat_scan(data, 1 + MAX_SCANS - scans)
+    check_scans(most, header, DEFAULT_MAX_PIXELS)
+    with pytest.raises(BadImage, match="too_much_work: JPEG: 501 scans of 96 x 64 pixels"):
+        check_scans(repeat_scan(data, 2 + MAX_SCANS - scans), header, DEFAULT_MAX_PIXELS)
+
+
+@pytest.mark.parametrize("marker", [0xC0, 0xC1, 0xC2])
+def test_scans_times_pixels_are_bounded_whatever_the_process(save, marker):
+    data = save(Image.new("RGB", (16, 16)), "JPEG")
+    start = data.rindex(b"\xff\xda")
+    of_one_component = b"\xff\xda\0\x08\1\1\0\0\x3f\0" + bytes(4)
+    data = data[:start] + of_one_component * 28 + b"\xff\xd9"
+    frame = data.index(b"\xff\xc0")
+    data = data[: frame + 1] + bytes([marker]) + data[frame + 2 :]
+    header = replace(read_jpeg_header(data), height=9_400, width=9_500)
+    check_scans(data, header, DEFAULT_MAX_PIXELS)
+    more = data[:-2] + of_one_component + b"\xff\xd9"
+    with pytest.raises(BadImage, match="too_much_work: JPEG: 29 scans of 9500 x 9400 pixels"):
+        check_scans(more, header, DEFAULT_MAX_PIXELS)
+    check_scans(more, header, 2 * DEFAULT_MAX_PIXELS)  # who allows larger images allows their scans
+
+
+def test_what_follows_the_only_scan_of_a_sequential_jpeg_does_not_count(jpeg):
+    check_scans(jpeg + b"\xff\xda" * 501, read_jpeg_header(jpeg), DEFAULT_MAX_PIXELS)
 
 
 def test_encoding_keeps_size_mode_and_nearly_the_pixels(photo):

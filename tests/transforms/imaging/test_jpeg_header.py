@@ -4,7 +4,13 @@ from dataclasses import replace
 import pytest
 
 from recordmill.transforms.imaging.bad_image import BadImage
-from recordmill.transforms.imaging.jpeg_header import read_jpeg_header
+from recordmill.transforms.imaging.jpeg_header import (
+    MAX_EXIF_BYTES,
+    MAX_SEGMENTS,
+    MAX_STRAY_BYTES,
+    Soundness,
+    read_jpeg_header,
+)
 
 
 def segment(marker, payload):
@@ -56,11 +62,6 @@ def test_how_colours_are_sampled(factors, upright, turned):
     assert replace(header, orientation=6).upright_subsampling == turned
 
 
-def test_a_frame_header_that_lacks_its_components_says_nothing_of_sampling():
-    frame = segment(0xC0, struct.pack(">BHHB", 8, 5, 7, 3) + b"\1\x22\0\2")
-    assert read_jpeg_header(b"\xff\xd8" + frame + SCAN).subsampling == "4:4:4"
-
-
 @pytest.mark.parametrize("marker", [0xC3, 0xC9, 0xCA])
 def test_neither_are_lossless_and_arithmetic_coding(marker):
     assert not read_jpeg_header(
@@ -96,7 +97,8 @@ def test_an_incomplete_profile_is_none(chunks):
         (b"\xff\xd8" + SCAN, "bad_header"),
         (b"\xff\xd8" + FRAME + FRAME + SCAN, "bad_header"),
         (b"\xff\xd8\xff\xd8" + FRAME + SCAN, "bad_header"),
-        (b"\xff\xd8" + b"\xff\xe0\0\1" + FRAME + SCAN, "bad_header"),
+        (b"\xff\xd8" + b"\xff\xdb\0\1" + FRAME + SCAN, "bad_header"),
+        (b"\xff\xd8" + segment(0xC0, FRAME[4:] + b"\0") + SCAN, "bad_header"),
         (b"\xff\xd8" + segment(0xC0, b"\x08\0\0\0\7\1") + SCAN, "bad_header"),
         (b"\xff\xd8" + segment(0xC0, b"\x08\0\5") + SCAN, "bad_header"),
     ],
@@ -105,3 +107,52 @@ def test_damage(data, code):
     with pytest.raises(BadImage) as caught:
         read_jpeg_header(data)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("before_frame", "soundness"),
+    [
+        (segment(0xE0, b"JFIF\0\1\2") + segment(0xFE, b""), Soundness.PLAIN),
+        (segment(0xE0, b"JFIF\0\1"), Soundness.UNUSUAL),
+        (segment(0xE1, b"Exif\0\0II*\0"), Soundness.UNUSUAL),
+        (segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0"), Soundness.PLAIN),
+        (icc(1, 1, b""), Soundness.PLAIN),
+        (segment(0xE2, b"ICC_PROFILE\0\1"), Soundness.UNUSUAL),
+        (segment(0xE2, b"MPF\0more of it"), Soundness.UNUSUAL),
+        (segment(0xED, b"Photoshop 3.0\x008BIM"), Soundness.UNUSUAL),
+        (segment(0xEE, b"Adobe\0"), Soundness.UNUSUAL),
+        (b"\xff\x01", Soundness.UNUSUAL),
+        (b"\xff", Soundness.UNUSUAL),
+        (b"stray", Soundness.UNUSUAL),
+        (b"\xff\xfe\0\0", Soundness.MALFORMED),
+        (b"\xff\xfe\0\1", Soundness.MALFORMED),
+        (b"\xff\xe5\0\1" + segment(0xFE, b"a comment"), Soundness.MALFORMED),
+    ],
+)
+def test_what_other_readers_may_stumble_over_is_marked(before_frame, soundness):
+    header = read_jpeg_header(b"\xff\xd8" + before_frame + FRAME + SCAN)
+    assert (header.soundness, header.height, header.width) == (soundness, 5, 7)
+
+
+@pytest.mark.parametrize(
+    ("one", "most"),
+    [
+        (segment(0xFE, b""), 2 * MAX_SEGMENTS - 2),
+        (b"\xff\0", MAX_STRAY_BYTES // 2),
+        (b"-", MAX_STRAY_BYTES),
+        (segment(0xE1, b"Exif\0\0" + bytes(65_000)), MAX_EXIF_BYTES // 65_006),
+    ],
+)
+def test_there_is_a_limit_to_what_lies_before_the_first_scan(one, most):
+    assert read_jpeg_header(b"\xff\xd8" + one * most + FRAME + SCAN).height == 5
+    with pytest.raises(BadImage, match="too_much_work"):
+        read_jpeg_header(b"\xff\xd8" + one * (most + 2) + FRAME + SCAN)
+
+
+def test_exif_whose_values_share_bytes_is_refused_where_it_may_be_long():
+    many = 50_000
+    values = b"".join(struct.pack("<HHII", tag, 7, 500_000, 8) for tag in range(many))
+    exif = b"II*\0\x08\0\0\0" + struct.pack("<H", many) + values + bytes(4)
+    parts = b"".join(segment(0xE1, b"Exif\0\0" + exif[at : at + 60_000]) for at in range(0, len(exif), 60_000))
+    with pytest.raises(BadImage, match=r"too_much_work: directories \(TIFF, Exif\) of more values than bytes"):
+        read_jpeg_header(b"\xff\xd8" + parts + FRAME + SCAN)

@@ -1,6 +1,8 @@
 import io
+import struct
 import subprocess
 import sys
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -313,3 +315,82 @@ def test_pixels_that_came_decoded_are_kept_as_they_were_resized():
     assert np.array_equal(prepare_pixels(pixels, ImageSettings(), keep_pixels=True).raster[:, :, :3], pixels)
     half = ImageSettings(resize=Resize(exact=(2, 2)))
     assert prepare_pixels(pixels, half, keep_pixels=True).raster.shape[:2] == (2, 2)
+
+
+def insert(jpeg, *parts):
+    """The parts before everything else but the start marker, and without the JFIF segment that Pillow writes."""
+    return jpeg[:2] + b"".join(parts) + jpeg[20:]
+
+
+def segment(marker, payload):
+    return bytes([0xFF, marker]) + struct.pack(">H", len(payload) + 2) + payload
+
+
+RESOLUTION_AS_TEXT = struct.pack("<HHI2s2x", 0x011A, 2, 2, b"7") + struct.pack("<HHIHxx", 0x0128, 3, 1, 2)
+HALF_AN_INDEX = struct.pack("<HHII", 0xB001, 4, 1, 9) + struct.pack("<HHII", 0xB002, 7, 4, 0)
+UNREADABLE_BY_PILLOW = {
+    "a marker without length": b"\xff\x01",
+    "half an Adobe segment": segment(0xEE, b"Adobe\0"),
+    "half a JFIF segment": segment(0xE0, b"JFIF\0\1"),
+    "a profile without a number": segment(0xE2, b"ICC_PROFILE\0\1"),
+    "half a resource": segment(0xED, b"Photoshop 3.0\x008BIM\4\4"),
+    "text for a resolution": segment(0xE1, b"Exif\0\0II*\0\x08\0\0\0\2\0" + RESOLUTION_AS_TEXT + bytes(4)),
+    "half an index of pictures": segment(0xE2, b"MPF\0II*\0\x08\0\0\0\2\0" + HALF_AN_INDEX + bytes(4)),
+}
+
+
+@pytest.mark.parametrize("part", UNREADABLE_BY_PILLOW.values(), ids=UNREADABLE_BY_PILLOW.keys())
+@pytest.mark.parametrize("check", ["decode", "header"])
+def test_a_jpeg_that_only_libjpeg_reads_is_reencoded(jpeg, part, check):
+    data = insert(jpeg, part)
+    with pytest.raises(OSError, match="cannot identify"):
+        Image.open(io.BytesIO(data))
+    prepared = prepare_image(data, ImageSettings(check=check))
+    assert prepared.changes == ("reencoded",)
+    assert np.array_equal(decode(prepared), decode(prepare_image(jpeg, ImageSettings(reencode="always"))))
+    with pytest.raises(BadImage, match="bad_header: JPEG: Pillow cannot open it, and reencode is never"):
+        prepare_image(data, ImageSettings(check=check, reencode="never"))
+
+
+@pytest.mark.parametrize("length", [b"\0\0", b"\0\1"])
+@pytest.mark.parametrize("marker", [b"\xff\xfe", b"\xff\xe5", b"\xff\xed"])
+def test_a_comment_shorter_than_its_own_length_field_is_reencoded(jpeg, marker, length):
+    prepared = prepare_image(insert(jpeg, marker, length), ImageSettings())
+    assert prepared.changes == ("reencoded",)
+    assert np.array_equal(decode(prepared), decode(prepare_image(jpeg, ImageSettings(reencode="always"))))
+
+
+STRAY = segment(0xFE, b"") + b"stray"
+
+
+@pytest.mark.parametrize(
+    "part", [segment(0xE1, b"Exif\0\0II*\0\x08\0\0\0\0\0" + bytes(4)), segment(0xED, b"Photoshop 3.0\0"), STRAY]
+)
+def test_what_pillow_reads_too_passes_bit_for_bit(jpeg, part):
+    data = insert(jpeg, part)
+    for settings in (ImageSettings(), ImageSettings(check="header"), ImageSettings(reencode="never")):
+        assert (prepare_image(data, settings).encoded, prepare_image(data, settings).changes) == (data, ())
+
+
+@pytest.mark.parametrize("part", [STRAY, segment(0xE0, b"JFIF\0\x55\xb6\0\0\1\0\1\0\0"), b"\xff\xfe\0\0"])
+def test_a_cut_is_found_in_an_odd_jpeg_too(jpeg, part):
+    data = insert(jpeg, part)
+    prepare_image(data, ImageSettings())
+    with pytest.raises(BadImage, match=r"truncated: JPEG: .*premature end"):
+        prepare_image(data[: len(data) * 2 // 3] + b"\xff\xd9", ImageSettings())
+
+
+def test_a_png_that_only_pillow_reads_is_reencoded(photo, save):
+    png = save(photo, "PNG")
+    assert prepare_image(png, ImageSettings(store="png")).changes == ()
+    checksum = png.index(b"IEND") - 5
+    for data in (
+        png[:checksum] + bytes([png[checksum] ^ 1]) + png[checksum + 1 :],
+        png[: checksum + 1],
+        png[:33] + struct.pack(">I4sI", 0, b"ABCD", zlib.crc32(b"ABCD")) + png[33:],
+    ):
+        prepared = prepare_image(data, ImageSettings(store="png"))
+        assert prepared.changes == ("reencoded",)
+        assert np.array_equal(decode(prepared), np.asarray(photo))
+        with pytest.raises(BadImage, match="decode_error: PNG: a wrong checksum or chunks out of order"):
+            prepare_image(data, ImageSettings(reencode="never"))

@@ -1,4 +1,9 @@
+from contextlib import suppress
+
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recordmill.transforms.listing.yolo_lines import BadLineError, RefusedLineError, read_yolo_lines
 
@@ -61,7 +66,21 @@ def test_a_line_that_may_be_anything_names_the_setting(line):
     assert read_yolo_lines(line, boxes_only=True).boxes == [CORNERS]
 
 
-@pytest.mark.parametrize("line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "-1 0 0 1 1", "0.5 0 0 1 1", "1 a b c d"])
+@pytest.mark.parametrize(
+    "line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "-1 0 0 1 1", "0.5 0 0 1 1", "1 a b c d", "9999999999 0 0 1 1"]
+)
 def test_a_line_that_is_none_is_named(line):
     with pytest.raises(BadLineError, match=r"^line 2 is not a class number and four numbers or more$"):
         read_yolo_lines(f"{BOX}\n{line}")
+
+
+ODD_WORDS = ["0", "1", "2", "nan", "inf", "1e999", "-", "9" * 5000, "7"]
+WORDS = st.one_of(st.floats(-3, 3).map(str), st.sampled_from(ODD_WORDS))
+
+
+@given(st.lists(st.lists(WORDS, max_size=20).map(" ".join), max_size=3).map("\n".join))
+def test_any_text_is_boxes_or_a_bad_line(text):
+    with suppress(BadLineError):
+        found = read_yolo_lines(text)
+        assert len(found.boxes) == len(found.labels) == len([line for line in text.splitlines() if line.strip()])
+        orjson.dumps(found.labels)

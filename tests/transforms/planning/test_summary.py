@@ -222,7 +222,7 @@ def test_the_first_of_what_was_rejected_is_kept_in_words():
     refs = [ImageRef(key, key, status="rejected", reason="bad_row", detail=f"{key} is bad") for key in "bca"]
     one, other = summarize(refs[:2]), summarize(refs[2:])
     one.merge(other, SPLITTER.neighbours)
-    assert one.rejected_such == summarize(refs).rejected_such == ["a (a is bad)"]
+    assert one.rejected_such == summarize(refs).rejected_such == {"bad_row": "a (a is bad)"}
 
 
 @pytest.mark.parametrize("status", ["ignored", "left_out"])

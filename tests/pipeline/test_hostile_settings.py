@@ -1,0 +1,106 @@
+"""Whatever is written for a setting gives settings, or a sentence; nothing else."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+import orjson
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from recordmill.pipeline.config import ConfigError, load_settings, name_dataset
+from recordmill.pipeline.setting_errors import without_none
+from recordmill.schemas.added_setting import leave_out_added
+from recordmill.schemas.own_convention import OwnConvention
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.idle_settings import find_idle
+from recordmill.transforms.sources import load_source, source_names
+
+
+def paths(kind: Any, above: str) -> Iterator[str]:
+    """The path of every setting of a dataclass, at any depth; entries of mappings are called x."""
+    hints = get_type_hints(kind)
+    for each in fields(kind):
+        hint, path = without_none(hints[each.name]), f"{above}{each.name}"
+        yield path
+        if get_origin(hint) is Mapping:
+            hint, path = get_args(hint)[1], f"{path}.x"
+            yield path
+        if is_dataclass(hint):
+            yield from paths(hint, f"{path}.")
+
+
+PATHS = {
+    "": sorted({*paths(DatasetSettings, ""), *paths(OwnConvention, "convention."), "source.kind"}),
+    **{kind: sorted(paths(load_source(kind), "source.")) for kind in source_names()},
+}
+
+BITS = (31, 32, 53, 62, 63, 64, 200)
+VALUES = (
+    *("", "null", "true", "yes", "no", "[]", "{}", "[[]]", "[null]", "{a: null}", "{1: 2}", "[1, 2]", "[65500, 65500]"),
+    *("0", "-1", "1", "2", "100", "65500", "65501", "-0.0", "0.5", "1e400", "-.inf", ".nan", "1e308"),
+    *(f"{sign}{2**bits + more}" for sign in ("", "-") for bits in BITS for more in (-1, 0, 1)),
+    *("9" * 5000, "0x" + "f" * 5000, "'" + "9" * 400 + "GiB'", "1_0", "0b1", "0o17", "12:30:45"),
+    *("a", "' '", "'{'", "'('", "'..'", "'/'", "'a/b'", '"\\0"', '"\\uD800"', '"\\U0001F600"', "é", "a" * 5000),
+    *("2020-02-30", "2020-02-20", "2020-02-20 10:00:00", "!!binary aGk=", "!!set {a}", "!!int ''", "!!float x"),
+    *("!!bool maybe", "!!timestamp x", "!!python/name:os.system", "&a [*a]", "&a {b: *a}", "[" * 60 + "]" * 60),
+    *("[" * 400, "{a: " * 400, "[*a]", "os:system", "builtins:len", "math:sqrt", "no.such:thing", "this:", ":x"),
+    *("'{index:0999999999d}'", "'{index.__class__}'", "'{split}{count:99999d}'", "(?P<label>a)", "(?P<split>.*)"),
+    *("png", "raw", "mean_std"),
+)
+
+
+@st.composite
+def overrides(draw: st.DrawFn) -> list[str]:
+    kind = draw(st.sampled_from(["", *source_names()]))
+    known = [*PATHS[""], *PATHS[kind]]
+    first = [f"source.kind={kind}"] if kind else []
+    few = draw(st.lists(st.tuples(st.sampled_from(known), st.sampled_from(VALUES)), min_size=1, max_size=3))
+    return [*first, *(f"{path}={value}" for path, value in few)]
+
+
+def load(written: list[str]) -> str:
+    """The sentences that refuse settings; those that are not refused can be used and stored."""
+    try:
+        settings, plain = name_dataset(*load_settings(None, written), "out")
+    except ConfigError as error:
+        return str(error)
+    find_idle(settings)
+    recipe = orjson.dumps(leave_out_added(settings, plain))
+    yaml.safe_dump(orjson.loads(recipe))
+    assert settings.encoder
+    assert settings.listing
+    return ""
+
+
+@given(overrides())
+@examples(max_examples=300)
+def test_every_value_gives_settings_or_a_sentence(written):
+    load(written)
+
+
+def test_all_settings_are_tried():
+    assert {"seed", "images.resize.exact", "labels.offset", "convention.features.x.type", "features.x.function",
+            "max_rejected.share"} <= {*PATHS[""]}  # fmt: skip
+    assert "source.columns.x.enum.x" in PATHS["table"]
+    assert load([]) == ""
+
+
+HIGH = {"seed": 2**64 - 1, "limit": 2**63 - 1, "images.max_bytes": 2**62, "images.max_pixels": 2**62,
+        "labels.offset": 2**62, "shards.count": 2**63 - 1, "max_rejected.count": 2**63 - 1}  # fmt: skip
+LOW = {"seed": -(2**63), "limit": 1, "labels.offset": -(2**62), "shards.size": "1B", "images.resize.exact": [1, 65500],
+       "max_rejected.share": 0.0, "max_rejected.count": 0}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bounds", "images", "first"), [(HIGH, 10, 2**62), (LOW, 1, -(2**62))])
+def test_a_run_at_the_bounds_of_its_settings(convert, photos, bounds, images, first):
+    done = convert(photos, settings={**bounds, "splits.fractions": {"train": 1.0}})
+    assert (done.code, done.line["ledger"]["written"]) == (0, images)
+    assert done.marker["labels"] == {"cat": first, "dog": first + 1}
+
+
+def test_a_limit_of_one_byte_rejects_every_image(convert, photos):
+    assert convert(photos, settings={"images.max_bytes": 1}).code == 3

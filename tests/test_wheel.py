@@ -1,0 +1,150 @@
+"""The wheel in an environment of its own, used next to files that are called as our folders are."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+REPO = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
+HOSTILE = "raise RuntimeError('this is the module of the user')\n"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    ignore = shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out")
+    shutil.copytree(REPO, folder / "copy", symlinks=True, ignore=ignore)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(folder / "copy")]
+    subprocess.run(build, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def run(wheel, tmp_path_factory):
+    """Runs `python` or `recordmill` of a fresh environment, which borrows the packages that we depend on."""
+    root = tmp_path_factory.mktemp("fresh") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", root], check=True)
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps"]
+    subprocess.run([*install, "--python", root / "bin/python", wheel], check=True)
+    (site,) = root.glob("lib/python*/site-packages")
+    # A line of a .pth adds the folder alone, not the .pth files in it, by one of which the clone is installed.
+    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+    def run(folder, program, *words):
+        command = [root / "bin" / program, *map(str, words)]
+        return subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    return run
+
+
+def make_photos(folder):
+    for name in ("cat", "dog"):
+        (folder / "photos" / name).mkdir(parents=True)
+        for number in range(6):
+            Image.new("RGB", (40, 30), (40 * number, ord(name[0]), 90)).save(folder / f"photos/{name}/{number}.jpg")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A user's folder with modules and packages of our folders' names."""
+    folder = make_photos(tmp_path_factory.mktemp("project"))
+    for name in ("transforms", "reading", "pipeline"):
+        (folder / f"{name}.py").write_text(HOSTILE)
+    for name in ("schemas", "configs", "tests"):
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text(HOSTILE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dataset(run, project):
+    """What the command makes there, by a configuration that Recordmill ships."""
+    done = run(project, "recordmill", "--config", "configs/class_folders.yaml", "--input=photos", "--output=dataset")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ledger"]["written"] == 12
+    return project / "dataset"
+
+
+def test_what_the_wheel_installs_lies_below_the_package(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    entries = {f"pipeline/{name}.py" for name in ("__init__", "analyze", "inspect", "run", "verify")}
+    assert {name for name in names if not name.startswith(("recordmill/", "recordmill-"))} == entries
+    assert {"recordmill/reading/dataset.py", "recordmill/configs/coco.yaml"} < set(names)
+    assert {f"recordmill/transforms/describing/{name}" for name in ("report.css", "report.html.jinja")} < set(names)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["verify", "--help"], ["--version"]])
+def test_the_command_says_what_it_does(run, project, words):
+    done = run(project, "recordmill", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "recordmill" in done.stdout
+
+
+def test_a_training_script_next_to_its_own_modules(run, project, dataset):
+    (project / "transforms.py").write_text("def augment(x): return x\n")
+    (project / "train.py").write_text(
+        "import recordmill, transforms\n"
+        "info = recordmill.describe_split('dataset', 'train')\n"
+        "print(transforms.augment(info.num_examples), info.class_names)\n"
+    )
+    done = run(project, "python", "train.py")
+    (project / "transforms.py").write_text(HOSTILE)
+    train = json.loads((dataset / "recordmill.json").read_bytes())["splits"]["train"]["records"]
+    assert (done.returncode, done.stdout) == (0, f"{train} ('cat', 'dog')\n"), done.stderr
+
+
+def test_verify_and_inspect(run, project, dataset):
+    verified = run(project, "recordmill", "verify", dataset, "--level=pixels")  # in a process of its own
+    assert (verified.returncode, json.loads(verified.stdout)["findings"]) == (0, []), verified.stderr
+    assert run(project, "recordmill", "inspect", "dataset", "--record=train:0").returncode == 0
+
+
+def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, dataset):
+    (project / "processes.py").write_text(
+        "from recordmill.pipeline.analyze_output import _run_analysis\n"
+        "from recordmill.reading.dataset import open_dataset\n"
+        "from recordmill.reading.expectations import expect\n"
+        "from recordmill.reading.shard_workers import ShardWorkers\n"
+        "dataset = open_dataset('dataset')\n"
+        "with ShardWorkers(1) as workers:\n"
+        "    for shard in dataset.shards:\n"
+        "        print(workers.verify(shard, expect(dataset), 'frames', lambda records: None).findings)\n"
+        "print(_run_analysis('dataset', False)['sentence'])\n"
+    )
+    done = run(project, "python", "processes.py")
+    assert done.returncode == 0, done.stderr
+    *findings, sentence = done.stdout.splitlines()
+    assert set(findings) == {"[]"}
+    assert sentence.startswith("the sidecars of dataset have no moments: convert it again")
+
+
+def test_convert_from_python(run, project):
+    (project / "convert.py").write_text("import recordmill\nprint(recordmill.convert('photos', 'by-python').counts)\n")
+    done = run(project, "python", "convert.py")
+    assert done.returncode == 0, done.stderr
+    assert sum(json.loads(done.stdout.replace("'", '"')).values()) == 12
+
+
+def test_the_module_runs_where_there_is_no_pipeline_of_the_users(run, tmp_path):
+    make_photos(tmp_path)
+    for name in ("transforms", "reading", "schemas"):
+        (tmp_path / f"{name}.py").write_text(HOSTILE)
+    done = run(tmp_path, "python", "-m", "pipeline.run", "--input=photos", "--output=dataset")
+    assert done.returncode == 0, done.stderr
+    for module in ("verify", "inspect"):
+        done = run(tmp_path, "python", "-m", f"pipeline.{module}", "dataset")
+        assert done.returncode == 0, done.stderr
+    assert "--size" in run(tmp_path, "python", "-m", "pipeline.analyze", "--help").stdout

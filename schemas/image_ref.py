@@ -36,7 +36,7 @@ class ImageRef:
             the empty string for none.
         status: the empty string for an image to convert. `ignored`, `rejected` and `left_out` stay in the ledger;
             `warning` is told and counted nowhere; `classes` announces classes, see `announce_classes`; `names_images`
-            says that references were made of the images that this file names; `fatal` fails the run.
+            says in `detail` how many files of an input name the images of references; `fatal` fails the run.
         reason: a short stable code where status is set, e.g. `hidden` or `no_class`.
         detail: one line for people where status is set.
         lacks_file: whether the file that would speak of its boxes is not there, so that it has none.

@@ -5,7 +5,7 @@ Listing happens in the pipeline, not in the launcher: no list of files is part o
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -90,6 +90,7 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
     folder, entries = _find(source_input.path, settings)
     prefix = folder.rstrip("/") + "/"
     first_folders: set[str] = set()
+    naming_files = 0
     for entry in entries:
         path = _normal_path(entry.path)
         if path is None:
@@ -106,7 +107,9 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
             yield file.but(status=entry.status, reason=entry.reason, detail=entry.detail)
         else:
             first_folders.add(path.partition("/")[0] if "/" in path else "")
-            yield from _refer(file, path, source, settings)
+            naming_files += yield from _refer(file, path, source, settings)
+    if naming_files:
+        yield ImageRef(source_input.path, source_input.path, status="names_images", detail=str(naming_files))
     if folders := _splits_not_given(first_folders - {""}, settings):
         status, detail = _describe_folders(folders, source)
         place = source_input.path if status == "fatal" else source_input.name
@@ -130,7 +133,8 @@ def _describe_folders(folders: Sequence[str], source: Source) -> tuple[str, str]
     return "fatal", f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they are classes"
 
 
-def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:
+def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings) -> Generator[ImageRef, None, bool]:
+    """The references of one file; returns whether it names the images of some, rather than being one."""
     if settings.from_folders:
         folder, _, below = path.partition("/")
         split = settings.from_folders.get(folder) if below else None
@@ -140,7 +144,7 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
             known = ", ".join(settings.from_folders)
             detail = f"the file lies in none of the split folders {known}"
             yield file.but(status="rejected", reason="no_split", detail=detail)
-            return
+            return False
         path, file = below or path, file.but(split=split)
     refs = iter(source.refer(path, file))
     first = next(refs, None)
@@ -155,8 +159,7 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
         if ref.split != file.split or settings.from_source:
             ref = _with_given_split(ref, file.split, settings)
         yield _with_group(ref, settings.group) if settings.group and not ref.status else ref
-    if names_images:
-        yield ImageRef(file.key, file.uri, status="names_images")
+    return names_images
 
 
 def _with_given_split(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:

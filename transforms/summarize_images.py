@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.pvalue import AsSingleton
+from apache_beam.pvalue import AsIter
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -49,9 +47,8 @@ class SummarizeImages(beam.PTransform):
             | "DigestFiles" >> beam.ParDo(_DigestFiles(self.source)).with_output_types(tuple[int, Digests])
             | "GroupDigests" >> beam.GroupByKey()
             | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(UsedFiles)
-            | "AddUsed" >> beam.CombineGlobally(_add_used)
         )
-        return summary | "SettleIgnored" >> beam.Map(settle_ignored, AsSingleton(used)).with_output_types(Summary)
+        return summary | "SettleIgnored" >> beam.Map(settle_ignored, AsIter(used)).with_output_types(Summary)
 
 
 class _SummarizeBundle(beam.DoFn):
@@ -92,10 +89,6 @@ class _DigestFiles(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield from map(GlobalWindows.windowed_value, self._digests.let_go())
-
-
-def _add_used(parts: Iterable[UsedFiles]) -> UsedFiles:
-    return reduce(add, parts, UsedFiles())
 
 
 class MergeSummariesFn(beam.CombineFn):

@@ -13,8 +13,11 @@ from apache_beam.testing.util import assert_that, equal_to
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.files import storage
 from recordmill.transforms.list_images import Input, ListImages, ListingSettings, list_images
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.sources import Source
 from recordmill.transforms.sources.class_folders import ClassFolders
+from recordmill.transforms.sources.voc import Voc
 from recordmill.transforms.sources.yolo import Yolo
 
 SOURCE = ClassFolders()
@@ -355,3 +358,20 @@ def test_words_of_the_source_do_not_touch_splits_that_folders_give(tmp_path):
     listing = ListingSettings(from_folders={"t": "train", "val": "validation"})
     refs = list_images(Input(str(tmp_path)), Words(), listing)
     assert {ref.key: ref.split for ref in refs} == {"t/a.txt": "train", "val/_.txt": "validation"}
+
+
+def test_files_that_name_images_are_counted_for_each_input(tmp_path):
+    write(tmp_path, "images/1.jpg", "images/2.jpg")
+    annotation = "<annotation><filename>{}.jpg</filename></annotation>"
+    for number in (1, 2, 3):  # there is no third image
+        (tmp_path / "marks").mkdir(exist_ok=True)
+        (tmp_path / "marks" / f"{number}.xml").write_text(annotation.format(number))
+    source = Voc(images="images")
+    settings = ListingSettings(include=source.files, not_included=source.other_files)
+    refs = list(list_images(Input(str(tmp_path)), source, settings))
+    assert brief(refs)[-1] == (str(tmp_path), "names_images", "")
+    assert [ref.detail for ref in refs if ref.status == "names_images"] == ["2"]
+    summary = Summary()
+    for ref in refs:
+        summary.add(ref, ImageSplitter(0, SplitSettings(), Selection()))
+    assert (summary.naming_files, summary.listed, summary.references) == (2, 5, 2)

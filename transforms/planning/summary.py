@@ -123,7 +123,7 @@ class Summary:
         if ref.status == "classes":
             self._announce(orjson.loads(ref.detail), ref.uri)
         elif ref.status == "names_images":
-            self.naming_files += 1
+            self.naming_files += int(ref.detail)
         elif ref.status == "fatal":
             self.problems_found += 1
             _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)

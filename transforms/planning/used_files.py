@@ -9,7 +9,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from hashlib import blake2b
+from operator import add
 from typing import Self
 
 from recordmill.schemas.image_ref import ImageRef
@@ -122,11 +124,12 @@ def _cut(digests: bytes) -> Iterator[bytes]:
     return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
 
 
-def settle_ignored(summary: Summary, found: UsedFiles) -> Summary:
+def settle_ignored(summary: Summary, buckets: Iterable[UsedFiles]) -> Summary:
     """The summary in which files that are used count as their references alone.
 
     Of the other ignored files those that are images, and should have been named, get a reason of their own.
     """
+    found = reduce(add, buckets, UsedFiles())
     ignored = summary.ignored - found.used
     ignored -= Counter(taken_only_by_name=found.without_annotation)
     ignored += Counter(without_annotation=found.without_annotation)

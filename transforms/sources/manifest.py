@@ -155,7 +155,7 @@ class Manifest(Source):
                 yield file.but(status="warning", reason="no_column", detail=detail)
         if blank:
             detail = (
-                f"labels begin with a blank, such as {blank!r:.60}: set source.blanks=skip if it is no part of them"
+                f"labels begin with a blank, such as {blank!r:.60}: set source.blanks=skip if that is not part of them"
             )
             yield file.but(status="warning", reason="blanks", detail=detail)
         if not referred:

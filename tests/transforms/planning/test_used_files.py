@@ -116,7 +116,8 @@ def test_beam_carries_digests():
 
 def test_the_summary_counts_used_files_as_their_references_alone():
     summary = Summary(listed=20, ignored=Counter(taken_only_by_name=9, hidden=2, system_file=1), naming_files=3)
-    settled = settle_ignored(summary, UsedFiles(Counter(taken_only_by_name=5, hidden=2), without_annotation=3))
+    buckets = [UsedFiles(Counter(taken_only_by_name=5)), UsedFiles(Counter(hidden=2), without_annotation=3)]
+    settled = settle_ignored(summary, buckets)
     assert settled.ignored == {"taken_only_by_name": 1, "system_file": 1, "without_annotation": 3}
     assert (settled.listed, settled.naming_files) == (13, 3)
-    assert settle_ignored(summary, UsedFiles()) == summary
+    assert settle_ignored(summary, []) == summary

@@ -1,9 +1,9 @@
-"""What the marker says of annotations beside the ledger of images: dropped boxes, images without a box, labels."""
+"""The ledger of annotations: dropped boxes, images without a box, labels, and how many of them a run may lose."""
 
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 import orjson
@@ -19,7 +19,6 @@ MOST_CLASSES = 100
 
 MOST_NAMES = 5
 """Classes that a sentence names under one reason."""
-
 
 MOST_TO_KEEP = 20
 """Classes that a flag to paste lists."""
@@ -44,7 +43,8 @@ class ImagesWithoutBoxes:
     @classmethod
     def from_marker(cls, marker: Mapping[str, Any]) -> Self:
         """What a marker, or an outcome's numbers, say; nothing where they say nothing of it."""
-        return cls(**marker.get("images_without_boxes", {}))
+        said = marker.get("images_without_boxes", {})
+        return cls(**{each.name: said[each.name] for each in fields(cls) if each.name in said})
 
     @property
     def total(self) -> int:

@@ -136,17 +136,19 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
     return _find_passed("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
 
 
-def check_labels(totals: AnnotationTotals, limits: LossLimits, example: str = "") -> str:
+def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: str = "") -> str:
     """Why too many labels of images that may have several were lost; the empty string if they were not.
 
     Args:
         totals: of all shards.
-        limits: what is allowed.
+        settings: what the dataset is.
         example: an image that was rejected for it, in words.
     """
     lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
-    return _find_passed("labels", limits, lost, kept, why, "add such labels to labels.classes")
+    integers = settings.labels.ids == "integers"
+    remedy = "set labels.ids=names" if integers else "add such labels to the source's names of classes"
+    return _find_passed("labels", settings.max_rejected.labels, lost, kept, why, remedy)
 
 
 def _find_passed(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:

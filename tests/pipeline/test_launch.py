@@ -299,3 +299,20 @@ def test_odd_exif_is_not_talked_about(convert_in_child, photos, tmp_path):
     assert (done.code, done.line["ledger"]["written"]) == (0, 18)
     assert "PIL" not in done.stderr
     assert "Warning" not in done.stderr
+
+
+def test_an_interruption_while_modules_are_imported_is_one_sentence(monkeypatch, capsys, tmp_path):
+    class Ended(Exception):
+        pass
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def leave(code):
+        raise Ended(code)
+
+    monkeypatch.setattr("recordmill.pipeline.launch._attempt", interrupt)
+    monkeypatch.setattr("recordmill.pipeline.launch.os._exit", leave)
+    with pytest.raises(Ended, match="130"):
+        launch([f"--input={tmp_path}", f"--output={tmp_path}/dataset"], build)
+    assert capsys.readouterr().err == "error: interrupted before any work\n"

@@ -20,7 +20,7 @@ _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
 
 
 class BadLineError(ValueError):
-    """A line is nothing that YOLO has; the message names the line and says why."""
+    """A line is not one of YOLO's; the message names the line and says why."""
 
 
 class RefusedLineError(BadLineError):
@@ -95,7 +95,7 @@ def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, nu
     """Whether the first four numbers of a line are a box; else all of them are the points of a polygon.
 
     Raises:
-        BadLineError: nobody can tell.
+        BadLineError: the numbers fit neither.
     """
     count, further = len(values), values[4:]
     if count <= 5:  # a box, or one with a confidence

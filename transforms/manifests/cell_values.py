@@ -95,7 +95,7 @@ def number_of(value: Any, column: str) -> float:
     """
     number = _float(value)
     if not isinstance(number, float) or not math.isfinite(number):
-        raise refuse(column, value, "no number")
+        raise refuse(column, value, "not a number")
     return number
 
 

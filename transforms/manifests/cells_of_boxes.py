@@ -36,7 +36,7 @@ def box_from_sides(cells: Sequence[tuple[str, Any]], label: tuple[str, str]) -> 
         label: the box's class, with its column.
 
     Raises:
-        BadCellError: a side is no number, or a side or the class is missing.
+        BadCellError: a side is not a number, or a side or the class is missing.
     """
     if not label[1] and all(value is None or (isinstance(value, str) and not value.strip()) for _, value in cells):
         return []
@@ -49,13 +49,13 @@ def size_from(width: tuple[str, Any], height: tuple[str, Any]) -> tuple[int, int
     """The image's width and height as annotators saw it; None where a cell is empty, or 0.
 
     Raises:
-        BadCellError: one is no whole number.
+        BadCellError: one is not a whole number.
     """
     sides = []
     for column, value in (width, height):
         number = 0.0 if value is None or value == "" else number_of(value, column)
         if not number.is_integer() or not 0 <= number < 2**31:
-            raise refuse(column, value, "no whole number of pixels")
+            raise refuse(column, value, "not a whole number of pixels")
         sides.append(int(number))
     return (sides[0], sides[1]) if all(sides) else None
 

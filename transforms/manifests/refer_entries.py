@@ -148,7 +148,7 @@ class EntryReferrer:
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
             if entry.uri.startswith(" "):
-                why += ", and the path begins with a blank: set source.blanks=skip if it is no part of it"
+                why += ", and the path begins with a blank: set source.blanks=skip if that is not part of it"
             raise Refusal(reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 

@@ -34,7 +34,7 @@ class LabelMe(Source):
     `imageData` is not looked at.
 
     Attributes:
-        other_shapes: what becomes of polygons, circles, lines and whatever else is no rectangle: `enclose` takes the
+        other_shapes: what becomes of polygons, circles, lines and whatever else is not a rectangle: `enclose` takes the
             box around them, `drop` leaves them out, `reject` rejects the image.
         groups: shapes of one class and one `group_id` are parts of one object: `join` takes the box around all of
             them, `apart` one around each.
@@ -77,7 +77,7 @@ class LabelMe(Source):
             data: what the JSON file holds.
 
         Raises:
-            RejectedImage: stage `list`, `refused_shape`: a shape is no rectangle, and that is to be refused.
+            RejectedImage: stage `list`, `refused_shape`: a shape is not a rectangle, and that is to be refused.
             ValueError: it is none of LabelMe's; the message says why.
         """
         shapes = data.get("shapes") if isinstance(data, dict) else None

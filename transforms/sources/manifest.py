@@ -71,6 +71,7 @@ class Manifest(Source):
     blanks: Blanks = added_setting("auto")
 
     other_files: ClassVar[str] = "taken_only_by_name"
+    split_settings: ClassVar[tuple[str, ...]] = ("columns.split",)
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""
@@ -154,7 +155,7 @@ class Manifest(Source):
                 yield file.but(status="warning", reason="no_column", detail=detail)
         if blank:
             detail = (
-                f"labels begin with a blank, such as {blank!r:.60}: set source.blanks=skip if it is no part of them"
+                f"labels begin with a blank, such as {blank!r:.60}: set source.blanks=skip if that is not part of them"
             )
             yield file.but(status="warning", reason="blanks", detail=detail)
         if not referred:

@@ -93,7 +93,7 @@ class Table:
         positions: where each column is, in CSV and TSV.
         schema: of Parquet.
         is_gzip: whether its text is gzipped; rows' places are then those in what unpacking gives.
-        skips_blanks: whether blanks after a delimiter are no part of cells.
+        skips_blanks: whether blanks after a delimiter are left out of cells.
     """
 
     kind: TableKind

@@ -198,11 +198,11 @@ def test_a_row_may_be_a_box():
 @pytest.mark.parametrize(
     ("cell", "fault"),
     [
-        ({"x1": "a"}, "column 'x1': 'a' (str) is no number"),
+        ({"x1": "a"}, "column 'x1': 'a' (str) is not a number"),
         ({"x1": ""}, "column 'x1' is empty"),
-        ({"y2": "nan"}, "column 'y2': 'nan' (str) is no number"),
+        ({"y2": "nan"}, "column 'y2': 'nan' (str) is not a number"),
         ({"class": ""}, "column 'class' is empty"),
-        ({"w": "6.5"}, "column 'w': '6.5' (str) is no whole number of pixels"),
+        ({"w": "6.5"}, "column 'w': '6.5' (str) is not a whole number of pixels"),
     ],
 )
 def test_a_row_that_is_no_box_is_a_fault_of_its_image(cell, fault):

@@ -168,5 +168,5 @@ def test_a_path_that_begins_with_a_blank_names_the_setting(folder):
     (ref,) = refer(folder, Entry(uri=" images/a.jpg"), uri_column="path")
     assert ref.detail == (
         "list.csv, row 2: column 'path': ' images/a.jpg': no such file or directory, and the path begins with a blank: "
-        "set source.blanks=skip if it is no part of it"
+        "set source.blanks=skip if that is not part of it"
     )

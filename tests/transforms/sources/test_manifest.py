@@ -67,7 +67,7 @@ def test_a_column_that_no_line_of_json_has_is_missing_not_empty(folder):
 def test_labels_that_begin_with_a_blank_are_noted(folder):
     one, note = refer(folder, b"path,class\na.jpg, 65\n")
     assert (one.label, note.status) == (" 65", "warning")
-    assert note.detail == "labels begin with a blank, such as ' 65': set source.blanks=skip if it is no part of them"
+    assert note.detail == "labels begin with a blank, such as ' 65': set source.blanks=skip if that is not part of them"
     (one,) = refer(folder, b'path,class\na.jpg, "65"\n', blanks="skip")
     assert one.label == "65"
     (one,) = refer(folder, b"path, class\na.jpg, 65\n")

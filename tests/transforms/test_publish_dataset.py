@@ -225,7 +225,7 @@ def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut
     publish(gather_reports(reports), plan, indexed, run)
     expected = without_run(tree(run.output))
     for most in range(200):
-        output = replace(run, output=f"{run.output}-{most}")
+        output = replace(run, output=f"{run.output}-{most}/{Path(run.output).name}")  # the report's title
         plan = plan_of(refs, output)
         reports = write_all(plan, refs, output)
         with cut_after(most) as done:

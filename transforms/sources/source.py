@@ -32,6 +32,7 @@ class Source(Protocol):
         short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
+        split_settings: settings that find a word for each image's split, and do nothing else.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
         labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
         shared_files: names of files directly in an input that concern the images of all split folders.
@@ -44,6 +45,7 @@ class Source(Protocol):
     classes_from: ClassVar[str] = "the annotations"
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
+    split_settings: ClassVar[tuple[str, ...]] = ()
     gives_pixels: ClassVar[bool] = False
     labels_from_folders: ClassVar[bool] = False
     shared_files: ClassVar[tuple[str, ...]] = ()

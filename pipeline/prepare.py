@@ -39,7 +39,7 @@ from recordmill.schemas.version import VERSION
 from recordmill.transforms.converting.read_ahead import default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.files import storage
-from recordmill.transforms.idle_settings import find_idle
+from recordmill.transforms.idle_settings import find_idle, find_unused_words
 from recordmill.transforms.run_settings import RunSettings
 
 
@@ -91,7 +91,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         preview=flags.plan,
         threads=flags.threads,
         processes=_processes(flags, beam_arguments),
-        notes=tuple(notes),
+        notes=(*notes, *find_unused_words(settings)),
         facts={
             "recordmill": VERSION,
             "beam": beam.__version__,

@@ -118,7 +118,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     if problem := (
         check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file, settings.source.remedies)
         or check_boxes(finished, settings, plan.label_map)
-        or check_labels(finished.annotations, settings.max_rejected.labels, examples.get("unknown_label", ""))
+        or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     ):
         boxes = balance_boxes(plan.summary, reports)
         lost = lost[:5]  # stdout's line stays short

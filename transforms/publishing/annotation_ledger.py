@@ -1,9 +1,9 @@
-"""What the marker says of annotations beside the ledger of images: dropped boxes, images without a box, labels."""
+"""The ledger of annotations: dropped boxes, images without a box, labels, and how many of them a run may lose."""
 
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 import orjson
@@ -19,7 +19,6 @@ MOST_CLASSES = 100
 
 MOST_NAMES = 5
 """Classes that a sentence names under one reason."""
-
 
 MOST_TO_KEEP = 20
 """Classes that a flag to paste lists."""
@@ -44,7 +43,8 @@ class ImagesWithoutBoxes:
     @classmethod
     def from_marker(cls, marker: Mapping[str, Any]) -> Self:
         """What a marker, or an outcome's numbers, say; nothing where they say nothing of it."""
-        return cls(**marker.get("images_without_boxes", {}))
+        said = marker.get("images_without_boxes", {})
+        return cls(**{each.name: said[each.name] for each in fields(cls) if each.name in said})
 
     @property
     def total(self) -> int:
@@ -136,17 +136,19 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
     return _find_passed("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
 
 
-def check_labels(totals: AnnotationTotals, limits: LossLimits, example: str = "") -> str:
+def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: str = "") -> str:
     """Why too many labels of images that may have several were lost; the empty string if they were not.
 
     Args:
         totals: of all shards.
-        limits: what is allowed.
+        settings: what the dataset is.
         example: an image that was rejected for it, in words.
     """
     lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
-    return _find_passed("labels", limits, lost, kept, why, "add such labels to labels.classes")
+    integers = settings.labels.ids == "integers"
+    remedy = "set labels.ids=names" if integers else "add such labels to the source's names of classes"
+    return _find_passed("labels", settings.max_rejected.labels, lost, kept, why, remedy)
 
 
 def _find_passed(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:

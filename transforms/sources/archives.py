@@ -80,6 +80,7 @@ class Archives(Source):
     max_members: int = 10_000_000
 
     files: ClassVar[tuple[str, ...]] = ("*.tar", "*.tar.gz", "*.tgz", "*.zip")
+    split_settings: ClassVar[tuple[str, ...]] = ("split",)
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""

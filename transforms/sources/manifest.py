@@ -81,6 +81,7 @@ class Manifest(Source):
     blanks: Blanks = added_setting("auto")
 
     other_files: ClassVar[str] = "taken_only_by_name"
+    split_settings: ClassVar[tuple[str, ...]] = ("columns.split",)
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""

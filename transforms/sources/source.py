@@ -58,6 +58,7 @@ class Source(Protocol):
         short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
+        split_settings: settings that find a word for each image's split, and do nothing else.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
         gives_words: whether a file's place or name always gives a word for `splits.from_source`.
         labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
@@ -71,6 +72,7 @@ class Source(Protocol):
     classes_from: ClassVar[str] = "the annotations"
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
+    split_settings: ClassVar[tuple[str, ...]] = ()
     gives_pixels: ClassVar[bool] = False
     gives_words: ClassVar[bool] = False
     labels_from_folders: ClassVar[bool] = False

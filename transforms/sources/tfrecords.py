@@ -84,6 +84,7 @@ class Tfrecords(Source):
     max_ratio: int = MAX_RATIO
 
     gives_words: ClassVar[bool] = True
+    split_settings: ClassVar[tuple[str, ...]] = ("split", "split_feature")
     files: ClassVar[tuple[str, ...]] = tuple(
         name + ending
         for name in ("*.tfrecord", "*.tfrecords", "*.tfrec", "*.record", f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}")

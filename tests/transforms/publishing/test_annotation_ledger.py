@@ -164,10 +164,10 @@ def test_many_classes_are_not_listed_in_a_flag():
         (
             {"unknown_label": 11, "written": 1088},
             "11 of 1,099 labels were without an id (unknown_label), such as a.jpg (why), which is over "
-            "max_rejected.labels.count (10) and max_rejected.labels.share (1.00%); add such labels to labels.classes, "
-            "or raise one of the limits",
+            "max_rejected.labels.count (10) and max_rejected.labels.share (1.00%); add such labels to the "
+            "source's names of classes, or raise one of the limits",
         ),
     ],
 )
 def test_labels_without_an_id_are_limited(labels, said):
-    assert check_labels(AnnotationTotals(labels=labels), LossLimits(), "a.jpg (why)") == said
+    assert check_labels(AnnotationTotals(labels=labels), YOLO, "a.jpg (why)") == said

@@ -186,7 +186,7 @@ def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> s
 def _spell(kind: Any, values: Any) -> Any:
     """Values as their settings' types have them, where YAML has another word for the same.
 
-    `yes` and `no` are truth values in YAML, and nothing behind a key is null; a text is then empty.
+    `yes` and `no` are truth values in YAML, and a key without a value is null, which for a text means the empty one.
     """
     if kind is str:
         return "" if values is None else values

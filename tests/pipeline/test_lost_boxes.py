@@ -1,4 +1,4 @@
-"""Boxes and labels that are lost for their faults fail a run; those that somebody left out do not."""
+"""Boxes and labels that are lost for their faults fail a run; those that the settings leave out do not."""
 
 import pytest
 

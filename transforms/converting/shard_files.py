@@ -83,7 +83,7 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     except FileNotFoundError:
         return None
     if "annotations" not in done["report"] and _lost_boxes(done["report"]):
-        return None  # an earlier version finished it, and did not say of which classes they were
+        return None  # an earlier version finished it, and did not count them by class
     report = replace(ShardReport.from_dict(done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))

@@ -80,7 +80,11 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"
     )
     run = parser.add_argument_group("how to run")
-    _add_switch(run, "plan", "show counts, splits, shards and sizes, and write nothing")
+    _add_switch(
+        run,
+        "plan",
+        "show counts, splits, shards and sizes, write nothing, and exit as the run would, as far as that is known",
+    )
     _add_switch(run, "overwrite", "replace another dataset that the output holds")
     _add_switch(
         run,

@@ -46,7 +46,7 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(convert_in_chil
     assert len(done.stdout) < 4096
     assert set(done.line) == {
         "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes", "changes", "duplicates",
-        "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds",
+        "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds", "recognised",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == ("published", 0, str(done.output))
     assert done.line["plan_id"] == done.marker["plan"]["id"]
@@ -220,12 +220,13 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     root = tmp_path / "photos"
     root.mkdir()
     (root / "1.jpg").write_bytes(b"flat")
-    done = convert(root, "--plan")
+    flat = {"source.kind": "class_folders"}
+    done = convert(root, "--plan", settings=flat)
     why = "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file lies in no class folder)"
     assert done.code == 3
     assert done.line["status"] == "planned"
     assert done.line["sentence"].startswith(f"as it stands the run would fail: {why}")
-    assert convert(root).code == 3
+    assert convert(root, settings=flat).code == 3
 
 
 def test_a_plan_foresees_labels_without_a_class(convert, class_folders, tmp_path):

@@ -473,7 +473,10 @@ def test_the_ledger_balances_where_fractions_leave_most_out_and_a_split_is_fille
     assert images["test"]["images"] == 1
     assert images["train"]["images"] + 1 == ledger["written"]
     assert ledger["listed"] == 40 == ledger["written"] + ledger["left_out"]["fraction"]
-    assert outcome["notes"] == ["split test would have been empty: it was given the nearest images"]
+    assert outcome["notes"] == [
+        "split test would have been empty: it was given the nearest images",
+        f"splits.fractions sum to 0.4001: {ledger['left_out']['fraction']} of 40 images are in no split",
+    ]
 
 
 def test_a_trial_run_has_the_full_runs_class_ids(run, run_steps, tmp_path, draw):

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ import orjson
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
 
@@ -109,7 +110,7 @@ def _cut(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]
 def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: LabelMap) -> str:
     """Why too many boxes were lost; the empty string if they were not.
 
-    Whatever the limits, not all boxes may be, nor all boxes of a class.
+    Whatever the limits, not all boxes may be, nor all boxes of a class. A convention that stores none loses none.
 
     Args:
         finished: what all shards add up to.
@@ -119,7 +120,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
     totals, written = finished.annotations, sum(finished.instances.values(), Counter[str]())
     faulty, dropped = (sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped))
     lost, kept = faulty.total(), written.total()
-    if not lost:
+    if not lost or not _stores(BOX_FIELDS, settings):
         return ""
     first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
     why = f"({_show_faulty(totals.faulty)}), such as {totals.examples[first]}"
@@ -144,11 +145,17 @@ def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: s
         settings: what the dataset is.
         example: an image that was rejected for it, in words.
     """
+    if not _stores(MANY_LABELS_FIELDS, settings):
+        return ""
     lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
     integers = settings.labels.ids == "integers"
     remedy = "set labels.ids=names" if integers else "add such labels to the source's names of classes"
     return _find_passed("labels", settings.max_rejected.labels, lost, kept, why, remedy)
+
+
+def _stores(fields: Set[str], settings: DatasetSettings) -> bool:
+    return any(feature.field in fields for feature in settings.example_features)
 
 
 def _find_passed(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:

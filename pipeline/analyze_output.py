@@ -54,7 +54,7 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
     if fits(read_note(output), open_dataset(output)):
         return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
     terminal.say(f"{outcome.sentence}; now TensorFlow Transform analyses them")
-    told = _run_analysis(output)
+    told = _run_analysis(output, terminal.muted)
     numbers = {**outcome.numbers, "analysis": told["status"]}
     if told["exit_code"]:
         sentence = f"{outcome.sentence}; the analysis failed: {told['sentence']}"
@@ -62,12 +62,13 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
     return replace(outcome, sentence=f"{outcome.sentence}; {TRANSFORM_FN}/ has been made", numbers=numbers)
 
 
-def _run_analysis(output: str) -> Mapping[str, Any]:
+def _run_analysis(output: str, muted: bool) -> Mapping[str, Any]:
     """The line that the analysis writes at its end; where it ends without one, the same in its place."""
     here = str(Path(__file__).parents[2])  # where the package lies, wherever this process was started
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
     command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]
-    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
+    stderr = subprocess.DEVNULL if muted else None
+    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=stderr, check=False)
     try:
         told: dict[str, Any] = orjson.loads(ended.stdout)
     except orjson.JSONDecodeError:

@@ -1,7 +1,7 @@
 """YAML and `--set` become `DatasetSettings`, or every error in them is said at once, before any work."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, make_dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -19,6 +19,12 @@ from recordmill.transforms.check_fields import find_unstored_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.sources import load_source, source_names
 
+AUTO = "auto"
+"""What stands for a configuration, or for a layout, that the files decide."""
+
+COMMENT = "# Recognised "
+"""What the first line of a dataset's configuration begins with if its layout was recognised."""
+
 DEFAULT_KIND = "class_folders"
 """The `kind:` of the source that `DatasetSettings` begins with."""
 
@@ -27,13 +33,20 @@ class ConfigError(ValueError):
     """The configuration is wrong; one line an error, each with the key's path."""
 
 
-def load_settings(path: str | None, overrides: Sequence[str]) -> tuple[DatasetSettings, dict[str, Any]]:
+Recogniser = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Fills in settings that the files of the input decide."""
+
+
+def load_settings(
+    path: str | None, overrides: Sequence[str], recogniser: Recogniser = dict
+) -> tuple[DatasetSettings, dict[str, Any]]:
     """Reads a configuration file and applies `key.path=value` overrides.
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
-            (`configs/class_folders.yaml`, wherever the process runs); None for the defaults.
+            (`configs/class_folders.yaml`, wherever the process runs); None or `auto` for what the files say.
         overrides: `key.path=value`, the value in YAML; later ones win.
+        recogniser: is asked where there is no file and no `source.kind`, or the file says `layout: auto`.
 
     Returns:
         The settings, and the same as plain values in the shape of the YAML. All text is in Unicode's NFC, as keys are.
@@ -41,12 +54,30 @@ def load_settings(path: str | None, overrides: Sequence[str]) -> tuple[DatasetSe
     Raises:
         ConfigError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or contradicts another.
     """
-    plain = _read_yaml(path) if path else {}
+    plain = _read_yaml(path) if path and path != AUTO else {}
     parsed = [_parse_override(override) for override in overrides]
     for override in parsed:
         _set(plain, override)
+    if _is_to_be_recognised(plain, path):
+        plain = recogniser(plain)
     settings = _validate(plain, path or "--set", [override.keys for override in parsed])
     return settings, settings_as_dict(settings, (plain.get("source") or {}).get("kind", DEFAULT_KIND))
+
+
+def read_comment(path: str | None) -> str:
+    """The line by which a dataset's `config.yaml` says what was recognised, if a configuration begins with one."""
+    first = _read_text(path).partition("\n")[0] if path and path != AUTO else ""
+    return f"{first}\n" if first.startswith(COMMENT) else ""
+
+
+def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
+    """Whether files say what settings don't; the key `layout` is taken out."""
+    layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
+    if layout not in (AUTO, ""):
+        raise ConfigError(f"layout is {layout!r}: write auto, or remove it")
+    source = plain.get("source")
+    is_known = isinstance(source, dict) and "kind" in source and path in (None, AUTO)
+    return layout == AUTO and not is_known and isinstance(source, dict | None)
 
 
 def settings_as_dict(settings: DatasetSettings, source_kind: str) -> dict[str, Any]:
@@ -186,7 +217,7 @@ def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> s
 def _spell(kind: Any, values: Any) -> Any:
     """Values as their settings' types have them, where YAML has another word for the same.
 
-    `yes` and `no` are truth values in YAML, and nothing behind a key is null; a text is then empty.
+    `yes` and `no` are truth values in YAML, and a key without a value is null, which for a text means the empty one.
     """
     if kind is str:
         return "" if values is None else values

@@ -1,6 +1,5 @@
 """`recordmill.convert`: what `recordmill run` does, from Python; in scripts, notebooks and threads."""
 
-import io
 import logging
 import os
 import sys
@@ -79,7 +78,7 @@ def convert(
         ConversionError: there is none: the command would have ended with an exit code above 0.
         KeyboardInterrupt: so it was ended; the same call goes on from finished shards.
     """
-    terminal = Terminal(io.StringIO() if quiet else sys.stderr)
+    terminal = Terminal(None if quiet else sys.stderr)
     switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
     options = {"output": os.fspath(output), "config": config and os.fspath(config), "runner": runner, **switches}
     try:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from recordmill.pipeline.recognise_layout import Layout
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.list_images import Input
 from recordmill.transforms.run_settings import RunSettings
@@ -15,8 +16,10 @@ class Job:
         settings: what the dataset is.
         inputs: what is read.
         run: where and how it works.
+        layout: what was recognised in the inputs, if anything was.
     """
 
     settings: DatasetSettings
     inputs: tuple[Input, ...]
     run: RunSettings
+    layout: Layout | None = None

@@ -90,6 +90,7 @@ def _summary_line(outcome: Outcome, job: "Job | None", flags: Namespace, seconds
         "output": job.run.output if job else _shown(flags.output),
         "plan_id": outcome.plan_id,
         **outcome.numbers,
+        **({"recognised": job.layout.as_dict()} if job and job.layout else {}),
         "notes": outcome.notes[:MOST_NOTES],
         "seconds": {"total": seconds},
     }

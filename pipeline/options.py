@@ -80,7 +80,11 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"
     )
     run = parser.add_argument_group("how to run")
-    _add_switch(run, "plan", "show counts, splits, shards and sizes, and write nothing")
+    _add_switch(
+        run,
+        "plan",
+        "show counts, splits, shards and sizes, write nothing, and exit as the run would, as far as that is known",
+    )
     _add_switch(run, "overwrite", "replace another dataset that the output holds")
     _add_switch(
         run,
@@ -229,6 +233,8 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
             advice = f"did you mean {near[0]}?" if near else "see --help"
             if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell cut a value at its blanks
                 advice = "quote what follows --set, as in --set 'splits.fractions={train: 1}'"
+            elif os.path.exists(word):
+                advice = f"to convert it, write --input {word} --output DIR"
             return f"there is no flag {word}: {advice}"
         after_flag = not equals
     return ""

@@ -15,7 +15,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill.pipeline.analyze_output import check_analysis_is_possible
-from recordmill.pipeline.config import ConfigError, load_settings, name_dataset
+from recordmill.pipeline.config import ConfigError, load_settings, name_dataset, read_comment
 from recordmill.pipeline.dataflow import check_dataflow, is_dataflow
 from recordmill.pipeline.discard import discard_staging
 from recordmill.pipeline.job import Job
@@ -30,6 +30,7 @@ from recordmill.pipeline.preflight import (
     normal_path,
     parse_inputs,
 )
+from recordmill.pipeline.recognise_layout import LayoutFinder
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.settle_source import settle_source
 from recordmill.pipeline.terminal import Terminal
@@ -38,7 +39,7 @@ from recordmill.schemas.version import VERSION
 from recordmill.transforms.converting.read_ahead import default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.files import storage
-from recordmill.transforms.idle_settings import find_idle
+from recordmill.transforms.idle_settings import find_idle, find_unused_words
 from recordmill.transforms.run_settings import RunSettings
 
 
@@ -60,8 +61,9 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     FileSystems.set_options(PipelineOptions(beam_arguments))  # a store's address counts before there is a pipeline
     if flags.sample:
         _choose_sample(flags, terminal)
-    settings, plain = load_settings(flags.config, flags.set or [])
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
+    finder = LayoutFinder(inputs, terminal.say)
+    settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in)
     if is_dataflow(flags.runner):
         check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
     inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
@@ -83,13 +85,13 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         output=output,
         outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
         recipe={**leave_out_added(settings, plain), **_functions_of(settings)},
-        config_text=yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True),
+        config_text=(finder.comment or read_comment(flags.config)) + _as_yaml(plain),
         inputs=folders,
         overwrite=flags.overwrite,
         preview=flags.plan,
         threads=flags.threads,
         processes=_processes(flags, beam_arguments),
-        notes=tuple(notes),
+        notes=(*notes, *find_unused_words(settings)),
         facts={
             "recordmill": VERSION,
             "beam": beam.__version__,
@@ -97,7 +99,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     )
-    job = Job(settings, inputs, run)
+    job = Job(settings, inputs, run, finder.found)
     check_analysis_is_possible(job, here=flags.wait or here)
     return job
 
@@ -146,6 +148,11 @@ def _outcome_file(output: str, run_id: str, runner: str) -> str:
     if runner in LOCAL_RUNNERS:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
     return storage.join(output, f".outcome-{run_id}.json")
+
+
+def _as_yaml(plain: dict[str, Any]) -> str:
+    text: str = yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True)
+    return text
 
 
 def _yaml_ready(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """One job on its runner: built, run, waited for, and asked how it ended."""
 
+import os
 import signal
 import threading
 from argparse import Namespace
@@ -99,6 +100,7 @@ def _make_pipeline(runner: str, beam_arguments: list[str]) -> tuple[beam.Pipelin
         options.view_as(SetupOptions).save_main_session = False
         # Behind the name DirectRunner Beam would look for a Prism binary, and run elsewhere on line than off line.
         pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
+        os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a run that is killed would leave it
         return pipeline, in_process or loops_back(runner, options)
     except SystemExit:
         raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None

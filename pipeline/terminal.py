@@ -1,5 +1,6 @@
 """What people see: lines, a progress bar on a terminal, a table at the end. All of it on stderr."""
 
+import io
 import json
 import sys
 import threading
@@ -26,7 +27,10 @@ SECONDS_BETWEEN_LINES = 10.0
 class Terminal:
     """Tells a person, or a log, what a run does."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
+        """Tells it to a stream; without one to nobody."""
+        self.muted = stream is None
+        stream = stream or io.StringIO()
         self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=_width(stream))
 
     def say(self, text: str) -> None:

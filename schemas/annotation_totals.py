@@ -7,15 +7,8 @@ from typing import Self
 
 from recordmill.schemas.record_coder import register_record
 
-WITHOUT_BOXES: Mapping[str, str] = {
-    "no_file": "no file speaks of it",
-    "no_objects": "its annotation names no object",
-    "all_dropped": "all its boxes were dropped",
-}
-"""Why an image that was written has no box."""
-
 MOST_UNKNOWN = 100
-"""Unknown classes of one shard that are told apart; a broken file could number millions."""
+"""Unknown classes that one shard counts by name; a broken file could number millions."""
 
 OTHERS = "others"
 """The name under which further unknown classes are counted."""
@@ -30,11 +23,12 @@ class AnnotationTotals:
 
     Attributes:
         dropped: boxes that no Example has, by reason and class.
-        faulty: those of them that `max_rejected.boxes` limits: nobody asked for their loss.
+        faulty: those of them that `max_rejected.boxes` limits. The settings did not ask for their loss.
         emptied: those of them whose images lost all their boxes.
-        without_boxes: images without a box, by cause, see `WITHOUT_BOXES`.
+        without_boxes: images without a box, by cause: `no_file` speaks of the image, its annotation names `no_objects`,
+            or `all_dropped`.
         labels: labels of images that may have several, by what became of them: `listed`, `written`, `unknown_label`,
-            `not_chosen` (`labels.classes` leaves it out) and `with_rejected_images`, those beside one of the two.
+            `not_chosen` (`labels.classes` leaves it out) and `with_rejected_images`, all others of the same images.
         examples: for each reason the first box of `faulty`, in words.
     """
 

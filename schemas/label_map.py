@@ -80,7 +80,7 @@ class LabelMap:
     def leaves_out(self, label: str | int) -> bool:
         """Whether a label that the map has no place for is left out on purpose.
 
-        Of a source that numbers its classes and names none of them nobody has chosen any.
+        Numbers cannot be chosen from where the source gives names to none of them.
         """
         return self.is_chosen and (isinstance(label, str) or bool(self.numbers))
 

@@ -122,7 +122,7 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
         "with ShardWorkers(1) as workers:\n"
         "    for shard in dataset.shards:\n"
         "        print(workers.verify(shard, expect(dataset), 'frames', lambda records: None).findings)\n"
-        "print(_run_analysis('dataset')['sentence'])\n"
+        "print(_run_analysis('dataset', False)['sentence'])\n"
     )
     done = run(project, "python", "processes.py")
     assert done.returncode == 0, done.stderr

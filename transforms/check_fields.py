@@ -38,7 +38,7 @@ def find_unstored_boxes(layout: Convention, source: Source) -> str:
     """What surely has boxes and writes them nowhere, in a sentence; the empty string where nothing does.
 
     Args:
-        layout: the convention, which nobody has chosen.
+        layout: the convention, where the settings do not name one.
         source: what is read.
     """
     asked_by = source.annotations().get("boxes", "") or ("source.kind" if source.is_about_boxes else "")

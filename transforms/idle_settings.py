@@ -168,6 +168,16 @@ def find_idle(settings: DatasetSettings) -> list[str]:
     return list(found.values())
 
 
+def find_unused_words(settings: DatasetSettings) -> list[str]:
+    """A note for each setting that finds words for splits, where nothing gives these words a split."""
+    if settings.splits.from_source:
+        return []
+    source, default = settings.source, type(settings.source)()
+    by = "splits.from_folders gives the splits" if settings.splits.from_folders else "splits.from_source is not set"
+    words = [name for name in source.split_settings if attrgetter(name)(source) != attrgetter(name)(default)]
+    return [f"source.{name} is not used, since {by}" for name in words]
+
+
 def tell_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
     """The outcome of a finished dataset with `acted` among its numbers, and a note for each setting that never acted.
 

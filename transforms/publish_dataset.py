@@ -95,7 +95,8 @@ def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     """What a run would come to, with its exit code."""
     ledger, examples = foresee_ledger(plan.summary, plan.label_map)
     by_file, numbers = not settings.source.files, preview_numbers(plan, settings)
-    if problem := check_limits(ledger, [], settings.max_rejected, settings.unit, examples, by_file):
+    remedies = settings.source.remedies
+    if problem := check_limits(ledger, [], settings.max_rejected, settings.unit, examples, by_file, remedies):
         sentence = f"as it stands the run would fail: {problem}"
         return Outcome("planned", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     notes = plan.notes
@@ -115,9 +116,9 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     lost = lost_classes(plan.summary, finished.class_totals, plan.label_map)
     examples, by_file = list_rejected(reports, plan, run), not settings.source.files
     if problem := (
-        check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file)
+        check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file, settings.source.remedies)
         or check_boxes(finished, settings, plan.label_map)
-        or check_labels(finished.annotations, settings.max_rejected.labels, examples.get("unknown_label", ""))
+        or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     ):
         boxes = balance_boxes(plan.summary, reports)
         lost = lost[:5]  # stdout's line stays short

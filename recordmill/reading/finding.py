@@ -24,6 +24,7 @@ KINDS: dict[str, str] = {
     "sidecar": "a sidecar's rows are not those of the records",
     "label": "a label is none of the dataset's ids",
     "names": "a class's name and id in a list of classes, a sidecar or a record are not those of `recordmill.json`",
+    "marker": "what `recordmill.json` says of the dataset is not what its files, its sidecars or its own settings say",
     "duplicate": "one image is in several splits",
     "pixels": "an image cannot be decoded, or has another size than its record states",
     "more": "a file has so many findings that the rest are only counted",

@@ -31,8 +31,8 @@ def open_dataset(path: str) -> dict[str, Any]:
         return read_marker(path)
     except FileNotFoundError:
         raise AnalysisError(f"{path} holds no finished dataset: there is no {MARKER}") from None
-    except (orjson.JSONDecodeError, DamagedMarkerError):
-        raise AnalysisError(f"{path}/{MARKER} is damaged, or not Recordmill's: convert the images again") from None
+    except DamagedMarkerError as error:
+        raise AnalysisError(f"{error}: convert the images again") from None
 
 
 def choose_split(marker: Mapping[str, Any], asked: str | None, path: str) -> str:
@@ -88,7 +88,7 @@ def _check_recipe(path: str, recipe: Mapping[str, Any]) -> None:
         raise AnalysisError(
             f"the sidecars of {path} have no moments: convert it again with --set analyze=true --overwrite"
         )
-    if recipe["plan_version"] < PLAN_VERSION:
+    if recipe.get("plan_version", 0) < PLAN_VERSION:
         raise AnalysisError(
             f"{path} was made by an older version, whose moments are of other pixels: convert it again with --overwrite"
         )

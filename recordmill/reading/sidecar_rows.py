@@ -1,13 +1,30 @@
 """What a sidecar says of the records that a verifier meets."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import orjson
 
 from recordmill.reading.shard import Shard
+from recordmill.schemas.row_totals import RowTotals
 from recordmill.transforms.files import storage
+
+FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
+"""What comes of rows that Recordmill has not written."""
+
+
+def add_rows(rows: Iterable[Mapping[str, Any]]) -> RowTotals:
+    """What rows add up to.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: they are no rows of ours.
+    """
+    totals = RowTotals()
+    for row in rows:
+        totals.add(row)
+    return totals
 
 
 class Findings(Protocol):
@@ -24,6 +41,7 @@ class SidecarRows:
 
     Attributes:
         sha256: hex digest of the sidecar; the empty string until it is read, or where it cannot be.
+        totals: what its rows add up to, those of rejected references too; None where they are not Recordmill's.
     """
 
     def __init__(self, check: Findings) -> None:
@@ -31,6 +49,7 @@ class SidecarRows:
         self._rows: list[dict[str, Any]] | None = None
         self._by_offset: dict[int, int] = {}
         self.sha256 = ""
+        self.totals: RowTotals | None = None
 
     def read(self) -> Sequence[dict[str, Any]]:
         """The rows of the records, in their order; none, and a finding, where the sidecar cannot be read."""
@@ -39,8 +58,11 @@ class SidecarRows:
             self._rows = []
             try:
                 content = storage.read_range(sidecar) if sidecar else b""
-                rows = [row for row in map(orjson.loads, content.splitlines()) if "rejected" not in row]
+                everything = list(map(orjson.loads, content.splitlines()))
+                rows = [row for row in everything if "rejected" not in row]
                 self._by_offset = {row["offset"]: number for number, row in enumerate(rows)}
+                with suppress(*FORGED):
+                    self.totals = add_rows(everything)
                 self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
             except FileNotFoundError:
                 self._check.add("missing", f"the sidecar is not there ({sidecar})")

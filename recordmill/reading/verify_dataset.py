@@ -16,10 +16,12 @@ from recordmill.reading.finding import Finding
 from recordmill.reading.found_shards import SHARD_NUMBER, find_shards
 from recordmill.reading.shard import Shard
 from recordmill.reading.shard_workers import ShardWorkers
+from recordmill.reading.verify_marker import check_marker
 from recordmill.reading.verify_pixels import PixelCheck
 from recordmill.reading.verify_shard import Level, ShardCheck, verify_shard
 from recordmill.reading.verify_side_files import check_side_files
 from recordmill.transforms.files import storage
+from recordmill.transforms.planning.output_state import MARKER
 
 _SHOWN_DUPLICATES = 100
 _WORTH_PROCESSES = 2**28  # bytes: less is read in the time that processes take to start
@@ -121,6 +123,7 @@ def verify_dataset(
         findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
         findings += [
+            *(check_marker(dataset, checks) if dataset.kind == "recordmill" else ()),
             *check_side_files(dataset),
             *_find_missing(dataset),
             *_find_strangers(dataset),
@@ -175,13 +178,28 @@ def _sets_of(dataset: Dataset) -> dict[str, dict[int, set[int]]]:
 
 
 def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
-    """Files in a dataset that lists its own, look like shards, and are not listed."""
+    """Files in a dataset that lists its own, look like shards or sidecars, and are not listed."""
     if dataset.kind == "files":
         return
     listed = {shard.name for shard in dataset.shards}
     for shard in find_shards(dataset.folder):
-        if shard.name not in listed and "/" not in shard.name:  # what lies deeper no reader of shards globs
+        if shard.name not in listed and not _is_in_a_dataset(dataset.folder, shard.name):
             yield Finding("stale", "the dataset does not list this file: a reader that globs takes it", shard.name)
+    if dataset.kind == "recordmill":
+        sidecars = storage.join(dataset.folder, "sidecars")
+        known = {shard.sidecar for shard in dataset.shards}
+        known |= {storage.join(dataset.folder, name) for name in dataset.marker["files"]}
+        for name in storage.folder_names(sidecars):
+            if storage.join(sidecars, name) not in known:
+                yield Finding(
+                    "stale", "the dataset does not list this file: it lies among the sidecars", f"sidecars/{name}"
+                )
+
+
+def _is_in_a_dataset(folder: str, name: str) -> bool:
+    """Whether a file lies in a folder below that is a dataset of its own."""
+    parts = name.split("/")[:-1]
+    return any(storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts)))
 
 
 def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from recordmill.reading.label_names import LabelNames, fit_names, judge_rows
 from recordmill.reading.label_range import LabelRange
 from recordmill.reading.shard import Shard
 from recordmill.reading.sidecar_rows import SidecarRows
+from recordmill.schemas.row_totals import RowTotals
 from recordmill.transforms.files.record_bytes import StoredFile
 from recordmill.transforms.files.record_reader import FRAMING_BYTES, Damage, RecordFile
 
@@ -39,6 +40,8 @@ class ShardCheck:
         kinds: the kind of each feature by key, with the number of the record that has it first.
         findings: what is wrong, in the file's order.
         hidden: findings beyond `MOST_FINDINGS`.
+        totals: of one of ours, where not only its frames were looked at: what the rows of its sidecar add up to; None
+            where the sidecar is not the one that the marker states.
         keys_by_digest: of one of ours, where not only its frames were looked at: keys by the source's sha256.
     """
 
@@ -50,6 +53,7 @@ class ShardCheck:
     kinds: dict[str, tuple[str, int]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     hidden: int = 0
+    totals: RowTotals | None = None
     keys_by_digest: dict[str, str] = field(default_factory=dict)
 
     def add(
@@ -103,7 +107,12 @@ def verify_shard(
                     _compare(stored, check, rows, offsets)
                     _compare_names(check, rows, expected)
             if level != "frames":
-                check.keys_by_digest = {row["sha256"]: row["key"] for row in rows.read() if row.get("sha256")}
+                read = rows.read()
+                if rows.sha256 and rows.sha256 == shard.sidecar_sha256:
+                    check.totals = rows.totals
+                    if rows.totals is None:
+                        check.add("sidecar", f"the sidecar's rows cannot be understood ({shard.sidecar})")
+                check.keys_by_digest = {row["sha256"]: row["key"] for row in read if row.get("sha256")}
     except FileNotFoundError:
         check.add("missing", "the file is not there")
     except OSError as error:

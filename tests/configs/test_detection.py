@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recordmill.transforms.publishing.marker import class_counts
+from recordmill.transforms.publishing.marker import class_counts, count_classes, numbers_of
 
 SIZES = {"a.jpg": (40, 20, 1), "b.jpg": (30, 60, 1), "c.jpg": (40, 20, 6), "d.jpg": (20, 20, 1)}
 """Width, height and orientation; c is 20 x 40 as people see it."""
@@ -173,6 +173,21 @@ def test_yolos_text_files_without_an_image_are_told_from_those_that_are_read(tmp
     write(folder, "labels/train/gone.txt", "0 0.5 0.5 0.1 0.1\n")
     marker, _ = convert("yolo.yaml", folder)
     assert marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 1}
+
+
+def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert):
+    folder = write_coco(tmp_path / "collection", picture)
+    path = folder / "annotations/instances_train2017.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["categories"].append({"id": 3, "name": "emu"})
+    path.write_text(json.dumps(data), encoding="utf-8")
+    marker, _ = convert("coco.yaml", folder)
+    output = tmp_path / "dataset-of-coco.yaml"
+    page = (output / "report.html").read_text(encoding="utf-8")
+    card = (output / "README.md").read_text(encoding="utf-8")
+    assert (len(marker["labels"]), numbers_of(marker)["classes"], count_classes(marker)) == (3, 3, 3)
+    assert ("4 images in 3 classes" in card, "4 images in 3 classes" in page) == (True, True)
+    assert "1 of 3 classes has no box at all: emu." in marker["remarks"]
 
 
 def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):

@@ -220,6 +220,7 @@ def test_several_labels(write, images, picture, convert):
     )
     ids = {"cat": 0, "dog": 1, "fur": 2}
     assert marker["labels"] == ids
+    assert marker["labels_of_images"] == {"listed": 4, "written": 4}
     found = {each["encoded"][0]: (each["labels"], each["texts"]) for part in examples.values() for each in part}
     given = Counter(name for part in examples.values() for each in part for name in each["texts"])
     counted = sum((Counter(class_counts(split)) for split in marker["splits"].values()), Counter())

@@ -28,7 +28,7 @@ def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
         said = f"nothing is wrong: {records} records in 2 files, level {level}, "
         assert done.stderr.splitlines()[-1].startswith(said)
     assert json.loads(pixels.stdout)["findings"] == []
-    assert "in 1 files, level files" in one_file.stderr
+    assert "in 1 file, level files" in one_file.stderr
     assert "dataset  a dataset of Recordmill, convention default" in inspected.stderr
     assert "train:12  record 12 of train-00000-of-00001.tfrecord" in record.stderr
     assert "from cat/0001.jpg, " in where.stderr

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import recordmill
 from recordmill.pipeline import analyze_output as module
 from recordmill.pipeline.analyze_output import analyze_output
 from recordmill.schemas.outcome import Outcome
@@ -23,10 +24,13 @@ def analyses(monkeypatch):
     def run(command, **options):
         assert command[:4] == [sys.executable, "-P", "-m", "recordmill.pipeline.analyze"]
         assert options["env"]["PYTHONPATH"].split(":")[0] == str(Path(module.__file__).parents[2])
+        state.muted = options["stderr"] == subprocess.DEVNULL
         asked.append(command[4:])
         return subprocess.CompletedProcess(command, state.code, state.stdout)
 
-    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run, PIPE=subprocess.PIPE))
+    monkeypatch.setattr(
+        module, "subprocess", SimpleNamespace(run=run, PIPE=subprocess.PIPE, DEVNULL=subprocess.DEVNULL)
+    )
     monkeypatch.setattr(module, "check_tensorflow", lambda: None)
     return state
 
@@ -40,6 +44,12 @@ def test_a_published_dataset_is_analysed(photos, convert, analyses):
     assert (done.code, done.line["status"], done.line["analysis"]) == (0, "published", "analyzed")
     assert done.line["sentence"] == f"10 images are in {done.output}; transform_fn/ has been made"
     assert all(len(row["moments"]) == 3 for row in done.rows())
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_quiet_conversion_from_python_has_a_quiet_analysis(photos, tmp_path, analyses, quiet):
+    recordmill.convert(photos, tmp_path / "dataset", quiet=quiet, **ANALYZE)
+    assert (len(analyses.asked), analyses.muted) == (1, quiet)
 
 
 def test_without_the_setting_nothing_is_analysed(photos, convert, analyses):

@@ -24,7 +24,7 @@ def test_no_output(convert_in_child, photos, spawn):
 
 
 def test_no_input(convert, earlier):
-    assert convert(None).told == (2, "--input is missing: name the folder with the images")
+    assert convert(None).told == (2, "--input is missing: name the folder with the images, or try --sample")
 
 
 @pytest.mark.parametrize("where", ["", "sub", "sub/../sub2", "link"])

@@ -43,13 +43,15 @@ def finished_shards(output):
 def test_kill_9_while_converting_then_a_rerun_gives_an_undisturbed_dataset(convert, spawn, many, tmp_path):
     undisturbed = convert(many, settings=SETTINGS, output=tmp_path / "undisturbed")
     output, chance = tmp_path / "killed", random.Random(1)
+    (tmp_path / "tmp").mkdir()
     for shards in (1, 4, 9):
-        process = spawn(*flags(many, output, SETTINGS))
+        process = spawn(*flags(many, output, SETTINGS), env={**os.environ, "TMPDIR": str(tmp_path / "tmp")})
         assert wait_until(lambda: finished_shards(output) >= shards, process)  # noqa: B023
         time.sleep(chance.random() / 50)
         process.kill()
         assert process.wait() == -signal.SIGKILL
         assert not (output / "recordmill.json").exists()
+    assert list((tmp_path / "tmp").iterdir()) == []
     survived = finished_shards(output)
     again = convert(many, settings=SETTINGS, output=output)
     assert (again.code, again.staging) == (0, [])

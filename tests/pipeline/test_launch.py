@@ -46,7 +46,7 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(convert_in_chil
     assert len(done.stdout) < 4096
     assert set(done.line) == {
         "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes", "changes", "duplicates",
-        "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds",
+        "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds", "recognised",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == ("published", 0, str(done.output))
     assert done.line["plan_id"] == done.marker["plan"]["id"]
@@ -220,12 +220,13 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     root = tmp_path / "photos"
     root.mkdir()
     (root / "1.jpg").write_bytes(b"flat")
-    done = convert(root, "--plan")
+    flat = {"source.kind": "class_folders"}
+    done = convert(root, "--plan", settings=flat)
     why = "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file lies in no class folder)"
     assert done.code == 3
     assert done.line["status"] == "planned"
     assert done.line["sentence"].startswith(f"as it stands the run would fail: {why}")
-    assert convert(root).code == 3
+    assert convert(root, settings=flat).code == 3
 
 
 def test_a_plan_foresees_labels_without_a_class(convert, class_folders, tmp_path):
@@ -299,3 +300,20 @@ def test_odd_exif_is_not_talked_about(convert_in_child, photos, tmp_path):
     assert (done.code, done.line["ledger"]["written"]) == (0, 18)
     assert "PIL" not in done.stderr
     assert "Warning" not in done.stderr
+
+
+def test_an_interruption_while_modules_are_imported_is_one_sentence(monkeypatch, capsys, tmp_path):
+    class Ended(Exception):
+        pass
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def leave(code):
+        raise Ended(code)
+
+    monkeypatch.setattr("recordmill.pipeline.launch._attempt", interrupt)
+    monkeypatch.setattr("recordmill.pipeline.launch.os._exit", leave)
+    with pytest.raises(Ended, match="130"):
+        launch([f"--input={tmp_path}", f"--output={tmp_path}/dataset"], build)
+    assert capsys.readouterr().err == "error: interrupted before any work\n"

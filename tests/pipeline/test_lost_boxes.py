@@ -1,4 +1,4 @@
-"""Boxes that are lost for their faults fail a run; those that somebody left out do not."""
+"""Boxes and labels that are lost for their faults fail a run; those that the settings leave out do not."""
 
 import pytest
 
@@ -72,3 +72,37 @@ def test_faulty_boxes_over_both_limits_fail_and_a_higher_limit_goes_on(convert, 
     assert (allowed.code, allowed.marker["run"]["shards_reused"]) == (0, 1)
     assert allowed.marker["boxes"] == {"listed": 8, "outside": 2, "written": 6}
     assert allowed.marker["plan"]["id"] == done.line["plan_id"]
+
+
+TAGS = {
+    "source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}},
+    "splits.fractions": {"train": 1.0},
+    "labels.ids": "integers",
+    "max_rejected.count": 5,
+    "convention": {"features": {
+        "encoded": {"field": "encoded", "type": "bytes"},
+        "labels": {"field": "labels", "type": "int64", "shape": [None]},
+    }},
+}  # fmt: skip
+
+
+def test_labels_without_an_id_fail_a_run_by_a_limit_of_their_own(convert, tmp_path):
+    root = tmp_path / "tagged"
+    root.mkdir()
+    tags = {"a": "1|2", "b": "2", "c": "1|red|blue|green"}
+    for name in tags:
+        (root / f"{name}.jpg").write_bytes(encode_picture(name))
+    rows = "".join(f"{name}.jpg,{words}\n" for name, words in tags.items())
+    (root / "list.csv").write_text(f"path,tags\n{rows}", encoding="utf-8")
+    done = convert(root, settings={**TAGS, "max_rejected.labels.count": 2})
+    assert done.code == 3
+    assert done.errors[0].startswith(
+        "3 of 6 labels were without an id (unknown_label), such as c.jpg (the label 'red' is none of the classes), "
+        "which is over max_rejected.labels.count (2) and max_rejected.labels.share (1.00%); "
+        "set labels.ids=names, or raise one of the limits: "
+    )
+    allowed = convert(root, settings={**TAGS, "max_rejected.labels.count": 3})
+    assert allowed.code == 0
+    assert allowed.marker["labels_of_images"] == {
+        "listed": 7, "unknown_label": 3, "with_rejected_images": 1, "written": 3
+    }  # fmt: skip

@@ -139,7 +139,7 @@ def test_nothing_left_where_all_was_rejected_while_listing(convert, picture, tmp
     (tmp_path / "photos").mkdir()
     for number in range(3):
         (tmp_path / f"photos/{number}.jpg").write_bytes(picture(number))
-    done = convert(tmp_path / "photos")
+    done = convert(tmp_path / "photos", settings={"source.kind": "class_folders"})
     assert done.code == 3
     assert done.errors[0].startswith("nothing is left: all 3 images were rejected (3 no_class)")
     rows = [json.loads(line) for line in (done.staging[0] / "rejected.jsonl").read_text().splitlines()]

@@ -181,9 +181,12 @@ def test_a_flat_folder_of_images_without_labels(convert, picture, tmp_path):
     for number in range(4):
         (tmp_path / "photos" / f"{number}.jpg").write_bytes(picture(number))
     both = {"splits.fractions": {"train": 0.5, "test": 0.5}}
-    (told,) = convert(tmp_path / "photos", settings=both).errors
+    (told,) = convert(tmp_path / "photos", settings={**both, "source.kind": "class_folders"}).errors
     assert "4 no_class" in told
-    assert "expected in folders named after their class, unless source.class_from is none: " in told
+    assert (
+        "images are expected in folders named after their class (--set source.class_from=none takes images without "
+        "labels, --config configs/filename_labels.yaml takes labels from names): " in told
+    )
     (tmp_path / "photos/deep").mkdir()
     (tmp_path / "photos/3.jpg").rename(tmp_path / "photos/deep/3.jpg")
     done = convert(tmp_path / "photos", settings={**both, "source.class_from": "none"})
@@ -221,7 +224,7 @@ def test_a_first_level_of_split_words_asks_which_reading_is_meant(convert, class
     root = tmp_path / "photos"
     for word in words:
         class_folders(root / word, {"cat": 2, "dog": 2})
-    done = convert(root)
+    done = convert(root, settings={"source.kind": "class_folders"})
     folders = sorted(words)
     assert done.code == 1
     assert done.errors == [

@@ -1,7 +1,7 @@
 """A reader of datasets and of other people's annotations that shares no code with Recordmill.
 
 It knows TFRecord's framing, the wire format of `tf.train.Example`, and each annotation format by its own few lines.
-What it gives for a dataset and for a collection are multisets of `Found`, to be compared.
+It gives a `Found` for each image of a dataset, and for each of a collection, to be compared.
 """
 
 import csv
@@ -13,9 +13,9 @@ import posixpath
 import re
 import struct
 import tarfile
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -25,7 +25,7 @@ import yaml
 from PIL import Image, ImageOps
 
 Box = tuple[str, float, float, float, float]
-"""The class, then left, top, right and bottom in fractions of the image, to three digits."""
+"""The class, then left, top, right and bottom in fractions of the image."""
 
 IMAGES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp"}
 
@@ -40,9 +40,27 @@ class Found:
     boxes: tuple[Box, ...]
 
 
-def read_dataset(folder: Path) -> Counter[Found]:
-    """All images of a dataset, after a check of each one's pixels against nothing: see `compare_pixels`."""
-    return Counter(found for found, _ in walk_dataset(folder))
+def differences(found: Iterable[Found], expected: Iterable[Found]) -> list[str]:
+    """What differs, image by image; boxes may by what a float of 32 bits rounds."""
+    one, other = (
+        sorted(each, key=lambda image: (image.sha256, image.split, image.label, len(image.boxes), image.boxes))
+        for each in (found, expected)
+    )
+    told = [f"{len(one)} images instead of {len(other)}"] if len(one) != len(other) else []
+    return told + [f"{a} instead of {b}" for a, b in zip(one, other, strict=False) if not is_like(a, b)]
+
+
+def is_like(one: Found, other: Found) -> bool:
+    """Whether two images are the same, and their boxes nearly."""
+    if replace(one, boxes=()) != replace(other, boxes=()) or len(one.boxes) != len(other.boxes):
+        return False
+    pairs = zip(one.boxes, other.boxes, strict=True)
+    return all(a[0] == b[0] and all(abs(x - y) < 1e-5 for x, y in zip(a[1:], b[1:], strict=True)) for a, b in pairs)
+
+
+def read_dataset(folder: Path) -> list[Found]:
+    """All images of a dataset."""
+    return [found for found, _ in walk_dataset(folder)]
 
 
 def walk_dataset(folder: Path) -> Iterator[tuple[Found, dict[str, list]]]:
@@ -57,13 +75,13 @@ def walk_dataset(folder: Path) -> Iterator[tuple[Found, dict[str, list]]]:
                 label = (features.get("image/class/text") or [b""])[0].decode()
                 names = [each.decode() for each in features.get("image/object/class/text", [])]
                 sides = [features.get(f"image/object/bbox/{side}", []) for side in ("xmin", "ymin", "xmax", "ymax")]
-                boxes = tuple(sorted(round_box(name, *box) for name, *box in zip(names, *sides, strict=True)))
+                boxes = tuple(sorted(as_box(name, *box) for name, *box in zip(names, *sides, strict=True)))
                 yield Found(sources.pop(offset), split, label, boxes), features
             assert not sources, f"{shard['name']} lacks records that its sidecar lists"
 
 
-def round_box(name: str, *sides: float) -> Box:
-    return (name, *(round(min(1.0, max(0.0, side)), 3) for side in sides))
+def as_box(name: str, *sides: float) -> Box:
+    return (name, *(min(1.0, max(0.0, side)) for side in sides))
 
 
 def read_records(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -153,6 +171,11 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def size_of(path: Path) -> tuple[int, int]:
+    with Image.open(path) as image:
+        return image.size
+
+
 def images_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGES)
 
@@ -188,16 +211,14 @@ def voc(folder: Path) -> Iterator[Found]:
         tree = ElementTree.parse(path).getroot()
         name = posixpath.basename(tree.findtext("filename").replace("\\", "/"))
         image = next(each for each in images_below(folder) if each.name == name or each.stem == path.stem)
-        width, height = Image.open(image).size
+        width, height = size_of(image)
         boxes = []
         for each in tree.iter("object"):
             left, top, right, bottom = (
                 float(each.find("bndbox").findtext(k)) for k in ("xmin", "ymin", "xmax", "ymax")
             )
             if left < right and top < bottom:  # others cover nothing: they are dropped, and counted
-                boxes.append(
-                    round_box(each.findtext("name"), left / width, top / height, right / width, bottom / height)
-                )
+                boxes.append(as_box(each.findtext("name"), left / width, top / height, right / width, bottom / height))
         first = path.relative_to(folder).parts[0]
         split = splits.get(path.stem, name_split(first) if first in ("train", "val", "valid", "test") else "")
         yield Found(digest(image), split, "", tuple(sorted(boxes)))
@@ -211,7 +232,7 @@ def coco(folder: Path) -> Iterator[Found]:
         sizes = {each["id"]: (each["width"], each["height"]) for each in data["images"]}
         for each in data["annotations"]:
             (left, top, width, height), (w, h) = each["bbox"], sizes[each["image_id"]]
-            box = round_box(names[each["category_id"]], left / w, top / h, (left + width) / w, (top + height) / h)
+            box = as_box(names[each["category_id"]], left / w, top / h, (left + width) / w, (top + height) / h)
             boxes[each["image_id"]].append(box)
         first = path.relative_to(folder).parts[0]
         split = name_split(first) if first in ("train", "val", "valid", "test") else ""
@@ -241,33 +262,31 @@ def read_yolo(path: Path, names: list[str]) -> Iterator[Box]:
         values = [float(each) for each in values]
         if len(values) > 5:  # a polygon
             xs, ys = values[::2], values[1::2]
-            yield round_box(names[int(number)], min(xs), min(ys), max(xs), max(ys))
+            yield as_box(names[int(number)], min(xs), min(ys), max(xs), max(ys))
         elif values:
             x, y, width, height = values[:4]
-            yield round_box(names[int(number)], x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+            yield as_box(names[int(number)], x - width / 2, y - height / 2, x + width / 2, y + height / 2)
 
 
 def labelme(folder: Path) -> Iterator[Found]:
     for path in sorted(folder.rglob("*.json")):
         data = json.loads(path.read_text())
         image = path.parent / posixpath.basename(data["imagePath"].replace("\\", "/"))
-        width, height = Image.open(image).size
+        width, height = size_of(image)
         boxes = []
         for shape in data["shapes"]:
             xs, ys = zip(*shape["points"], strict=True)
-            boxes.append(
-                round_box(shape["label"], min(xs) / width, min(ys) / height, max(xs) / width, max(ys) / height)
-            )
+            boxes.append(as_box(shape["label"], min(xs) / width, min(ys) / height, max(xs) / width, max(ys) / height))
         yield Found(digest(image), "", "", tuple(sorted(boxes)))
 
 
 def boxes_csv(folder: Path) -> Iterator[Found]:
     for path in sorted(folder.rglob("*.csv")):
         boxes = defaultdict(list)
-        for row in csv.DictReader(path.open()):
+        for row in csv.DictReader(path.read_text().splitlines()):
             width, height = int(row["width"]), int(row["height"])
             left, top, right, bottom = (int(row[side]) for side in ("xmin", "ymin", "xmax", "ymax"))
-            box = round_box(row["class"], left / width, top / height, right / width, bottom / height)
+            box = as_box(row["class"], left / width, top / height, right / width, bottom / height)
             boxes[row["filename"]].append(box)
         word = re.match("train|valid|val|test", path.stem) or re.match("train|valid|val|test", path.parent.name)
         for name, found in boxes.items():

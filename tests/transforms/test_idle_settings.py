@@ -6,7 +6,7 @@ from recordmill.pipeline.config import load_settings
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.idle_settings import count_acted, find_idle, tell_acted
+from recordmill.transforms.idle_settings import count_acted, find_idle, find_unused_words, tell_acted
 
 CONFIGS = sorted(path.name for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"))
 
@@ -188,6 +188,31 @@ def test_a_finished_dataset_says_what_acted_on_nothing():
     assert tell_acted(failed, settings) is failed
     plain = Outcome("published", "", 0, numbers=numbers)
     assert tell_acted(plain, DatasetSettings()) is plain
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("{kind: manifest, columns: {uri: a, split: b}}", "columns.split"),
+        ("{kind: table, columns: {a: int}, split: b}", "split"),
+        ("{kind: archives, split: '(?P<split>a)'}", "split"),
+        ("{kind: tfrecords, split_feature: a}", "split_feature"),
+    ],
+)
+def test_words_for_splits_that_nothing_asks_for(source, name):
+    def notes(*more):
+        return find_unused_words(load_settings(None, [f"source={source}", *more])[0])
+
+    plain = ("convention=plain",) if "table" in source else ()
+    assert notes(*plain) == [f"source.{name} is not used, since splits.from_source is not set"]
+    assert notes(*plain, "splits.from_source={b: train}") == []
+    by_folders = f"source.{name} is not used, since splits.from_folders gives the splits"
+    assert notes(*plain, "splits.from_folders={b: train}") == [by_folders]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_shipped_configurations_use_their_words(config):
+    assert find_unused_words(load_settings(config, [])[0]) == []
 
 
 def test_class_ids_are_the_fields_of_ids():

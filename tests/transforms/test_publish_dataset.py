@@ -3,6 +3,7 @@ import os
 import re
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import apache_beam as beam
@@ -11,11 +12,14 @@ from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that
 
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.finished_shards import FinishedShards, gather_reports
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.convert_image import convert_image
 from recordmill.transforms.converting.shard_files import failed_report, fingerprint, staging_folder, write_shard
 from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
+from recordmill.transforms.files import storage
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.reference_digest import version_digest_of
 from recordmill.transforms.planning.shard_settings import ShardSettings
@@ -221,7 +225,7 @@ def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut
     publish(gather_reports(reports), plan, indexed, run)
     expected = without_run(tree(run.output))
     for most in range(200):
-        output = replace(run, output=f"{run.output}-{most}")
+        output = replace(run, output=f"{run.output}-{most}/{Path(run.output).name}")  # the report's title
         plan = plan_of(refs, output)
         reports = write_all(plan, refs, output)
         with cut_after(most) as done:
@@ -368,6 +372,42 @@ def test_a_run_that_fails_keeps_what_another_run_has_published_meanwhile(refs, r
     )
 
 
+STEPS = ["exists", "folder_names", "make_folder", "move_file", "open_to_read", "open_to_write", "read_range"]
+STEPS += ["remove_files", "remove_folder", "write_file"]
+
+
+def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree, monkeypatch):
+    # The second publishes all at once between any two steps of the first, which goes on with what is left to it.
+    plan = plan_of(refs, run)
+    publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
+    expected = without_run(tree(run.output))
+    for at in count(0, 3):
+        one = replace(run, output=f"{run.output}-{at}", run_id="one")
+        two = replace(one, run_id="two", outcome_file=f"{run.outcome_file}.two")
+        plan, same = plan_of(refs, one), plan_of(refs, two)
+        reports, steps, ends = write_all(plan, refs, one), [], []
+
+        def within(real, at=at, two=two, same=same, reports=reports, steps=steps, ends=ends):
+            def call(*arguments):
+                steps.append(real.__name__)
+                if len(steps) == at + 1:
+                    ends.append(publish(gather_reports(reports), same, SETTINGS, two))
+                return real(*arguments)
+
+            return call
+
+        with monkeypatch.context() as patch:
+            for name in STEPS:
+                patch.setattr(storage, name, within(getattr(storage, name)))
+            ends.append(publish(gather_reports(reports), plan, SETTINGS, one))
+        if len(steps) <= at:
+            break
+        assert {(each.exit_code, each.status) for each in ends} <= {(0, "published"), (0, "kept")}, steps[at]
+        assert without_run(tree(one.output)) == expected, steps[at]
+        assert verify_dataset(open_dataset(one.output)).findings == ()
+    assert at > 60
+
+
 def test_shards_of_an_earlier_run_are_told(refs, run):
     plan = plan_of(refs[:8], run)
     reports = write_all(plan, refs[:8], run)
@@ -433,7 +473,10 @@ def test_the_ledger_balances_where_fractions_leave_most_out_and_a_split_is_fille
     assert images["test"]["images"] == 1
     assert images["train"]["images"] + 1 == ledger["written"]
     assert ledger["listed"] == 40 == ledger["written"] + ledger["left_out"]["fraction"]
-    assert outcome["notes"] == ["split test would have been empty: it was given the nearest images"]
+    assert outcome["notes"] == [
+        "split test would have been empty: it was given the nearest images",
+        f"splits.fractions sum to 0.4001: {ledger['left_out']['fraction']} of 40 images are in no split",
+    ]
 
 
 def test_a_trial_run_has_the_full_runs_class_ids(run, run_steps, tmp_path, draw):

@@ -91,7 +91,7 @@ class DroppedBox(NamedTuple):
         reason: as in `PlacedBoxes.counts`.
         class_name: its class; the number of one without a name.
         place: where it stands among its image's boxes, from 1.
-        is_faulty: whether nobody asked for its loss, so that `max_rejected.boxes` limits it.
+        is_faulty: whether `max_rejected.boxes` limits it: the settings did not ask for its loss.
     """
 
     reason: str

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.row_totals import RowTotals
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.converting.annotations import AnnotationTally
 from recordmill.transforms.converting.convert_image import ConvertedImage
@@ -82,7 +83,7 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     except FileNotFoundError:
         return None
     if "annotations" not in done["report"] and _lost_boxes(done["report"]):
-        return None  # an earlier version finished it, and did not say of which classes they were
+        return None  # an earlier version finished it, and did not count them by class
     report = replace(ShardReport.from_dict(done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
@@ -182,63 +183,52 @@ class Tally:
     """Totals of a shard under way, and the digest of its sidecar.
 
     Attributes:
-        records: that were written.
         changed: the key of the first image with each change; of `reencoded`, with no other.
     """
 
     def __init__(self) -> None:
-        self._classes: Counter[str] = Counter()
-        self._rejected: Counter[str] = Counter()
-        self._changes: Counter[str] = Counter()
-        self._boxes: Counter[str] = Counter()
-        self._instances: Counter[str] = Counter()
+        self._rows = RowTotals()
         self._annotations = AnnotationTally()
         self._missing: Counter[str] = Counter()
-        self._input_bytes = 0
         self._sidecar = hashlib.sha256()
-        self.records = 0
         self.changed: dict[str, str] = {}
+
+    @property
+    def records(self) -> int:
+        """How many records the shard has so far."""
+        return self._rows.records
 
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
-        row = image.row
-        if image.record is None:
-            self._rejected[row["rejected"]] += 1
-        else:
-            self.records += 1
-            self._input_bytes += row["bytes"]
-            self._classes[row["class"] or ""] += 1
-            self._changes.update(row["changes"])
-            for change in row["changes"]:
-                if change != "reencoded" or len(row["changes"]) == 1:
-                    self.changed.setdefault(change, row["key"])
-            self._instances.update(row.get("classes", ()))
-            self._missing.update(image.missing)
-        if "boxes" in row:
-            self._boxes.update(row["boxes"])
+        self._rows.add(image.row)
+        for change in image.row.get("changes", ()):
+            if change != "reencoded" or len(image.row["changes"]) == 1:
+                self.changed.setdefault(change, image.row["key"])
+        self._missing.update(image.missing)
         if image.annotations is not None:
-            self._annotations.count(row["key"], image.annotations)
-        line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+            self._annotations.count(image.row["key"], image.annotations)
+        line = orjson.dumps(image.row, option=orjson.OPT_APPEND_NEWLINE)
         self._sidecar.update(line)
         return line
 
     def report(self, split: str, index: int, mark: Fingerprint, contents: FileContents) -> ShardReport:
         """The totals, with what was read back from the finished file."""
+        rows = self._rows
         return ShardReport(
             split=split,
             index=index,
-            references=self.records + self._rejected.total(),
+            references=rows.records + rows.rejected.total(),
             digest=mark.digest,
             records=contents.records,
             bytes=contents.bytes,
             sha256=contents.sha256,
             sidecar_sha256=self._sidecar.hexdigest(),
-            input_bytes=self._input_bytes,
-            classes=dict(self._classes),
-            rejected=dict(self._rejected),
-            changes=dict(self._changes),
-            boxes=dict(self._boxes),
-            instances=dict(self._instances),
+            input_bytes=rows.input_bytes,
+            classes=dict(rows.classes),
+            rejected=dict(rows.rejected),
+            changes=dict(rows.changes),
+            boxes=dict(rows.boxes),
+            instances=dict(rows.instances),
             annotations=self._annotations.totals(),
             missing=dict(self._missing),
         )

@@ -178,7 +178,12 @@ def _draw_numbers(boxes: Mapping[int, int]) -> Histogram:
     for number, images in boxes.items():
         columns[number.bit_length() if doubling else number] += images
     counts = np.array([columns[place] for place in range(max(columns) + 1)], np.int64)
-    return draw_histogram(counts, (lambda place: f"{(1 << place) >> 1:,}") if doubling else str, centred=True)
+    return draw_histogram(counts, _doubling if doubling else str, centred=True)
+
+
+def _doubling(place: int) -> str:
+    """The numbers of as many binary digits: 0, 1, 2-3, 4-7."""
+    return f"{place}" if place < 2 else f"{1 << (place - 1):,}-{(1 << place) - 1:,}"
 
 
 def _area(number: int) -> str:

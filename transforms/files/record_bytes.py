@@ -1,8 +1,10 @@
 """The bytes of a TFRecord file, unpacked, by place: of plain files and of gzip files, on any of Beam's file systems."""
 
+import errno
 import hashlib
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,13 +35,18 @@ class StoredFile:
             digest: whether `sha256` will be asked for: it is taken on the way.
 
         Raises:
-            OSError: it is not there, or cannot be opened.
+            OSError: it is not there, is not a file, or cannot be opened.
         """
         self._stream: BinaryIO | None = None
         self._file = -1
         if storage.is_local(path):
             self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
-            self.size = os.fstat(self._file).st_size
+            status = os.fstat(self._file)
+            if not stat.S_ISREG(status.st_mode):  # some devices never end
+                os.close(self._file)
+                is_folder = stat.S_ISDIR(status.st_mode)
+                raise OSError(errno.EINVAL, "is a directory" if is_folder else "it is a pipe or a device", path)
+            self.size = status.st_size
         else:
             self._stream = storage.open_to_read(path)
             self.size = storage.size_of(path) or 0

@@ -12,6 +12,7 @@ import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from recordmill.transforms.stores.local_file import force_to_disk, read_local
@@ -244,9 +245,33 @@ def folder_names(folder: str) -> list[str]:
     """The names directly in a folder, files and folders, sorted; none where the folder is not there."""
     if is_local(folder):
         return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return sorted({name.rstrip("/") for name in _remote_names(folder)} - {""})
+
+
+def folder_entries(folder: str, most: int) -> list[str]:
+    """The names directly in a folder, those of folders with a slash at their end; none where the folder is not there.
+
+    Args:
+        folder: on any file system.
+        most: of a store's folder no more names are listed; on this machine all are.
+
+    Raises:
+        OSError: the folder may not be listed, or its store does not answer.
+    """
+    if not is_local(folder):
+        return sorted(set(islice(_remote_names(folder), most)) - {""})
+    if not os.path.isdir(folder):
+        return []
+    with os.scandir(folder) as entries:
+        return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
+
+
+def _remote_names(folder: str) -> Iterator[str]:
     prefix = folder.rstrip("/") + "/"
     if store := _find_store(prefix):
         with suppress(FileNotFoundError):  # the bucket
-            return sorted(set(store.names(prefix)) - {""})
-        return []
-    return sorted({file.path[len(prefix) :].partition("/")[0] for file in list_below(folder)})
+            yield from store.names(prefix)
+        return
+    for file in list_below(folder):
+        name, slash, _ = file.path[len(prefix) :].partition("/")
+        yield name + slash

@@ -114,14 +114,19 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
     frames = [(marker, *_read_frame(payload)) for marker, payload in segments if marker in _FRAME_HEADERS]
     if len(frames) != 1:
         raise BadImage("bad_header", f"JPEG: {len(frames)} frame headers before the first scan")
-    exif = [payload for marker, payload in segments if marker == _APP1 and payload.startswith(_EXIF)]
-    if sum(map(len, exif)) > MAX_EXIF_BYTES:
-        raise BadImage("too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif")
+    metadata = [payload for marker, payload in segments if marker == _APP1]
+    exif = [payload for payload in metadata if payload.startswith(_EXIF)]
     if len(exif) > 1:
-        check_directories(b"".join(part[6:] for part in exif))
-    xmp = next((payload for marker, payload in segments if marker == _APP1 and payload.startswith(_XMP)), None)
-    orientation, icc_profile = find_orientation(exif[0] if exif else None, xmp), _icc_profile(segments)
-    return JpegHeader(*frames[0], orientation, icc_profile, scan_start, soundness)
+        _check_exif(exif)
+    xmp = next((payload for payload in metadata if payload.startswith(_XMP)), None) if metadata else None
+    orientation = find_orientation(exif[0] if exif else None, xmp) if metadata else 1
+    return JpegHeader(*frames[0], orientation, _icc_profile(segments), scan_start, soundness)
+
+
+def _check_exif(parts: list[bytes]) -> None:
+    if sum(map(len, parts)) > MAX_EXIF_BYTES:
+        raise BadImage("too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif")
+    check_directories(b"".join(part[6:] for part in parts))
 
 
 def plain_copy(data: bytes, header: JpegHeader) -> bytes:
@@ -143,6 +148,9 @@ def plain_copy(data: bytes, header: JpegHeader) -> bytes:
 def _header_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int, Soundness]:
     """Markers and payloads of what is read, where in the file the first scan's marker stands, and what is odd."""
     segments, adjacent_end = _adjacent_segments(data)
+    if data.startswith(b"\xff\xda", adjacent_end):  # as in nearly all files
+        _segment_end(data, adjacent_end + 2, _SOS)
+        return segments, adjacent_end, Soundness.PLAIN if _are_plain(segments) else Soundness.UNUSUAL
     soundness = Soundness.UNUSUAL
     for marker, start, end in _walk(data, adjacent_end):
         if marker == _SOS:
@@ -151,9 +159,30 @@ def _header_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int, Soundne
             segments.append((marker, data[start:end]))
         if start == end and data[start - 2 : start] in (b"\0\0", b"\0\1"):
             soundness = Soundness.MALFORMED
-    if scan_start == adjacent_end and all(_is_plain(*segment) for segment in segments):
-        soundness = Soundness.PLAIN
     return segments, scan_start, soundness
+
+
+def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
+    """Whether Pillow is sure to open it: it reads more of some segments than libjpeg, and fails where they are cut.
+
+    It reads Exif only for the resolution, where JFIF does not have it.
+    """
+    has_resolution = False
+    for marker, payload in segments:
+        match marker:
+            case 0xE0:
+                has_resolution |= payload.startswith(b"JFIF") and payload[7:8] in (b"\1", b"\2") and len(payload) >= 12
+                if len(payload) < 7:
+                    return False
+            case 0xE1 if payload.startswith(_EXIF) and not has_resolution:
+                return False
+            case 0xE2 if payload.startswith(b"MPF\0") or (payload.startswith(_ICC) and len(payload) < len(_ICC) + 2):
+                return False
+            case 0xED if payload[-6:-2] == b"8BIM":  # of a Photoshop resource nothing but its number
+                return False
+            case 0xEE if len(payload) < 7:
+                return False
+    return True
 
 
 def _walk(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
@@ -175,18 +204,6 @@ def _walk(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
         if marker == _SOS:
             return
     raise BadImage("too_much_work", "JPEG: segments or stray bytes without end before the first scan")
-
-
-def _is_plain(marker: int, payload: bytes) -> bool:
-    """Whether Pillow needs no look at a segment: it reads more of these than libjpeg, and fails where they are cut."""
-    match marker:
-        case 0xE1:
-            return not payload.startswith(_EXIF)
-        case 0xE2:
-            return not payload.startswith(b"MPF\0") and (len(payload) >= len(_ICC) + 2 or not payload.startswith(_ICC))
-        case 0xED:
-            return not payload.startswith(b"Photoshop")
-    return len(payload) >= 7  # as JFIF and Adobe need, and every frame header has
 
 
 def _adjacent_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:

@@ -1,9 +1,12 @@
 """What to tell of the classes before anything is converted: those that are hardly the ones that were meant."""
 
+from collections import defaultdict
+
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.sources.archives import Archives
 from recordmill.transforms.sources.class_folders import ClassFolders
 
 MOST_NAMES = 5
@@ -29,19 +32,30 @@ def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap
 
 
 def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
-    """That the folder of the only class holds folders, which may be the classes: one level too high is easily named."""
+    """That a class's folder holds folders, which may be the classes: one level too high is easily named."""
     source = settings.source
-    if not isinstance(source, ClassFolders) or source.class_from != "first_folder" or len(summary.labels) != 1:
+    if not isinstance(source, ClassFolders | Archives) or source.class_from != "first_folder":
         return ""
-    (label,) = summary.labels
-    paths = [ref.key.split("/")[:-1] for _, _, ref in summary.sample]
-    folders = {path[path.index(label) + 1] for path in paths if label in path[:-1]}
-    if len(folders) < 2 or not all(label in path[:-1] for path in paths):
+    below: defaultdict[str, set[str]] = defaultdict(set)
+    tops = set()
+    for path in (ref.key.split("/")[:-1] for _, _, ref in summary.sample):
+        label = next((each for each in path if each in summary.labels), "")
+        at = path.index(label) if label else -1
+        below[label].add(path[at + 1] if label and at + 1 < len(path) else "")
+        tops.add(at)
+    nested = {label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders}
+    if not nested:
         return ""
-    top = all(path[0] == label for path in paths)
-    advice = f"let --input end in /{label}" if top else "set source.class_from=last_folder"
-    what = f"there is 1 class, {label}, and below it the folders {_shown(sorted(folders))}"
-    return f"{what}: if those are the classes, {advice}"
+    label, folders = min(nested.items())
+    shown = _shown(sorted(folders))
+    if len(summary.labels) == 1:
+        top = tops == {0} and isinstance(source, ClassFolders)
+        advice = f"let --input end in /{label}" if top else "set source.class_from=last_folder"
+        return f"there is 1 class, {label}, and below it the folders {shown}: if those are the classes, {advice}"
+    others = show_count(len(nested) - 1, "other class")
+    more = f", as do those of {others}" if len(nested) > 1 else ""
+    what = f"the images of class {label} lie in folders of their own, {shown}{more}"
+    return f"{what}: if those are the classes, set source.class_from=last_folder"
 
 
 def _note_alike(label_map: LabelMap) -> str:

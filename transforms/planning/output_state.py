@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from recordmill.schemas.marker_shape import find_misfit
 from recordmill.schemas.outcome import TOO_MANY_REJECTED
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.shard_files import MAY_HEAL, STAGING_PREFIX, staging_folder
@@ -38,7 +39,7 @@ _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids",
 
 
 class DamagedMarkerError(ValueError):
-    """A file called `recordmill.json` that Recordmill did not write."""
+    """A file called `recordmill.json` that this version of Recordmill did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def find_marker(output: str) -> dict[str, Any] | None:
     """The marker of an output's finished dataset; None where there is none, or none that can be read."""
     try:
         return read_marker(output)
-    except (FileNotFoundError, orjson.JSONDecodeError, DamagedMarkerError):
+    except (FileNotFoundError, DamagedMarkerError):
         return None
 
 
@@ -103,7 +104,7 @@ def _look(output: str, plan_id: str, names: list[str]) -> OutputState:
     busy = find_busy(output, others, elsewhere=True)
     try:
         marker = read_marker(output) if MARKER in names else None
-    except (orjson.JSONDecodeError, DamagedMarkerError):
+    except DamagedMarkerError:
         marker = None  # its name without its contents is what `decide_action` refuses
     leftovers = tuple(_describe_leftover(output, name, marker) for name in others)
     return OutputState(output, names, marker, pending, busy, leftovers)
@@ -143,12 +144,16 @@ def read_marker(folder: str) -> dict[str, Any]:
     """The marker of a finished dataset.
 
     Raises:
-        DamagedMarkerError: it is JSON, and no marker.
+        DamagedMarkerError: it is not a marker that can be understood; the sentence says why.
     """
-    marker: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
-    if not isinstance(marker, dict) or "plan" not in marker:
-        raise DamagedMarkerError(f"{folder}/{MARKER} is no marker of a dataset")
-    return marker
+    try:
+        marker: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
+        problem = find_misfit(marker)
+    except orjson.JSONDecodeError as error:
+        problem = f"it is not JSON: {error}"
+    if problem:
+        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be understood: {problem}")
+    return dict(marker)
 
 
 def find_fault(output: str, marker: dict[str, Any]) -> str:

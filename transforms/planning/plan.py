@@ -1,6 +1,5 @@
 """The plan: what is made of a summary, decided once for the whole run."""
 
-import hashlib
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ import orjson
 
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap, build_label_map
+from recordmill.schemas.marker_shape import hash_json, plan_id_of
 from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings
@@ -104,7 +104,7 @@ def make_plan(
         starts = {settings.splits.names[0]: [0]}
     full_recipe = _recipe(summary, settings, recipe, starts, label_map)
     return Plan(
-        plan_id=hashlib.sha256(orjson.dumps(full_recipe, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16],
+        plan_id=plan_id_of(full_recipe),
         action="fail" if problem else "convert",
         sentence=problem,
         selection=selection,
@@ -150,8 +150,8 @@ def _recipe(
         "format_names": dict(layout.format_names),
         "file_names": [settings.file_name(name, 0, 1, 1) for name in settings.splits.names],
         "label_offset": settings.label_offset,
-        "label_ids": hashlib.sha256(orjson.dumps(label_map.ids, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        "cuts": hashlib.sha256(orjson.dumps(starts, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        "label_ids": hash_json(label_map.ids),
+        "cuts": hash_json(starts),
         "plan_version": PLAN_VERSION,
         "versions": versions,
         "listing": {

@@ -119,7 +119,7 @@ class Summary:
             self.planned_digest = add_digests(self.planned_digest, digest)
 
     def _hear(self, ref: ImageRef) -> None:
-        """Takes in what is told of images and is none itself."""
+        """Takes in a message; it is not an image."""
         if ref.status == "classes":
             self._announce(orjson.loads(ref.detail), ref.uri)
         elif ref.status == "names_images":

@@ -1,7 +1,7 @@
 """Which of the files that a listing ignores are used all the same, since references name them.
 
-A file and the reference that names it may be met by different workers. Digests of both meet in buckets, each of which
-one worker adds up: no process holds more than one bucket's, whatever is listed.
+A file and the reference that names it may be met by different workers. Digests of both meet in buckets, and one worker
+adds up a bucket: no process holds the digests of more than one.
 """
 
 import os

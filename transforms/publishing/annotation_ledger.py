@@ -1,9 +1,9 @@
-"""What the marker says of annotations beside the ledger of images: dropped boxes, images without a box, labels."""
+"""The ledger of annotations: dropped boxes, images without a box, labels, and how many of them a run may lose."""
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 import orjson
@@ -11,6 +11,7 @@ import orjson
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
 
@@ -19,7 +20,6 @@ MOST_CLASSES = 100
 
 MOST_NAMES = 5
 """Classes that a sentence names under one reason."""
-
 
 MOST_TO_KEEP = 20
 """Classes that a flag to paste lists."""
@@ -44,7 +44,8 @@ class ImagesWithoutBoxes:
     @classmethod
     def from_marker(cls, marker: Mapping[str, Any]) -> Self:
         """What a marker, or an outcome's numbers, say; nothing where they say nothing of it."""
-        return cls(**marker.get("images_without_boxes", {}))
+        said = marker.get("images_without_boxes", {})
+        return cls(**{each.name: said[each.name] for each in fields(cls) if each.name in said})
 
     @property
     def total(self) -> int:
@@ -109,7 +110,7 @@ def _cut(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]
 def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: LabelMap) -> str:
     """Why too many boxes were lost; the empty string if they were not.
 
-    Whatever the limits, not all boxes may be, nor all boxes of a class.
+    Whatever the limits, not all boxes may be, nor all boxes of a class. A convention that stores none loses none.
 
     Args:
         finished: what all shards add up to.
@@ -119,7 +120,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
     totals, written = finished.annotations, sum(finished.instances.values(), Counter[str]())
     faulty, dropped = (sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped))
     lost, kept = faulty.total(), written.total()
-    if not lost:
+    if not lost or not _stores(BOX_FIELDS, settings):
         return ""
     first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
     why = f"({_show_faulty(totals.faulty)}), such as {totals.examples[first]}"
@@ -136,17 +137,25 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
     return _find_passed("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
 
 
-def check_labels(totals: AnnotationTotals, limits: LossLimits, example: str = "") -> str:
+def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: str = "") -> str:
     """Why too many labels of images that may have several were lost; the empty string if they were not.
 
     Args:
         totals: of all shards.
-        limits: what is allowed.
+        settings: what the dataset is.
         example: an image that was rejected for it, in words.
     """
+    if not _stores(MANY_LABELS_FIELDS, settings):
+        return ""
     lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
-    return _find_passed("labels", limits, lost, kept, why, "add such labels to labels.classes")
+    integers = settings.labels.ids == "integers"
+    remedy = "set labels.ids=names" if integers else "add such labels to the source's names of classes"
+    return _find_passed("labels", settings.max_rejected.labels, lost, kept, why, remedy)
+
+
+def _stores(fields: Set[str], settings: DatasetSettings) -> bool:
+    return any(feature.field in fields for feature in settings.example_features)
 
 
 def _find_passed(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:

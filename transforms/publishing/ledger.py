@@ -149,6 +149,7 @@ def check_limits(
     unit: str = "image",
     examples: Mapping[str, str] | None = None,
     by_file: bool = True,
+    remedies: Mapping[str, str] | None = None,
 ) -> str:
     """Why too much was rejected; the empty string if it was not.
 
@@ -159,6 +160,7 @@ def check_limits(
         unit: what the dataset consists of, in a word.
         examples: something rejected for each reason, in words; that of the most frequent reason is told.
         by_file: whether what is rejected is a file of its own, which `ignore` can name.
+        remedies: what the source says is to be done, by reason.
     """
     rejected = sum(ledger.rejected.values())
     ordered = sorted(ledger.rejected.items(), key=lambda kv: -kv[1])
@@ -167,12 +169,10 @@ def check_limits(
     if ordered and OF_WHOLE_FILES.issuperset(ledger.rejected):
         unit = "file"
     such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
-    remedy = _REMEDIES.get(ordered[0][0], "") if ordered else ""
+    remedy = (_REMEDIES | dict(remedies or {})).get(ordered[0][0], "") if ordered else ""
     if ledger.written == 0:
-        no_class = "images are expected in folders named after their class, unless source.class_from is none"
-        hint = no_class if set(ledger.rejected) == {"no_class"} else remedy
         all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
-        return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {hint}" if hint else "")
+        return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
     ignore = "name such files in ignore" if by_file else ""
     share = rejected / (rejected + ledger.written)
     if rejected > limits.count and share > limits.share:

@@ -7,14 +7,13 @@ from typing import Any
 
 from recordmill.schemas.features import Feature, feature_schema, features_from_schema
 from recordmill.schemas.finished_shards import FinishedShards
+from recordmill.schemas.marker_shape import MARKER_FORMAT
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.annotation_ledger import describe_annotations
 from recordmill.transforms.publishing.ledger import Ledger, balance_boxes
-
-MARKER_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import orjson
+
 from recordmill.transforms.converting.shard_files import staging_folder
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.many_files import force_to_disk, move_files, sizes_of
-from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
+from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError
 
 
 def read_pending(output: str, plan_id: str) -> dict[str, Any]:
@@ -16,10 +18,10 @@ def read_pending(output: str, plan_id: str) -> dict[str, Any]:
         ValueError: it cannot be read.
     """
     staging = staging_folder(output, plan_id)
-    pending = read_marker(staging)
-    if "switch" not in pending:
+    pending: Any = orjson.loads(storage.read_range(storage.join(staging, MARKER)))
+    if not isinstance(pending, dict) or "switch" not in pending:
         raise DamagedMarkerError(f"{staging}/{MARKER} does not say how its dataset is published")
-    return pending
+    return dict(pending)
 
 
 def take_back(output: str, plan_id: str) -> None:

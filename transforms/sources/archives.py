@@ -2,19 +2,22 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice
 from typing import ClassVar, Literal
 
 import orjson
 import pathspec
 
+from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.archives.list_members import list_members, read_member
 from recordmill.transforms.archives.member import DamagedArchiveError, Limits, Member
+from recordmill.transforms.archives.recognise_archives import are_in_one_folder, recognise_archives
 from recordmill.transforms.archives.samples import (
     MAX_PART_BYTES,
     BadSampleError,
@@ -24,12 +27,17 @@ from recordmill.transforms.archives.samples import (
     extensions_of,
     group_samples,
 )
+from recordmill.transforms.files import storage
 from recordmill.transforms.files.unpacking import MAX_RATIO, DamagedPackingError
 from recordmill.transforms.list_images import SYSTEM_NAMES
+from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.listing.patterns import compile_pattern
 from recordmill.transforms.read_images import read_image
 from recordmill.transforms.sources.class_folders import folder_label
-from recordmill.transforms.sources.source import Source
+from recordmill.transforms.sources.source import Recognised, Source
+
+MOST_SEEN = 100_000
+"""Members by which it is decided whether one folder is around everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +49,8 @@ class Archives(Source):
             image, as in WebDataset's shards; each image is then one sample with them.
         class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder` (a), `last_folder`
             (b) or `path` (a/b); `archive`: the archive's own name without its ending; `none`: there are no labels.
+        look_through: whether one folder around everything, as `zip -r signs.zip signs` makes it, is looked through, so
+            that the folders in it are the first. With `class_from: first_folder` that is found out.
         label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`; empty: no label.
         class_names: with `beside`, the names of the classes that labels number from 0; empty: labels are names, or
             with `labels.ids: integers` ids.
@@ -58,6 +68,7 @@ class Archives(Source):
 
     labels: Literal["folders", "beside"] = "folders"
     class_from: Literal["first_folder", "last_folder", "path", "archive", "none"] = "first_folder"
+    look_through: bool = added_setting(False)
     label_part: str = "cls"
     class_names: tuple[str, ...] = ()
     image_parts: tuple[str, ...] = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm")
@@ -69,6 +80,7 @@ class Archives(Source):
     max_members: int = 10_000_000
 
     files: ClassVar[tuple[str, ...]] = ("*.tar", "*.tar.gz", "*.tgz", "*.zip")
+    split_settings: ClassVar[tuple[str, ...]] = ("split",)
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
@@ -84,8 +96,35 @@ class Archives(Source):
 
     def idle_settings(self) -> Mapping[str, str]:
         """Those of labels in folders, or of labels next to images."""
-        idle = ("class_from",) if self.labels == "beside" else ("label_part", "class_names", "image_parts")
+        idle = (
+            ("class_from", "look_through") if self.labels == "beside" else ("label_part", "class_names", "image_parts")
+        )
         return dict.fromkeys(idle, f"source.labels is {self.labels}")
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Archives of images and nothing else."""
+        return recognise_archives(sketch)
+
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Archives":
+        """Looks through one folder around everything, if several are in it."""
+        if self.look_through or self.labels != "folders" or self.class_from != "first_folder":
+            return self
+        try:
+            names = (member.name for file in files for member in self._members_to_see(file))
+            if not are_in_one_folder(islice(names, MOST_SEEN)):
+                return self
+        except (DamagedArchiveError, DamagedPackingError, OSError):  # the job says what is wrong
+            return self
+        note("one folder is around everything in the archives: the folders in it are the classes (source.look_through)")
+        return replace(self, look_through=True)
+
+    def _members_to_see(self, file: ImageRef) -> Iterator[Member]:
+        is_packed = file.uri.lower().endswith("gz")
+        if not is_packed or storage.is_local(file.uri):  # from a store it would be unpacked here and on each worker
+            yield from (
+                each for each in list_members(file, self._limits) if not each.reason and not self._ignores(each.name)
+            )
 
     @property
     def _limits(self) -> Limits:
@@ -178,7 +217,8 @@ class Archives(Source):
             word = (match["split"] or "") if match else ""
         if self.labels == "folders":
             by_archive = self.class_from == "archive"
-            label = _stem(path) if by_archive else folder_label(member.name, self.class_from)
+            below = member.name.partition("/")[2] if self.look_through else member.name
+            label = _stem(path) if by_archive else folder_label(below, self.class_from)
         return ref.but(offset=member.offset, length=member.length, packing=member.packing, split=word, label=label)
 
     def _ignores(self, name: str) -> str:

@@ -14,7 +14,8 @@ from recordmill.transforms.arrays.npy_header import LONGEST_HEADER, parse_npy_he
 from recordmill.transforms.arrays.npz_members import find_members
 from recordmill.transforms.arrays.place import BadArrayError, Place, find_beside, place_of
 from recordmill.transforms.listing.class_names import state_classes
-from recordmill.transforms.sources.source import Source
+from recordmill.transforms.listing.folder_sketch import FolderSketch
+from recordmill.transforms.sources.source import Recognised, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,23 @@ class Arrays(Source):
     def classes(self) -> Mapping[str, int]:
         """Those of `class_names`."""
         return state_classes(self.class_names)
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Arrays called `x_train`, `y_train` and so on."""
+        names = {name for inside in sketch.archives.values() for name in inside.top.ending(".npy")}
+        found = {name.removesuffix(".npy") for name in names | set(sketch.top.ending(".npy"))}
+        words = [word for word in ("train", "test") if {f"x_{word}", f"y_{word}"} <= found]
+        if words:
+            arrays = {
+                key: {word: f"{axis}_{word}" for word in words} for key, axis in (("images", "x"), ("labels", "y"))
+            }
+            source = {"kind": "arrays", **(arrays if len(words) == 1 else {})}
+            splits = {"from_source": {word: word for word in words}}
+            yield Recognised(
+                {"source": source, "splits": splits, "images": {"store": "png"}},
+                f"arrays such as x_{words[0]} and y_{words[0]}",
+            )
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """A reference for each image of one file, by its arrays' headers and its labels."""

@@ -1,6 +1,7 @@
 """COCO's detection format: one JSON file of images, annotations and categories."""
 
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,11 +11,16 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits, split_pattern
+from recordmill.transforms.listing.inside_root import spelled_path
 from recordmill.transforms.listing.named_image import refer_named_image
 from recordmill.transforms.listing.patterns import compile_pattern
 from recordmill.transforms.listing.read_beside import read_beside, rejected_ref
+from recordmill.transforms.planning.splitting import SPLIT_NAMES
 from recordmill.transforms.rejection import RejectedImage
-from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.sources.source import Recognised, Source, announce_classes
+
+_YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
 
 MAX_JSON_BYTES = 2 * 2**30
 """COCO's own largest file has 0.45 GB."""
@@ -27,13 +33,15 @@ class Coco(Source):
     Attributes:
         split: a regular expression (RE2's syntax) that the annotation file's name must match as a whole; its group
             `split`, if any, is the word that `splits.from_source` and `images` may use. Other files are ignored.
-        images: the folder of the images below the input; `{split}` stands for the word. Empty: the input itself.
+        images: the folder of the images below the input; `{split}` stands for the word, `{folder}` for the
+            annotation file's own folder. Empty: the input itself.
     """
 
     split: str = r"instances_(?P<split>[a-z]+)[0-9]*\.json"
     images: str = "{split}"
 
     files: ClassVar[tuple[str, ...]] = ("*.json",)
+    gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "taken_only_by_name"
     is_about_boxes: ClassVar[bool] = True
 
@@ -41,9 +49,50 @@ class Coco(Source):
         """Raises ValueError where the pattern is none, or the folder's."""
         compile_pattern(self.split, "source.split")
         try:
-            self.images.format(split="")
-        except (KeyError, IndexError, ValueError):
-            raise ValueError(f"source.images is {self.images!r}: nothing but {{split}} stands for something") from None
+            self.images.format(split="", folder="")
+        except (LookupError, ValueError, AttributeError):
+            known = "nothing but {split} and {folder} stands for something"
+            raise ValueError(f"source.images is {self.images!r}: {known}") from None
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """JSON files of annotations, in one folder, or next to the images of each split."""
+        found = {folder: files for folder in sketch.names if (files := _annotation_files(sketch, folder))}
+        if not found:
+            return
+        first, files = next(iter(found.items()))
+        if set(found) <= set(sketch.split_folders) and set(found.values()) == {files}:
+            source = {"split": re.escape(files[0]), "images": "{folder}"}
+            splits = given_splits("from_folders", sketch.split_folders)
+            needs, key = "", "split"
+            if len(files) > 1:
+                needs = f"{', '.join(files)} lie next to each other: name one by --set source.split=..."
+        else:
+            pattern, words = _pattern_of(files, cls().split)
+            images = _images_of(sketch, first, words)
+            source, splits = {"split": pattern, "images": images or ""}, given_splits("from_source", words)
+            needs, key = "", "images"
+            if images is None:
+                needs = "the folder of the images is not one of the usual: add --set source.images=..."
+            if not pattern:
+                needs = f"{', '.join(files)} have no words for splits in one place: add --set source.split=..."
+                key = "split"
+            if len(found) > 1:
+                needs = (
+                    f"such files lie in {', '.join(each or 'the input' for each in found)}: let --input name one folder"
+                )
+                key = ""
+        source = {key: value for key, value in source.items() if value != getattr(cls(), key)}
+        settings = {"source": {"kind": "coco", **source}, **splits, "labels": {"ids": "integers"}}
+        why = f"COCO's JSON files such as {posixpath.join(first, files[0])}"
+        yield Recognised(
+            {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key=key and f"source.{key}"
+        )
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images that are not where they should be."""
+        return {"vanished": f"correct source.images, which is {self.images!r}, a folder below the input"}
 
     def annotations(self) -> Mapping[str, str]:
         """Boxes."""
@@ -68,7 +117,8 @@ class Coco(Source):
         if annotations.strays:
             detail = f"{annotations.strays} annotations are of images or categories that the file does not list"
             yield file.but(status="warning", reason="stray_annotations", detail=detail)
-        folder = self.images.format(split=word).strip("/")
+        own = posixpath.dirname(spelled_path(file.uri, path))
+        folder = self.images.format(split=word, folder=own).strip("/")
         for image in annotations.images:
             below = f"{folder}/{image['file_name']}" if folder else image["file_name"]
             ref = refer_named_image(file.but(split=word), path, below)
@@ -124,6 +174,61 @@ class Annotations:
         labels, is_crowd, area = zip(*(each["values"] for each in own), strict=True) if own else ((), (), ())
         values = {"is_crowd": is_crowd, "area": area}
         return boxes_of([each["box"] for each in own], labels, values=values, drawn_on_size=self._sizes[image["id"]])
+
+
+def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
+    """The files in a folder that hold COCO's annotations of objects, as far as names and beginnings tell."""
+    files = sketch.at(folder).ending(".json")
+    if instances := tuple(name for name in files if name.startswith("instances_") or "_annotations.coco" in name):
+        return instances
+    heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
+    if not any(map(_looks_like_coco, heads.values())):
+        return ()
+    return tuple(name for name, head in heads.items() if not head or _looks_like_coco(head))
+
+
+def _looks_like_coco(head: bytes) -> bool:
+    keys = (b"images", b"annotations", b"categories", b"info", b"licenses")
+    told = [b'"%s"' % key in head for key in keys]
+    return head.lstrip().startswith(b"{") and (
+        sum(told) > 1 or (any(told[:2]) and b'_id"' in head) or b'"file_name"' in head
+    )
+
+
+def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
+    """What `source.split` must be for the files, and their words; empty where their names have none."""
+    matches = [re.fullmatch(usual, name) for name in files]
+    if all(matches):
+        years = {re.sub("[^0-9]", "", name) for name in files}
+        if len(years) > 1:  # the images' folders have them too
+            usual = usual.replace("[a-z]+)[0-9]*", "[a-z]+[0-9]*)")
+        words = [match["split"] for name in files if (match := re.fullmatch(usual, name))]
+        return usual, words
+    if len(files) == 1:
+        return re.escape(files[0]), [""]
+    return split_pattern(files)
+
+
+def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:
+    """What `source.images` must be: the first folder, of those that are usual, that is there for every word."""
+    head = next((each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b"")
+    named = re.search(rb'"file_name"\s*:\s*"([^"]+)"', head)
+    first = named[1].decode(errors="replace").replace("\\/", "/") if named else ""
+    years = {match[1] for each in sketch.top.folders + sketch.at("images").folders if (match := _YEAR.fullmatch(each))}
+    usual = [f"{above}{{split}}{year}" for above in ("", "images/") for year in ("", *sorted(years))]
+    usual += ["images", "data", "JPEGImages", "imgs", "val2017", "train2017"]
+    if not words[0]:
+        usual = [each for each in usual if "{split}" not in each]
+    there = [each for each in (*usual, "", folder) if all(sketch.has_folder(each.format(split=word)) for word in words)]
+    if "/" in first:
+        there = ["", *there]
+    for each in there:
+        at = {posixpath.join(each.format(split=word), first) for word in words}
+        if first and any(posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in at):
+            return each
+    held = [each for each in there if any(sketch.at(each.format(split=word)).images for word in words)]
+    unseen = [each for each in there if each.format(split=words[0]) not in sketch.names]
+    return next(iter((*held, *unseen, *(sketch.image_folders if len(sketch.image_folders) == 1 else ()))), None)
 
 
 _KINDS: dict[str, tuple[type, ...]] = {"file_name": (str,), "name": (str, int, float)}

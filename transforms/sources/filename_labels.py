@@ -1,5 +1,6 @@
 """Labels in file names: `img_00017_3.jpg`, read by a pattern with named groups."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,8 +9,15 @@ import orjson
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.listing.patterns import compile_pattern
-from recordmill.transforms.sources.source import Source
+from recordmill.transforms.sources.source import Recognised, Source
+
+_LABELLED = (
+    (r".*_(?P<label>-?[0-9]+)\.[^_]*", True),
+    (r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*", False),
+)
+"""Patterns of names that have labels, and whether these are numbers: `img_00017_3.jpg`, `cat.12.jpg`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +40,25 @@ class FilenameLabels(Source):
 
     def _compiled(self) -> Any:
         return compile_pattern(self.pattern, "source.pattern", "label", *self.features_from.values())
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Images in one folder whose names give several images one label."""
+        images = sketch.top.images
+        for pattern, ids in _LABELLED:
+            matches = [re.fullmatch(pattern, name) for name in images]
+            labels = {match["label"] for match in matches if match}
+            if images and all(matches) and 1 < len(labels) <= len(images) / 2:
+                given = {} if pattern == cls().pattern else {"pattern": pattern}
+                settings: dict[str, Any] = {"source": {"kind": "filename_labels", **given}}
+                why = f"labels such as {min(labels)} in the images' names"
+                yield Recognised({**settings, **({"labels": {"ids": "integers"}} if ids else {})}, why, is_firm=False)
+                return
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For names that do not match."""
+        return {"name_mismatch": f"correct source.pattern, which is {self.pattern!r}"}
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file; a name that does not match is rejected."""

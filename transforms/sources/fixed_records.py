@@ -20,8 +20,9 @@ from recordmill.transforms.listing.class_names import (
     read_class_names,
     state_classes,
 )
+from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.read_images import read_image
-from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "": {"files": {"all": "*.bin"}, "labels": ("label",)},
@@ -125,6 +126,24 @@ class FixedRecords(Source):
         if "/" in self.class_names_file or self.class_names_file.startswith("."):
             raise ValueError(f"source.class_names_file is {self.class_names_file!r}: name a file beside the records")
         self.classes()
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """CIFAR's binary files."""
+        for preset, words in (("cifar10", ("train", "test")), ("cifar100", ("train", "test"))):
+            patterns = PRESETS[preset]["files"]
+            found = [word for word in words if any(fnmatchcase(name, patterns[word]) for name in sketch.top.files)]
+            if found and (preset == "cifar10" or "fine_label_names.txt" in sketch.top.files):
+                source = {"kind": "fixed_records", "preset": preset}
+                yield Recognised(
+                    {
+                        "source": source,
+                        "splits": {"from_source": {word: word for word in found}},
+                        "images": {"store": "raw"},
+                        "convention": "raw_pixels",
+                    },
+                    f"the binary files of {preset.upper().replace('R', 'R-')}",
+                )
 
     @property
     def _preset_classes(self) -> int:

@@ -14,8 +14,9 @@ from recordmill.transforms.arrays.image_stack import locate_images, read_stacked
 from recordmill.transforms.arrays.label_numbers import announce_numbers, name_labels
 from recordmill.transforms.arrays.place import BadArrayError, find_beside, place_of
 from recordmill.transforms.listing.class_names import state_classes
+from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.listing.patterns import compile_pattern
-from recordmill.transforms.sources.source import Source
+from recordmill.transforms.sources.source import Recognised, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,21 @@ class Idx(Source):
     def classes(self) -> Mapping[str, int]:
         """Those of `class_names`."""
         return state_classes(self.class_names)
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Files called as MNIST's."""
+        matches = [cls()._compiled().fullmatch(name) for name in sketch.top.files]
+        words = {match["split"]: match["dot"] for match in matches if match}
+        if not words:
+            return
+        splits = {word: "test" if word == "t10k" else word for word in sorted(words, key=lambda word: word == "t10k")}
+        labels = {name.removesuffix(".gz") for name in sketch.top.files}
+        has_labels = all(cls().labels.format(split=word, dot=dot) in labels for word, dot in words.items())
+        source = {"kind": "idx", **({} if has_labels else {"labels": ""})}
+        known = set(splits.values()) <= {"train", "test"}
+        settings = {"source": source, **({"splits": {"from_source": splits}} if known else {})}
+        yield Recognised({**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(splits)}")
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """A reference for each image of one file, by its header and its labels."""

@@ -1,14 +1,17 @@
 """Hugging Face's imagefolder: `metadata.csv`, `metadata.jsonl` or `metadata.parquet` beside the images it names."""
 
+import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.manifests.columns import Columns, FeatureColumn
+from recordmill.transforms.manifests.recognise_columns import column_names
 from recordmill.transforms.sources.manifest import Manifest
-from recordmill.transforms.sources.source import Source
+from recordmill.transforms.sources.source import Recognised, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,25 @@ class ImageFolder(Source):
         if not self.file_name:
             raise ValueError("source.file_name is empty: name the column of the images' paths")
         self._manifest()
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Files called `metadata.csv` and so on."""
+        tables = [path for path in sketch.heads if posixpath.basename(path) in cls.files]
+        if not tables:
+            return
+        columns = column_names(tables[0], sketch)
+        names = [cls().file_name, *(name for name in columns if name.endswith("_file_name"))]
+        found = [name for name in names if name in columns]
+        source: dict[str, Any] = {"kind": "imagefolder"}
+        source |= {"file_name": found[0]} if found and found[0] != cls().file_name else {}
+        source |= {key: key for key in ("label", "labels", "objects") if key in columns}
+        if text := next((name for name in ("text", "caption") if name in columns), ""):
+            source["features_from"] = {"image/caption": {"column": text}}
+        folders = {folder for folder, names in sketch.names.items() if set(names.files) & set(cls.files)}
+        given = given_splits("from_folders", folders) if folders <= set(sketch.split_folders) else {}
+        boxes = {"convention": "tf_object_detection"} if "objects" in columns else {}
+        yield Recognised({"source": source, **given, **boxes}, f"Hugging Face's imagefolder, {tables[0]}")
 
     def _manifest(self) -> Manifest:
         columns = Columns(uri=self.file_name, label=self.label, labels=self.labels, objects=self.objects)

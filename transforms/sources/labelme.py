@@ -12,11 +12,12 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
 from recordmill.transforms.files import storage
 from recordmill.transforms.imaging.geometry import Box
+from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.listing.inside_root import OutsideRootError, resolve_inside, root_of, spelled_path
 from recordmill.transforms.listing.named_image import IMAGE_ENDINGS, refer_named_image
 from recordmill.transforms.listing.read_beside import read_beside, rejected_ref
 from recordmill.transforms.rejection import RejectedImage
-from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 
 MAX_JSON_BYTES = 512 * 2**20
 """The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""
@@ -46,6 +47,16 @@ class LabelMe(Source):
     files: ClassVar[tuple[str, ...]] = ("*.[jJ][sS][oO][nN]",)
     other_files: ClassVar[str] = "taken_only_by_name"
     is_about_boxes: ClassVar[bool] = True
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """JSON files with shapes next to images."""
+        folders = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
+        if any(b'"shapes"' in sketch.first_head(folder, ".json") for folder in folders):
+            settings: dict[str, Any] = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
+            if set(folders) <= set(sketch.split_folders):
+                settings |= given_splits("from_folders", sketch.split_folders)
+            yield Recognised(settings, "LabelMe's JSON files next to images")
 
     def annotations(self) -> Mapping[str, str]:
         """Boxes."""

@@ -10,16 +10,26 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.listing.class_names import state_classes
+from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits, split_pattern
 from recordmill.transforms.listing.patterns import compile_pattern
 from recordmill.transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader, did_you_mean
 from recordmill.transforms.manifests.presets import read_automl, read_vertex
+from recordmill.transforms.manifests.recognise_columns import FoundColumns, find_columns, preset_of
 from recordmill.transforms.manifests.refer_entries import EntryReferrer
 from recordmill.transforms.manifests.row_bytes import read_row_bytes
-from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.tables.parquet_rows import bytes_type_fault, class_names
 from recordmill.transforms.tables.read_table import LIST_FILES, TABLE_FILES, Blanks, Table, TableFormat, read_table
 from recordmill.transforms.tables.row import Row, UnreadableTableError
 from recordmill.transforms.tables.text_lines import check_encoding
+
+PRESET_SPLITS = {
+    "vertex": {"training": "train", "validation": "validation", "test": "test"},
+    "automl": {"TRAIN": "train", "VALIDATION": "validation", "TEST": "test", "UNASSIGNED": "train"},
+}
+"""The words for splits in the tables of the presets."""
+
+TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
 
 
 def _default_columns() -> Columns:
@@ -71,6 +81,7 @@ class Manifest(Source):
     blanks: Blanks = added_setting("auto")
 
     other_files: ClassVar[str] = "taken_only_by_name"
+    split_settings: ClassVar[tuple[str, ...]] = ("columns.split",)
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""
@@ -96,6 +107,23 @@ class Manifest(Source):
     def files(self) -> tuple[str, ...]:  # type: ignore[override]
         """Tables by their names; lists too, where `split` says which of them are manifests."""
         return (*TABLE_FILES, *LIST_FILES) if self.split else TABLE_FILES
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Tables with a column that names images, or holds them."""
+        tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
+        tables = [path for path in tables if not posixpath.basename(path).startswith("metadata.")]
+        for path in tables:
+            if preset := preset_of(sketch.heads[path]):
+                words = PRESET_SPLITS[preset]
+                settings = {"source": {"kind": "manifest", "preset": preset}, "splits": {"from_source": words}}
+                yield Recognised(settings, f"a table for {preset}, {path}")
+                return
+        found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
+        if with_classes := {path: columns for path, columns in found.items() if columns.has_classes}:
+            found = {path: columns for path, columns in with_classes.items() if "submission" not in path}
+        if found:
+            yield _as_recognised(found, sketch)
 
     def classes(self) -> Mapping[str, int]:
         """Those that `class_names` numbers."""
@@ -228,6 +256,39 @@ class Manifest(Source):
         for names in self._class_names(table).values():
             if names and not self.class_names:
                 yield announce_classes(file, {name: number for number, name in enumerate(names)})
+
+
+def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
+    """The settings for tables of which it is known what their columns are."""
+    path, first = next(iter(found.items()))
+    source: dict[str, Any] = {"kind": "manifest", "columns": dict(first.columns)}
+    source |= {"names": list(first.names)} if first.names else {}
+    source |= {"root": first.root} if first.root else {}
+    settings: dict[str, Any] = {"source": source}
+    folders = {posixpath.dirname(each) for each in found}
+    pattern, words = split_pattern(posixpath.basename(each) for each in found)
+    if first.splits:
+        settings["splits"] = {"from_source": dict(first.splits)}
+    elif folders <= set(sketch.split_folders):
+        settings |= given_splits("from_folders", sketch.split_folders)
+    elif pattern and (len(found) > 1 or path.endswith(".txt")):
+        source["split"] = pattern
+        settings |= given_splits("from_source", words)
+    if set(sketch.all_ending(*TABLE_ENDINGS)) - set(found) and not source.get("split"):
+        settings["include"] = [f"/{each}" for each in found]
+    if first.has_boxes:
+        settings["convention"] = "tf_object_detection"
+    shown = ", ".join(first.others)
+    needs = key = ""
+    if shown and not first.has_classes:
+        key = "source.columns.label"
+        needs = f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' for none)"
+    elif any(each != first for each in found.values()):
+        needs = f"{' and '.join(found)} have different columns: let --input name one of them"
+    elif path.endswith(".txt") and not pattern:
+        needs = "a list is read where its name has the word for a split: call it train.txt"
+    why = f"a table of images, {path}" + (f" (left out: {shown})" if shown and first.has_classes else "")
+    return Recognised(settings, why, needs=needs, needed_key=key)
 
 
 def _watch(rows: Iterator[Row], seen: set[str]) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -11,7 +12,32 @@ import orjson
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.read_images import read_image
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """How the files of an input may be meant.
+
+    Attributes:
+        settings: the settings that say so, as a user would write them in YAML.
+        why: by which files: the end of a sentence `it looks like ...`.
+        is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
+        needs: what must be said or done first, as a sentence; empty: nothing.
+        needed_key: the YAML key that says it, if one does.
+    """
+
+    settings: Mapping[str, Any]
+    why: str
+    is_firm: bool = True
+    needs: str = ""
+    needed_key: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The source."""
+        return str(self.settings["source"]["kind"])
 
 
 @runtime_checkable
@@ -32,7 +58,9 @@ class Source(Protocol):
         short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
+        split_settings: settings that find a word for each image's split, and do nothing else.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
+        gives_words: whether a file's place or name always gives a word for `splits.from_source`.
         labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
         shared_files: names of files directly in an input that concern the images of all split folders.
     """
@@ -44,9 +72,19 @@ class Source(Protocol):
     classes_from: ClassVar[str] = "the annotations"
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
+    split_settings: ClassVar[tuple[str, ...]] = ()
     gives_pixels: ClassVar[bool] = False
+    gives_words: ClassVar[bool] = False
     labels_from_folders: ClassVar[bool] = False
     shared_files: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterable[Recognised]:
+        """The ways in which an input's files may be meant for this source, where users say nothing.
+
+        Several where the user must choose. No file is read: the sketch has what may be known.
+        """
+        return ()
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """Yields a reference for each image of one file; without Beam, and without reading the file where possible.
@@ -63,6 +101,11 @@ class Source(Protocol):
             source knows the classes, and `warning`s.
         """
         ...
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """What to do where images are rejected for a reason: the end of a sentence, by reason."""
+        return {}
 
     def features(self) -> tuple[Feature, ...]:
         """Features that this source adds to a convention's own; their `field` is a name in `ImageRef.features`."""

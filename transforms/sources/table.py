@@ -63,6 +63,7 @@ class Table(Source):
     contents: ClassVar[Literal["images", "rows"]] = "rows"
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
     short_forms: ClassVar[Mapping[str, str]] = {"columns": "type"}
+    split_settings: ClassVar[tuple[str, ...]] = ("split",)
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import orjson
+from pathspec import GitIgnoreSpec
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
@@ -34,10 +35,11 @@ from recordmill.transforms.files.record_bytes import StoredFile
 from recordmill.transforms.files.record_reader import Damage, RecordFile
 from recordmill.transforms.files.unpacking import MAX_RATIO
 from recordmill.transforms.listing.class_names import ClassNamesError
+from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.listing.patterns import compile_pattern
 from recordmill.transforms.read_images import read_image
 from recordmill.transforms.rejection import RejectedImage
-from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 
 _DATA_AT = 12  # behind the length and its checksum
 
@@ -81,6 +83,8 @@ class Tfrecords(Source):
     shape: tuple[int, ...] = ()
     max_ratio: int = MAX_RATIO
 
+    gives_words: ClassVar[bool] = True
+    split_settings: ClassVar[tuple[str, ...]] = ("split", "split_feature")
     files: ClassVar[tuple[str, ...]] = tuple(
         name + ending
         for name in ("*.tfrecord", "*.tfrecords", "*.tfrec", "*.record", f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}")
@@ -129,6 +133,18 @@ class Tfrecords(Source):
         if isinstance(self.convention, OwnConvention):
             return self.convention.as_convention()
         return load_convention(self.convention)
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Files called as TFRecords are, and no images next to them."""
+        patterns = GitIgnoreSpec.from_lines(cls.files)
+        names = [name for each in sketch.names.values() for name in each.files if patterns.match_file(name)]
+        if names and not sketch.has_images:
+            found = [compile_pattern(cls().split, "source.split", "split").search(name) for name in names]
+            words = {match["split"] if match else "" for match in found}
+            images = {"reencode": "never", "check": "header"}
+            settings = {"source": {"kind": "tfrecords"}, **given_splits("from_source", words), "images": images}
+            yield Recognised(settings, f"TFRecord files such as {min(names)}")
 
     def classes(self) -> Mapping[str, int]:
         """Those that `class_names` numbers."""

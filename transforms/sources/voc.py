@@ -1,7 +1,7 @@
 """Pascal VOC: one XML file an image."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -15,13 +15,15 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits, split_of, stems_of
 from recordmill.transforms.listing.inside_root import root_of, size_and_version, spelled_path
 from recordmill.transforms.listing.named_image import refer_named_image
 from recordmill.transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
 from recordmill.transforms.rejection import RejectedImage
-from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 
 FLAGS = ("difficult", "truncated")
+IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
 SETS = ("train", "val", "test", "trainval")
 
 
@@ -44,6 +46,30 @@ class Voc(Source):
     other_files: ClassVar[str] = "taken_only_by_name"
     is_about_boxes: ClassVar[bool] = True
 
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """XML files of annotations in a folder next to that of the images, or next to the images."""
+        annotated = [folder for folder in sketch.names if sketch.first_head(folder, ".xml").find(b"<annotation") >= 0]
+        annotated = [folder for folder in annotated if b"<annotations" not in sketch.first_head(folder, ".xml")]
+        for images, folders in _group_folders(sketch, annotated).items():
+            source: dict[str, Any] = {"kind": "voc"}
+            if images != cls().images:
+                source["images"] = images
+            splits = {folder.split("/")[0] for folder in folders if folder.partition("/")[2] or images == "{folder}"}
+            settings = given_splits("from_folders", splits) if splits <= set(sketch.split_folders) else {}
+            above = posixpath.dirname(min(folders))
+            lists = stems_of(sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")) & set(SETS)
+            if lists:
+                source["sets"] = "ImageSets/Main"
+                words = [
+                    word for word in SETS if word in lists and (word != "trainval" or not lists & {"train", "val"})
+                ]
+                settings = {"splits": {"from_source": {word: split_of(word) or "train" for word in words}}}
+            example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
+            where = "next to images" if images == "{folder}" else f"with images in {images}"
+            settings = {"source": source, **settings, "convention": "tf_object_detection"}
+            yield Recognised(settings, f"Pascal VOC's XML files {where}, such as {example}")
+
     def __post_init__(self) -> None:
         """Raises ValueError where the folder of the images is none."""
         try:
@@ -54,6 +80,12 @@ class Voc(Source):
     def annotations(self) -> Mapping[str, str]:
         """Boxes."""
         return {"boxes": ""}
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images that are not where they should be."""
+        where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
+        return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """The image that one file is about, with its boxes."""
@@ -75,8 +107,7 @@ class Voc(Source):
             return
         image = refer_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
         if image.status:
-            correct = f": correct source.images, which is {self.images!r}" if image.reason == "vanished" else ""
-            yield image.but(detail=f"{image.detail}{correct}")
+            yield image
             return
         if labels:
             yield announce_classes(file, labels)
@@ -89,6 +120,30 @@ class Voc(Source):
             Feature("image/object/truncated", "int64", "truncated", "1 for an object that is cut off", many=True),
             Feature("image/object/view", "bytes", "view", "the pose: Left, Frontal, ...", many=True),
         )
+
+
+def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, list[str]]:
+    """Folders of XML files by what `source.images` must be for them; those whose images were not seen are left out."""
+    groups: dict[str, list[str]] = {}
+    for folder in annotated:
+        above, _, own = folder.rpartition("/")
+        stems = stems_of(sketch.at(folder).ending(".xml"))
+        beside = [
+            other
+            for other in sketch.at(above).folders
+            if other != own
+            and (
+                stems & stems_of(sketch.at(f"{above}/{other}".lstrip("/")).images)
+                or (above and other.lower() in IMAGE_FOLDERS)
+            )
+        ]
+        if sketch.at(folder).beside_images(".xml"):
+            groups.setdefault("{folder}", []).append(folder)
+        elif folder and beside:
+            groups.setdefault(beside[0], []).append(folder)
+        elif folder and stems & stems_of(sketch.at(above).images):
+            groups.setdefault(".", []).append(folder)
+    return groups
 
 
 def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:

@@ -1,6 +1,7 @@
 """YOLO: for each image a text file, one box a line: class number, middle, width and height in parts of the image."""
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,14 +14,20 @@ import yaml
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.boxes import boxes_of
+from recordmill.transforms.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits, split_of
 from recordmill.transforms.listing.inside_root import root_of, size_and_version, spelled_path
 from recordmill.transforms.listing.read_beside import NoFileError, read_beside, rejected_ref
 from recordmill.transforms.listing.yolo_lines import OtherShapes, RefusedLineError, read_yolo_lines
 from recordmill.transforms.rejection import RejectedImage
-from recordmill.transforms.sources.source import Source, announce_classes
+from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 
 NAMES_FILES = ("data.yaml", "classes.txt")
 """Files directly in the input that name the classes."""
+
+NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
+"""Files that name the classes where text files lie next to images, as Darknet's tools have them."""
+
+_BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +39,8 @@ class Yolo(Source):
     The folder beside or below `images` is the word that `splits.from_source` may use.
 
     Attributes:
+        text_files: where the text files are: `labels`, as said above; or `beside`, next to their images, in whatever
+            folders. Then the first folder is the word, and `obj.names` and `_darknet.labels` name classes too.
         names: the classes in the order of their numbers; empty: those of `data.yaml` or `classes.txt` in the input.
         other_shapes: what becomes of polygons (`class x y x y x y ...`): `enclose` takes the box around them, `drop`
             leaves them out, `reject` rejects the image.
@@ -43,12 +52,32 @@ class Yolo(Source):
     names: tuple[str, ...] = ()
     other_shapes: OtherShapes = added_setting("enclose")
     lines: Literal["auto", "boxes"] = added_setting("auto")
+    text_files: Literal["labels", "beside"] = added_setting("labels")
 
-    files: ClassVar[tuple[str, ...]] = ("images/", *(f"/{name}" for name in NAMES_FILES))
+    gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "read_only_with_images"
     is_about_boxes: ClassVar[bool] = True
     classes_from: ClassVar[str] = "data.yaml or source.names"
-    shared_files: ClassVar[tuple[str, ...]] = NAMES_FILES
+    shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
+
+    @property
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]  # the settings say which
+        """Images, and what names the classes."""
+        if self.text_files == "beside":
+            return *IMAGE_PATTERNS, *NAMES_BESIDE
+        return "images/", *(f"/{name}" for name in NAMES_FILES)
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Folders `images` and `labels`, or text files with boxes next to images."""
+        for source, words, why in (*_recognise_folders(sketch), *_recognise_beside(sketch)):
+            files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
+            named = files & set(NAMES_BESIDE if source else NAMES_FILES)
+            needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
+            settings = {"source": {"kind": "yolo", **source}, **given_splits("from_source", words)}
+            yield Recognised(
+                {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key="source.names"
+            )
 
     def annotations(self) -> Mapping[str, str]:
         """Boxes."""
@@ -56,19 +85,23 @@ class Yolo(Source):
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file, with its boxes; or the classes."""
-        if path in NAMES_FILES:
+        beside = self.text_files == "beside"
+        if path in NAMES_FILES or (beside and posixpath.basename(path) in NAMES_BESIDE):
             yield from self._announce(path, file)
             return
         folders = path.split("/")
-        if "images" not in folders[:-1]:
+        if not beside and "images" not in folders[:-1]:
             detail = "the file lies below no folder called images"
             yield file.but(status="rejected", reason="no_class", detail=detail)
             return
-        at = len(folders) - 1 - folders[::-1].index("images")
-        word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
-        beside = _labels_path(spelled_path(file.uri, path), at)
+        at = -1 if beside else len(folders) - 1 - folders[::-1].index("images")
+        if beside:
+            word = folders[0] if len(folders) > 1 else ""
+        else:
+            word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
+        text_file = _labels_path(spelled_path(file.uri, path), at)
         try:
-            fields = self._read_boxes(read_beside(f"{root_of(file.uri, path)}/{beside}").decode(), path, file)
+            fields = self._read_boxes(read_beside(f"{root_of(file.uri, path)}/{text_file}").decode(), path, file)
         except NoFileError:
             none = orjson.dumps(boxes_of([], [], fractions=True)).decode()
             yield file.but(split=word, features=none, lacks_file=True)
@@ -125,9 +158,44 @@ class Yolo(Source):
 
 
 def _labels_path(path: str, at: int) -> str:
-    """Where the boxes of an image are, whose folder of that number is `images`."""
+    """Where the boxes of an image are, whose folder of that number is `images`; next to it where that is -1."""
     folders = path.split("/")
-    return posixpath.splitext("/".join((*folders[:at], "labels", *folders[at + 1 :])))[0] + ".txt"
+    if at >= 0:
+        folders[at] = "labels"
+    return posixpath.splitext("/".join(folders))[0] + ".txt"
+
+
+def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
+    """Source settings, words for splits, and reason, where images lie below `images` and text files below `labels`."""
+    if {"images", "labels"} <= set(sketch.top.folders):
+        words = sketch.at("images").folders
+        labels = ["labels", *(f"labels/{word}" for word in words)]
+        if any(sketch.at(folder).ending(".txt") for folder in labels) and _holds_boxes(sketch, labels):
+            where = "images/*, labels/*" if words else "images, labels"
+            yield {}, words if not sketch.at("images").images else (), f"YOLO's folders {where}"
+    splits = [each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)]
+    if not any(map(split_of, splits)) and not set(sketch.top.files) & set(NAMES_FILES):
+        return
+    labels = [f"{each}/labels" for each in splits]
+    if any(sketch.at(folder).ending(".txt") for folder in labels) and _holds_boxes(sketch, labels):
+        yield {}, tuple(splits), f"YOLO's folders {splits[0]}/images, {splits[0]}/labels"
+
+
+def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
+    """The same where text files lie next to images."""
+    folders = [folder for folder in ("", *sketch.top.folders) if sketch.at(folder).beside_images(".txt")]
+    if folders and _holds_boxes(sketch, folders):
+        such = sketch.at(folders[0]).beside_images(".txt")[0]
+        yield {"text_files": "beside"}, tuple(folders), f"YOLO's text files next to images, such as {such}"
+
+
+def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
+    """Whether one of the text files that were looked into holds boxes; of those that hold something."""
+    heads = [
+        head for path, head in sketch.heads.items() if path.endswith(".txt") and posixpath.dirname(path) in {*folders}
+    ]
+    lines = [head.splitlines()[0] for head in heads if head.strip() and not head.startswith(b"\n")]
+    return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
 
 
 def read_names(path: str, text: str) -> dict[str, int]:

@@ -74,13 +74,13 @@ class AmazonStore:
                     )
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL that begins so."""
+        """The next part of each URL that begins so; of what lies deeper with the slash."""
         bucket, start = split_uri(prefix)
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start, Delimiter="/")
         with _systems_errors(prefix):
             for page in pages:
                 yield from (found["Key"][len(start) :] for found in page.get("Contents", ()))
-                yield from (found["Prefix"][len(start) :].rstrip("/") for found in page.get("CommonPrefixes", ()))
+                yield from (found["Prefix"][len(start) :] for found in page.get("CommonPrefixes", ()))
 
     def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
         """Writes an object."""

@@ -66,13 +66,13 @@ class GoogleStore:
                 yield FileMetadata(f"gs://{bucket}/{blob.name}", blob.size, blob.updated.timestamp())
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL that begins so."""
+        """The next part of each URL that begins so; of what lies deeper with the slash."""
         bucket, start = split_uri(prefix)
         fields = "items(name),prefixes,nextPageToken"
         with _systems_errors(prefix):
             found = self._client.list_blobs(bucket, prefix=start, delimiter="/", fields=fields, retry=DEFAULT_RETRY)
             yield from (blob.name[len(start) :] for blob in found)
-            yield from (folder[len(start) :].rstrip("/") for folder in found.prefixes)
+            yield from (folder[len(start) :] for folder in found.prefixes)
 
     def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
         """Writes an object: bytes in one request, pieces as a stream."""

@@ -36,7 +36,7 @@ class Store(Protocol):
         """Every object whose URL begins so, page by page."""
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL that begins so, up to a slash, without listing what lies behind the slash."""
+        """The next part of each URL that begins so, up to and with a slash; what lies after the slash is not listed."""
 
     def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
         """Writes an object, whole or not at all, over whatever is there."""

@@ -99,10 +99,22 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
     [
         (None, b"", "is not there, or holds nothing: name a dataset's folder, a TFRecord file, or a pattern that"),
         ("notes.txt", b"x", "holds no TFRecord file and no recordmill.json: name a dataset's folder, a TFRecord"),
-        ("recordmill.json", b"{", "recordmill.json cannot be understood (JSONDecodeError"),
-        ("recordmill.json", b"[]", "recordmill.json cannot be understood (DamagedMarkerError"),
-        ("recordmill.json", b'{"plan": {}, "recordmill": 1}', "recordmill.json cannot be understood (KeyError"),
-        ("recordmill.json", b'{"plan": {}, "recordmill": 9}', "recordmill.json is of another version of Recordmill"),
+        ("recordmill.json", b"{", "recordmill.json cannot be understood: it is not JSON: "),
+        (
+            "recordmill.json",
+            b"[]",
+            "recordmill.json cannot be understood: it is not an object: restore it, or make the dataset anew",
+        ),
+        (
+            "recordmill.json",
+            b'{"plan": {}, "recordmill": 1}',
+            "recordmill.json cannot be understood: name is missing: ",
+        ),
+        (
+            "recordmill.json",
+            b'{"recordmill": 9}',
+            "understood: it has format 9, which another version of Recordmill reads: ",
+        ),
         ("dataset_info.json", b"{", "dataset_info.json cannot be understood"),
     ],
 )

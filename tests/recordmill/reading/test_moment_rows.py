@@ -72,12 +72,15 @@ def test_a_split_is_named_or_train(marker):
         choose_split(empty, None, "x")
 
 
+AGAIN = ": convert the images again"
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
         (None, "holds no finished dataset: there is no recordmill.json"),
-        (b"{", "recordmill.json is damaged, or not Recordmill's: convert the images again"),
-        (b"[]", "recordmill.json is damaged, or not Recordmill's: convert the images again"),
+        (b"{", "cannot be understood: it is not JSON: unexpected end of data: line 1 column 2 (char 1)" + AGAIN),
+        (b"[]", "recordmill.json cannot be understood: it is not an object" + AGAIN),
     ],
 )
 def test_what_is_no_dataset_is_said(tmp_path, content, problem):

@@ -112,6 +112,7 @@ def test_swapped_labels_in_the_marker(plain):
         assert sum("class 'cat' has the id 0 here and 1 in recordmill.json" in line for line in shards) == 4
         assert sum("class 'dog' has the id 1 here and 0 in recordmill.json" in line for line in shards) == 4
         assert [line for line in found if line not in shards] == [
+            "recordmill.json: it contradicts itself: labels is not what its settings say",
             "labels.txt: line 1 is '0:cat' and recordmill.json says '0:dog'",
             "image.class.label.labels.txt: line 1 is 'cat' and recordmill.json says 'dog'",
         ]
@@ -134,6 +135,6 @@ def test_a_marker_whose_labels_or_digests_are_none_is_one_sentence(plain):
     for change in ({"labels": ["cat"]}, {"labels": {"cat": "0"}}, {"run": {"digests": []}}, {"run": 3}):
         kept = (plain / "recordmill.json").read_bytes()
         change_marker(plain, lambda marker, change=change: marker.update(change))
-        with pytest.raises(LoadError, match=r"recordmill\.json cannot be understood \(\w+Error: "):
+        with pytest.raises(LoadError, match=r"recordmill\.json cannot be understood: "):
             open_dataset(str(plain))
         (plain / "recordmill.json").write_bytes(kept)

@@ -3,7 +3,6 @@
 import io
 import os
 import pickle
-import re
 import resource
 import struct
 import subprocess
@@ -17,7 +16,6 @@ import numpy as np
 import pytest
 import simplejpeg
 from hypothesis import given
-from hypothesis import settings as run
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -73,7 +71,6 @@ def read_back(prepared):
         try:
             pixels = simplejpeg.decode_jpeg(prepared.encoded, "GRAY" if prepared.channels == 1 else "RGB")
         except ValueError as error:
-            assert re.match("Corrupt JPEG data|Warning", str(error)), error  # noqa: PT017
             assert "premature" not in str(error)  # noqa: PT017
         else:
             assert pixels.shape == (prepared.height, prepared.width, prepared.channels)
@@ -128,11 +125,10 @@ def test_any_bytes(magic, rest, settings):
     outcome(magic + rest, settings)
 
 
-@run(max_examples=MUTANTS)
-@given(st.integers(0, 2**62))
-def test_a_mutant_is_rejected_or_becomes_an_image_that_is_read_back(files, seed):
-    random = Random(seed)
-    outcome(mutate(random.choice(files), random), random.choice(SETTINGS))
+def test_a_mutant_is_rejected_or_becomes_an_image_that_is_read_back(files):
+    for seed in range(MUTANTS):
+        random = Random(seed)
+        outcome(mutate(random.choice(files), random), random.choice(SETTINGS))
 
 
 @pytest.mark.slow

@@ -20,6 +20,8 @@ def segment(marker, payload):
 FRAME = segment(0xC0, struct.pack(">BHHB", 8, 5, 7, 1) + b"\1\x11\0")
 SCAN = segment(0xDA, b"\1\1\0\0\x3f\0")
 
+JFIF_OF_72_DPI = segment(0xE0, b"JFIF\0\1\1\1\0\x48\0\x48\0\0")
+
 
 def icc(number, count, body):
     return segment(0xE2, b"ICC_PROFILE\0" + bytes([number, count]) + body)
@@ -119,7 +121,10 @@ def test_damage(data, code):
         (icc(1, 1, b""), Soundness.PLAIN),
         (segment(0xE2, b"ICC_PROFILE\0\1"), Soundness.UNUSUAL),
         (segment(0xE2, b"MPF\0more of it"), Soundness.UNUSUAL),
-        (segment(0xED, b"Photoshop 3.0\x008BIM"), Soundness.UNUSUAL),
+        (segment(0xED, b"Photoshop 3.0\x008BIM\4\4"), Soundness.UNUSUAL),
+        (segment(0xED, b"Photoshop 3.0\x008BIM\4\4\0\0\0\0\0\0"), Soundness.PLAIN),
+        (JFIF_OF_72_DPI + segment(0xE1, b"Exif\0\0II*\0"), Soundness.PLAIN),
+        (JFIF_OF_72_DPI.replace(b"\1\0\x48", b"\0\0\x48", 1) + segment(0xE1, b"Exif\0\0II*\0"), Soundness.UNUSUAL),
         (segment(0xEE, b"Adobe\0"), Soundness.UNUSUAL),
         (b"\xff\x01", Soundness.UNUSUAL),
         (b"\xff", Soundness.UNUSUAL),

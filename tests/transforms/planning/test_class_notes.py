@@ -73,13 +73,32 @@ def test_folders_below_the_only_class_may_be_the_classes():
         TWO,
         ["cat/1.jpg", "cat/2.jpg"],
         ["cat/a/1.jpg", "cat/a/2.jpg"],
-        [*NESTED, "other/1.jpg"],
         ["cat/1.jpg", *TWO[:1]],
     ],
-    ids=["two classes", "no folders", "one folder", "another class", "files"],
+    ids=["two classes", "no folders", "one folder", "files"],
 )
 def test_of_other_folders_nothing_is_told(keys):
     assert notes_of(keys) == []
+
+
+def test_folders_below_one_of_several_classes_are_told_of():
+    advice = "if those are the classes, set source.class_from=last_folder"
+    assert notes_of([*NESTED, "other/1.jpg"]) == [
+        f"the images of class fotos lie in folders of their own, cat, dog: {advice}"
+    ]
+    more = [f"more/{animal}/{number}.jpg" for animal in ("cow", "emu") for number in range(40)]
+    (told,) = notes_of([*NESTED, *more])
+    assert told == (
+        f"the images of class fotos lie in folders of their own, cat, dog, as do those of 1 other class: {advice}"
+    )
+
+
+def test_folders_below_the_only_class_of_an_archive_are_told_of():
+    members = [f"photos.zip/{key}" for key in NESTED]
+    assert notes_of(members, source=load_source("archives")(), depth=1) == [
+        "there is 1 class, fotos, and below it the folders cat, dog: "
+        "if those are the classes, set source.class_from=last_folder"
+    ]
 
 
 def test_images_beside_the_folders_are_of_their_class():

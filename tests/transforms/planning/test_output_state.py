@@ -15,15 +15,31 @@ from recordmill.transforms.planning.output_state import (
     read_output,
 )
 
-SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
+COUNTS = {"records": 1, "sha256": "", "sidecar_sha256": ""}
+SHARDS = [
+    {"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n, **COUNTS} for n in (0, 1)
+]
+LEDGER = {"listed": 5, "written": 2, "rejected": {"decode_error": 3}, "ignored": {}, "left_out": {}}
 MARKER = {
-    "plan": {"id": "aaa", "recipe": {"seed": 0, "images": {"quality": 95}}},
-    "splits": {"train": {"shards": SHARDS}},
-    "ledger": {"rejected": {"decode_error": 3}},
+    "recordmill": 1,
+    "name": "",
+    "plan": {"id": "aaa", "recipe": {"seed": 0, "images": {"quality": 95}, "compression": "none"}},
+    "convention": "default",
+    "unit": "image",
+    "features": {},
+    "labels": {},
+    "splits": {"train": {"records": 2, "bytes": 2001, "classes": {}, "shards": SHARDS}},
+    "ledger": LEDGER,
+    "changes": {},
+    "duplicates": {},
+    "input_bytes": 9,
+    "output_bytes": 2001,
     "files": ["labels.txt", "sidecars/rejected-00000.jsonl"],
+    "notes": [],
+    "run": {"id": "r"},
 }
 FILES = ["train-0.tfrecord", "train-1.tfrecord", "sidecars/train-0.jsonl", "sidecars/train-1.jsonl", *MARKER["files"]]
-RECIPE = {"seed": 1, "images": {"quality": 95}}
+RECIPE = {"seed": 1, "images": {"quality": 95}, "compression": "none"}
 
 
 def decide(state, plan_id="aaa", overwrite=False):
@@ -56,7 +72,7 @@ def test_the_same_dataset_is_kept(dataset):
 
 def test_what_could_not_be_read_may_be_tried_again(dataset):
     rejected = {"changed": 1, "decode_error": 3, "unreadable": 1200}
-    (dataset / "recordmill.json").write_text(json.dumps({**MARKER, "ledger": {"rejected": rejected}}))
+    (dataset / "recordmill.json").write_text(json.dumps({**MARKER, "ledger": {**LEDGER, "rejected": rejected}}))
     state = read_output(str(dataset), "aaa")
     assert decide(state) == (
         "keep",
@@ -275,8 +291,11 @@ def test_half_of_another_runs_switch_is_never_taken_for_a_state(dataset, monkeyp
             step()
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{"])
-def test_a_marker_that_is_none_is_refused_in_a_sentence(tmp_path, content):
+NEWER = [json.dumps({**MARKER, "recordmill": 2}), *(json.dumps({**MARKER, key: None}) for key in MARKER)]
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{", *NEWER])
+def test_a_marker_that_cannot_be_understood_is_refused_in_a_sentence(tmp_path, content):
     (tmp_path / "recordmill.json").write_text(content)
     action, sentence = decide_action(read_output(str(tmp_path), "aaa"), "aaa", {}, overwrite=True)
     advice = "choose another output, or delete that folder"

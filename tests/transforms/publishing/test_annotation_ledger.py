@@ -6,7 +6,9 @@ import pytest
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.label_map import LabelMap, LabelSettings
+from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
+from recordmill.transforms.manifests.columns import Columns
 from recordmill.transforms.publishing.annotation_ledger import (
     ImagesWithoutBoxes,
     check_boxes,
@@ -15,6 +17,7 @@ from recordmill.transforms.publishing.annotation_ledger import (
     most_frequent,
     show_dropped,
 )
+from recordmill.transforms.sources.manifest import Manifest
 from recordmill.transforms.sources.yolo import Yolo
 
 SHIPS = ImagesWithoutBoxes(no_file=88, all_dropped=33, dropped={"unknown_class": {"1": 28, "2": 13}})
@@ -150,6 +153,12 @@ def test_all_boxes_or_all_of_a_class_are_never_lost_whatever_the_limits(faulty, 
     assert check_boxes(finished(faulty, written), settings, LABELS) == said
 
 
+def test_boxes_and_labels_that_the_convention_has_no_place_for_are_not_limited():
+    settings = replace(YOLO, convention="default")
+    assert check_boxes(finished({"unknown_class": {"7": 99}}, {}), settings, LABELS) == ""
+    assert check_labels(AnnotationTotals(labels={"unknown_label": 99}), settings) == ""
+
+
 def test_many_classes_are_not_listed_in_a_flag():
     labels = LabelMap({f"class{number}": number for number in range(40)})
     told = check_boxes(finished({"empty": {"dog": 1}}, dict.fromkeys(labels.ids, 1)), YOLO, labels)
@@ -164,10 +173,14 @@ def test_many_classes_are_not_listed_in_a_flag():
         (
             {"unknown_label": 11, "written": 1088},
             "11 of 1,099 labels were without an id (unknown_label), such as a.jpg (why), which is over "
-            "max_rejected.labels.count (10) and max_rejected.labels.share (1.00%); add such labels to labels.classes, "
-            "or raise one of the limits",
+            "max_rejected.labels.count (10) and max_rejected.labels.share (1.00%); add such labels to the "
+            "source's names of classes, or raise one of the limits",
         ),
     ],
 )
 def test_labels_without_an_id_are_limited(labels, said):
-    assert check_labels(AnnotationTotals(labels=labels), LossLimits(), "a.jpg (why)") == said
+    texts = OwnFeature(field="label_texts", type="bytes", shape=(None,))
+    settings = DatasetSettings(
+        source=Manifest(columns=Columns(uri="a", labels="b")), convention=OwnConvention(features={"t": texts})
+    )
+    assert check_labels(AnnotationTotals(labels=labels), settings, "a.jpg (why)") == said

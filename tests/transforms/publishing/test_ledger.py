@@ -160,8 +160,7 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
         (
             ledger(0, no_class=1200),
             [],
-            "nothing is left: all 1,200 images were rejected (1200 no_class): "
-            "images are expected in folders named after their class, unless source.class_from is none",
+            "nothing is left: all 1,200 images were rejected (1200 no_class)",
         ),
         (ledger(0, no_class=2, bad=1), [], "nothing is left: all 3 images were rejected (2 no_class, 1 bad)"),
         (ledger(5), ["a"], ""),
@@ -228,8 +227,7 @@ EXAMPLES = {
         ),
         (
             ledger(0, no_class=1),
-            "nothing is left: the only image was rejected (1 no_class), 3.jpg (no folder): "
-            "images are expected in folders named after their class, unless source.class_from is none",
+            "nothing is left: the only image was rejected (1 no_class), 3.jpg (no folder)",
         ),
         (
             ledger(0, bad_labels=1),
@@ -287,3 +285,10 @@ SEVERAL = FinishedShards(
 )
 def test_labels_without_a_place_are_counted(finished, summary, stored, count):
     assert lost_labels(finished, summary, stored) == count
+
+
+def test_what_the_source_advises_follows_the_reason():
+    remedies = {"no_class": "move them", "unknown_label": "rename it"}
+    told = check_limits(ledger(0, no_class=2, bad=1), [], TOLERANT, remedies=remedies)
+    assert told == "nothing is left: all 3 images were rejected (2 no_class, 1 bad): move them"
+    assert check_limits(ledger(1, unknown_label=19), [], TOLERANT, remedies=remedies).count("; rename it, ") == 1

@@ -13,18 +13,34 @@ from recordmill.transforms.publishing.transform_fn import contents_digest
 
 OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}
+PLANS = ["", "old", "new"]
+"""Of the dataset that is replaced: none, another one, and the same, which is damaged or was made of unread files."""
 SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
 
 def described(plan_id, files):
+    counts = {"records": 1, "sha256": "", "sidecar_sha256": ""}
     shards = [
-        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content)} for name, content in files.items()
+        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content), **counts}
+        for name, content in files.items()
     ]
     return {
-        "plan": {"id": plan_id, "recipe": {}},
-        "splits": {"train": {"shards": shards}},
-        "ledger": {"rejected": {}},
+        "recordmill": 1,
+        "name": "",
+        "plan": {"id": plan_id, "recipe": {"compression": "none"}},
+        "convention": "default",
+        "unit": "image",
+        "features": {},
+        "labels": {},
+        "splits": {"train": {"records": len(files), "bytes": 0, "classes": {}, "shards": shards}},
+        "ledger": {"listed": 0, "written": 0, "rejected": {}, "ignored": {}, "left_out": {}},
+        "changes": {},
+        "duplicates": {},
+        "input_bytes": 0,
+        "output_bytes": 0,
         "files": SIDE_FILES,
+        "notes": [],
+        "run": {"id": plan_id},
     }
 
 
@@ -38,7 +54,7 @@ def contents(word, plan_id, files):
 
 
 def arrange(output, with_old):
-    """An output with a finished dataset, if so wanted, and another one complete in staging."""
+    """An output with a finished dataset of the plan, if one is given, and another one complete in staging."""
     staging = output / ".staging-new"
     staging.mkdir(parents=True)
     old = contents("old", "old", OLD) if with_old else {}
@@ -46,7 +62,7 @@ def arrange(output, with_old):
         (output / name).parent.mkdir(exist_ok=True)
         (output / name).write_bytes(content)
     if with_old:
-        (output / "recordmill.json").write_text(json.dumps(described("old", OLD)))
+        (output / "recordmill.json").write_text(json.dumps(described(with_old, OLD)))
     moves = []
     for index, (target, content) in enumerate(contents("new", "new", NEW).items()):
         (staging / f"{index}.part").write_bytes(content)
@@ -60,7 +76,7 @@ def without_staging(files):
     return {name: content for name, content in files.items() if not name.startswith(".staging-")}
 
 
-@pytest.mark.parametrize("with_old", [False, True])
+@pytest.mark.parametrize("with_old", PLANS)
 def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, with_old):
     seen = set()
     for most in count():
@@ -71,11 +87,14 @@ def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, 
             switch_dataset(str(output), "new")
         after = without_staging(tree(output))
         marker = json.loads(after.get("recordmill.json", b"null"))
-        seen.add(marker and marker["plan"]["id"])
-        if marker and marker["plan"]["id"] == "old":
-            assert after == before
-        if marker and marker["plan"]["id"] == "new":
+        if marker is None:
+            seen.add("none")
+        elif marker == described("new", NEW):
+            seen.add("new")
             assert after == {**contents("new", "new", NEW), "recordmill.json": after["recordmill.json"]}
+        else:  # a marker, where there is one, describes the files that are there
+            seen.add("old")
+            assert after == before
         state = read_output(str(output), "new")
         action, _ = decide_action(state, "new", {}, False)
         if action == "finish":
@@ -89,10 +108,10 @@ def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, 
         assert sorted(os.listdir(output)) == sorted([*NEW, *SIDE_FILES, "recordmill.json", "sidecars"])
         if len(done) < most:
             break
-    assert seen == {"new", None} | ({"old"} if with_old else set())
+    assert seen == {"new", "none"} | ({"old"} if with_old else set())
 
 
-@pytest.mark.parametrize("with_old", [False, True])
+@pytest.mark.parametrize("with_old", PLANS)
 def test_cut_twice_is_mended_too(tmp_path, tree, cut_after, with_old):
     for first in range(0, 20, 3):
         for second in range(1, 20, 4):
@@ -112,7 +131,7 @@ def test_cut_twice_is_mended_too(tmp_path, tree, cut_after, with_old):
 
 def test_a_move_that_copied_and_did_not_delete_is_done_again(tmp_path, tree):
     # As on an object store that was cut between the two.
-    arrange(tmp_path, True)
+    arrange(tmp_path, "old")
     (tmp_path / "same-name").write_bytes(NEW["same-name"])
     (tmp_path / "recordmill.json").unlink()
     switch_dataset(str(tmp_path), "new")
@@ -122,7 +141,7 @@ def test_a_move_that_copied_and_did_not_delete_is_done_again(tmp_path, tree):
 STEPS = ["remove_files", "make_folder", "folder_names", "exists", "move_file", "write_file", "remove_folder"]
 
 
-@pytest.mark.parametrize("with_old", [False, True])
+@pytest.mark.parametrize("with_old", PLANS)
 def test_two_runs_that_switch_at_once_leave_the_whole_dataset(tmp_path, tree, monkeypatch, with_old):
     # The second switches all at once between any two steps of the first.
     for at in count():
@@ -153,7 +172,7 @@ def test_two_runs_that_switch_at_once_leave_the_whole_dataset(tmp_path, tree, mo
 
 
 def test_files_of_others_stay(tmp_path, tree):
-    arrange(tmp_path, True)
+    arrange(tmp_path, "old")
     (tmp_path / "NOTES.txt").write_bytes(b"mine")
     (tmp_path / "sidecars/mine").write_bytes(b"mine")
     switch_dataset(str(tmp_path), "new")
@@ -163,7 +182,7 @@ def test_files_of_others_stay(tmp_path, tree):
 @pytest.mark.parametrize("fits", [False, True])
 def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits):
     output = tmp_path / "out"
-    arrange(output, with_old=True)
+    arrange(output, "old")
     pending = json.loads((output / ".staging-new" / "recordmill.json").read_bytes())
     pending["plan"]["recipe"] = {"labels": {"catch_all": None}}
     pending["labels"] = {"cat": 0}
@@ -198,7 +217,7 @@ def staged(output):
     return {name for name in os.listdir(output / ".staging-new") if name.endswith(".part")}
 
 
-@pytest.mark.parametrize("with_old", [False, True])
+@pytest.mark.parametrize("with_old", PLANS)
 def test_a_move_that_fails_leaves_nothing_of_a_dataset_behind(tmp_path, tree, monkeypatch, with_old):
     for fails in count(1):
         output = tmp_path / f"{fails}"
@@ -218,7 +237,7 @@ def test_a_move_that_fails_leaves_nothing_of_a_dataset_behind(tmp_path, tree, mo
     assert fails == len(whole) + 3  # the marker is written and moved too
 
 
-@pytest.mark.parametrize("with_old", [False, True])
+@pytest.mark.parametrize("with_old", PLANS)
 def test_a_switch_that_nothing_can_be_taken_back_from_is_finished_by_the_next_run(
     tmp_path, tree, monkeypatch, with_old
 ):
@@ -241,7 +260,7 @@ def without_marker(files):
     return files
 
 
-@pytest.mark.parametrize("with_old", [False, True])
+@pytest.mark.parametrize("with_old", PLANS)
 @pytest.mark.parametrize("name", ["labels.txt", "train-1-of-2", "sidecars/train-1-of-2.jsonl", "n" * 300, "a/b.tfrec"])
 def test_what_no_file_can_be_renamed_to_is_found_before_anything_is_touched(tmp_path, tree, with_old, name):
     arrange(tmp_path, with_old)
@@ -260,7 +279,7 @@ def test_what_no_file_can_be_renamed_to_is_found_before_anything_is_touched(tmp_
 
 def test_a_file_that_is_gone_again_is_noticed_before_the_marker(tmp_path, monkeypatch):
     # Another run of the same plan may be taking its files back.
-    arrange(tmp_path, False)
+    arrange(tmp_path, "")
     original = storage.move_file
 
     def move(source, target):

@@ -169,7 +169,9 @@ def test_a_pattern_that_is_none_is_an_error_of_the_settings():
     with pytest.raises(ValueError, match=r"source\.split"):
         replace(Coco(), split="(")
     for folder in ("{word}", "{", "{}"):
-        with pytest.raises(ValueError, match=r"^source\.images is .* nothing but \{split\} stands for something"):
+        with pytest.raises(
+            ValueError, match=r"^source\.images is .* nothing but \{split\} and \{folder\} stands for something"
+        ):
             replace(Coco(), images=folder)
 
 

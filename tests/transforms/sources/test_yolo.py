@@ -35,7 +35,7 @@ def test_names_are_those_of_the_store_however_they_are_spelt(tmp_path, below):
     for name, text in ((f"{spelt}/images/{spelt}.jpg", "image"), (f"{spelt}/labels/{spelt}.txt", "1 0.5 0.25 0.5 0.5")):
         (tmp_path / below / name).parent.mkdir(parents=True)
         (tmp_path / below / name).write_text(text, encoding="utf-8")
-    listing = ListingSettings(include=Yolo.files, from_folders={"train": "train"} if below else {})
+    listing = ListingSettings(include=Yolo().files, from_folders={"train": "train"} if below else {})
     found = list_images(Input(str(tmp_path)), Yolo(), listing)
     (ref,) = (each for each in found if each.key.endswith(".jpg"))
     assert (ref.key, ref.split) == (f"{below}é/images/é.jpg", below.rstrip("/"))
@@ -137,7 +137,7 @@ def test_polygons_among_boxes_become_the_boxes_around_them_and_are_counted(tmp_p
 def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
     (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
-    listing = ListingSettings(include=Yolo.files, from_folders={"train": "train"} if below else {})
+    listing = ListingSettings(include=Yolo().files, from_folders={"train": "train"} if below else {})
     for name, data in ((f"{below}images/1.jpg", "image"), (f"{below}labels/1.txt", text)):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(data, encoding="utf-8")
@@ -157,7 +157,7 @@ def test_a_data_yaml_that_is_written_anew_is_read_anew(tmp_path):
 
 
 def test_only_what_lies_below_images_is_listed():
-    listing = ListingSettings(include=Yolo.files, not_included=Yolo.other_files)
+    listing = ListingSettings(include=Yolo().files, not_included=Yolo.other_files)
     assert [listing.ignores(path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
     assert [listing.ignores(path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [
         "read_only_with_images"

@@ -107,10 +107,23 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
         several = {"instances": instances} if instances else {}
         marker = {
             "recordmill": 1,
-            "plan": {"recipe": {"compression": compression, "images": images}},
+            "name": "",
+            "plan": {"id": "put", "recipe": {"compression": compression, "images": images or {}}},
+            "convention": "own",
+            "unit": "image",
+            "ledger": {"listed": 0, "written": 0, "rejected": {}, "ignored": {}, "left_out": {}},
+            "changes": {},
+            "duplicates": {},
+            "input_bytes": 0,
+            "output_bytes": 0,
+            "files": [],
+            "notes": [],
+            "run": {},
             "features": feature_schema(features),
             "labels": labels or {},
-            "splits": {"train": {"records": len(records), "classes": classes or {}, "shards": files, **several}},
+            "splits": {
+                "train": {"records": len(records), "bytes": 0, "classes": classes or {}, "shards": files, **several}
+            },
         }
         (folder / "recordmill.json").write_text(json.dumps(marker))
         return folder

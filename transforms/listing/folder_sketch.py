@@ -1,0 +1,172 @@
+"""What an input looks like from outside: the names of two levels, and how a few of the files begin."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from recordmill.transforms.planning.splitting import SPLIT_NAMES
+
+IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
+"""Endings of names that are those of images. A conversion looks at the bytes; only this guess goes by names."""
+
+IMAGE_PATTERNS = tuple("*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) for ending in IMAGE_ENDINGS)
+"""The same as patterns in gitignore's syntax."""
+
+
+ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What lies directly in one folder, sorted.
+
+    Attributes:
+        files: names of files.
+        folders: names of folders.
+    """
+
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The files that are images by their names."""
+        return self.ending(*IMAGE_ENDINGS)
+
+    def ending(self, *endings: str) -> tuple[str, ...]:
+        """The files with one of these endings, in either case."""
+        return tuple(name for name in self.files if name.lower().endswith(endings))
+
+    def beside_images(self, ending: str) -> tuple[str, ...]:
+        """The files of an ending that have the name of an image in the same folder."""
+        stems = stems_of(self.images)
+        return tuple(name for name in self.ending(ending) if posixpath.splitext(name)[0] in stems)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSketch:
+    """What an input looks like from outside.
+
+    Attributes:
+        names: what lies in the input itself (the empty string), in folders there, and in a few below those that hold
+            annotations (`train/labels`); a large input's folders are not all here.
+        heads: how some of the files begin, by their paths: at most a KiB; of Parquet its columns as the first lines of
+            a CSV; of an archive the first label, as `shard.tar/.cls`.
+        archives: what is in some of the archives, by their paths.
+        only: the name of the file that the input is; empty if it is a folder. Of a table or a JSON file, `names` has
+            the images next to it too.
+    """
+
+    names: Mapping[str, Names] = field(default_factory=dict)
+    heads: Mapping[str, bytes] = field(default_factory=dict)
+    archives: Mapping[str, "FolderSketch"] = field(default_factory=dict)
+    only: str = ""
+
+    @staticmethod
+    def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":
+        """The sketch of a list of files, by their paths."""
+        files: dict[str, set[str]] = {"": set()}
+        folders: dict[str, set[str]] = {"": set()}
+        for path in paths:
+            *above, name = path.split("/")
+            for depth, folder in enumerate(above):
+                folders.setdefault("/".join(above[:depth]), set()).add(folder)
+            files.setdefault("/".join(above), set()).add(name)
+        names = {
+            folder: Names(tuple(sorted(files.get(folder, ()))), tuple(sorted(folders.get(folder, ()))))
+            for folder in sorted({*files, *folders})
+        }
+        return FolderSketch(names, heads or {})
+
+    @property
+    def top(self) -> Names:
+        """What lies in the input itself."""
+        return self.names.get("", Names())
+
+    def at(self, folder: str) -> Names:
+        """What lies in a folder; nothing where that was not looked at."""
+        return self.names.get(folder, Names())
+
+    def has_folder(self, path: str) -> bool:
+        """Whether there is such a folder; the empty string is the input."""
+        above, _, name = path.rpartition("/")
+        return not path or name in self.at(above).folders
+
+    @property
+    def split_folders(self) -> tuple[str, ...]:
+        """The folders in the input, if the names of all of them are those of splits."""
+        folders = self.top.folders
+        return folders if folders and all(name.lower() in SPLIT_NAMES for name in folders) else ()
+
+    @property
+    def image_folders(self) -> tuple[str, ...]:
+        """The folders in the input in which images lie directly."""
+        return tuple(folder for folder in self.top.folders if self.at(folder).images)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether any images were seen."""
+        return any(names.images for names in self.names.values())
+
+    def all_ending(self, *endings: str) -> tuple[str, ...]:
+        """The paths of all files with one of these endings."""
+        return tuple(posixpath.join(at, name) for at, names in self.names.items() for name in names.ending(*endings))
+
+    def archive_words(self, pattern: str) -> set[str]:
+        """What a pattern finds first in the name of each archive; empty for one in which it finds nothing."""
+        found = [re.search(pattern, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)]
+        return {match[0] if match else "" for match in found}
+
+    def first_head(self, folder: str, *endings: str) -> bytes:
+        """How the first file of an ending in a folder begins, of those that were looked into."""
+        for path, head in self.heads.items():
+            if posixpath.dirname(path) == folder and path.lower().endswith(endings):
+                return head
+        return b""
+
+    def below(self, folder: str) -> "FolderSketch":
+        """The sketch of a folder in it."""
+        cut = len(folder) + 1
+        names = {path[cut:]: each for path, each in self.names.items() if f"{path}/".startswith(f"{folder}/")}
+        heads = {path[cut:]: each for path, each in self.heads.items() if path.startswith(f"{folder}/")}
+        return replace(self, names=names, heads=heads, archives={})
+
+
+def stems_of(names: Iterable[str]) -> set[str]:
+    """The names without their endings."""
+    return {posixpath.splitext(name)[0] for name in names}
+
+
+def split_of(word: str) -> str:
+    """The split that a word stands for, with a year after it or not (`val2017`); empty where it is not such a word."""
+    return SPLIT_NAMES.get(word.lower().rstrip("0123456789"), "")
+
+
+def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
+    """A pattern that names match which differ in a word for a split, and their words; empty where they are not so.
+
+    The pattern has a group `split`; numbers after the word may be others too.
+    """
+    words = "|".join(sorted(SPLIT_NAMES, key=len, reverse=True))
+    parts = [re.fullmatch(rf"(.*?)({words})(?![a-z])(.*)", name) for name in names]
+    around = {(part[1], re.sub("[0-9]+", "[0-9]+", re.escape(part[3]))) for part in parts if part}
+    if not all(parts) or len(around) != 1:
+        return "", [""]
+    ((before, after),) = around
+    found = [part[2] for part in parts if part]
+    order = list(SPLIT_NAMES)
+    return f"{re.escape(before)}(?P<split>{'|'.join(sorted(set(found), key=order.index))}){after}", found
+
+
+def given_splits(key: str, words: Iterable[str]) -> dict[str, Any]:
+    """The settings of splits that are given: `key` is `from_source` or `from_folders`.
+
+    None where no word is one for a split, or something has no word. A word of another kind is its split's own name.
+    """
+    order = list(dict.fromkeys(SPLIT_NAMES.values()))
+    found = sorted(set(words), key=lambda word: (order.index(split_of(word)) if split_of(word) else 99, word))
+    if not any(map(split_of, found)) or not all(found):
+        return {}
+    return {"splits": {key: {word: split_of(word) or re.sub(r"[^\w.-]", "_", word) for word in found}}}

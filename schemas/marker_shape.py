@@ -12,21 +12,27 @@ MARKER_FORMAT = 1
 _COUNTS = {"*": int}
 _SHARD = {"name": str, "records": int, "bytes": int, "sha256": str, "sidecar": str, "sidecar_sha256": str}
 _SPLIT = {"records": int, "bytes": int, "classes": _COUNTS, "instances?": _COUNTS, "shards": [_SHARD]}
-_RECIPE = {"compression": str, "images?": {"max_pixels?": int}, "labels?": {}}
+_RECIPE = {
+    "compression": str,
+    "images?": {"max_pixels?": int},
+    "labels?": {},
+    "split_order?": [str],
+    "listing?": {"references?": int},
+}
 _SHAPE: Mapping[str, Any] = {
     "recordmill": int,
     "name": str,
     "plan": {"id": str, "recipe": _RECIPE},
     "convention": str,
     "unit": str,
-    "features": {"*": {}},
+    "features": {"*": {"kind": str, "shape": [object], "field": str, "meaning": str}},
     "labels": _COUNTS,
     "splits": {"*": _SPLIT},
     "ledger": {"listed": int, "written": int, "rejected": _COUNTS, "ignored": _COUNTS, "left_out": _COUNTS},
     "named?": {"images": int, "files": int},
     "boxes?": _COUNTS,
     "dropped_boxes?": {"*": _COUNTS},
-    "images_without_boxes?": {"dropped": {"*": _COUNTS}},
+    "images_without_boxes?": {"no_file": int, "no_objects": int, "all_dropped": int, "dropped": {"*": _COUNTS}},
     "labels_of_images?": _COUNTS,
     "changes": _COUNTS,
     "duplicates": {},
@@ -36,7 +42,7 @@ _SHAPE: Mapping[str, Any] = {
     "notes": [str],
     "run": {"digests?": {"*": str}},
 }
-"""Kinds of values by key; `*` is any key, and one with a question mark may be absent or null."""
+"""Kinds of values by key; `*` is any key, and one with a question mark may be absent."""
 
 _WORDS: Mapping[type, str] = {int: "a whole number", str: "a text", dict: "an object", list: "a list"}
 
@@ -68,7 +74,7 @@ def _compare(value: Any, shape: Any, path: str) -> str:
         return ""
     for key, inner in shape.items():
         name = key.removesuffix("?")
-        if name != key and value.get(name) is None:
+        if name != key and name not in value:
             continue
         if name != "*" and name not in value:
             return f"{f'{path}.' if path else ''}{name} is missing"

@@ -176,9 +176,6 @@ def _open_ours(folder: str) -> Dataset:
         raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
     except DamagedMarkerError as error:
         raise LoadError(f"{error}: restore it, or make the dataset anew") from None
-    except (KeyError, TypeError, ValueError) as error:
-        why = f"its features are not those of any version: {error!r}"
-        raise LoadError(f"{folder}/{MARKER} cannot be understood: {why}") from None
 
 
 def _our_shards(folder: str, marker: Mapping[str, Any]) -> tuple[Shard, ...]:

@@ -72,14 +72,14 @@ def expect(dataset: "Dataset") -> Expectations:
     images = [key for key, feature in features.items() if feature.field == "encoded"]
     keys = {feature.field: key for key, feature in features.items()}
     usual = tuple(key for key in _LABELS if not features or key in features)
-    recipe = dataset.marker["plan"].get("recipe", {}) if dataset.marker else {}
+    settings = (dataset.marker["plan"]["recipe"].get("images") if dataset.marker else None) or {}
     return Expectations(
         features=features,
         label_ids=frozenset(dataset.labels.values()),
         class_ids=dict(dataset.labels) if dataset.kind == "recordmill" else {},
         name_keys=tuple((keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys),
         label_keys=tuple(labels) or usual,
-        image_keys=() if recipe.get("images", {}).get("store") == "raw" else tuple(images) or _IMAGES,
+        image_keys=() if settings.get("store") == "raw" else tuple(images) or _IMAGES,
         images_are_stated=bool(images),
-        max_pixels=max(ImageSettings().max_pixels, recipe.get("images", {}).get("max_pixels", 0)),
+        max_pixels=max(ImageSettings().max_pixels, settings.get("max_pixels") or 0),
     )

@@ -67,12 +67,13 @@ def _contradictions(marker: Mapping[str, Any]) -> Iterator[str]:
     for key, value in implied.items():
         if value is not None and value != here[key]:
             yield f"{key} is not what its settings say"
-    if others := marker["splits"].keys() - {*recipe.get("split_order", marker["splits"])}:
+    if others := marker["splits"].keys() - {*(recipe.get("split_order") or marker["splits"])}:
         yield f"the split {min(others)} is none of its settings"
     rejected, ignored, left_out = (sum(ledger[key].values()) for key in ("rejected", "ignored", "left_out"))
     if ledger["listed"] != ledger["written"] + rejected + ignored + left_out:
         yield "the ledger's numbers do not add up to those listed"
-    if "listing" in recipe and recipe["listing"]["references"] != ledger["written"] + rejected + left_out:
+    references = (recipe.get("listing") or {}).get("references")
+    if references not in (None, ledger["written"] + rejected + left_out):
         yield "the ledger's numbers are not those of the listing"
     labels = Counter(marker.get("labels_of_images") or {})
     if labels["listed"] * 2 != labels.total():
@@ -130,14 +131,14 @@ def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals | None:
 
 def _compare_sums(marker: Mapping[str, Any], totals: RowTotals | None) -> Iterator[str]:
     """Of boxes that were dropped, and of images without any, the rows know how many, and not all that is stated."""
-    if totals is None or "images_without_boxes" not in marker:
+    without = marker.get("images_without_boxes")
+    if totals is None or without is None:
         return
-    without = marker["images_without_boxes"]
     causes = sum(count for cause, count in without.items() if cause != "dropped")
     if causes != totals.bare:
         yield f"images_without_boxes: {causes} -> {totals.bare}"
     for key, stated, boxes in (
-        ("dropped_boxes", marker["dropped_boxes"], totals.boxes_of_records),
+        ("dropped_boxes", marker.get("dropped_boxes") or {}, totals.boxes_of_records),
         ("images_without_boxes.dropped", without["dropped"], totals.boxes_of_bare),
     ):
         sums = {reason: sum(counts.values()) for reason, counts in stated.items()}
@@ -161,8 +162,8 @@ def _count_duplicates(dataset: Dataset) -> dict[str, Any] | None:
         return None
     alike = kinds["look_alike"]
     pairs = {"pairs": alike["groups"], **{key: alike[key] for key in ("across_splits", "conflicting")}}
-    asked = dataset.marker["plan"]["recipe"].get("images", {}).get("near_duplicates")
-    return {"same_bytes": kinds["same_bytes"], "look_alike": pairs if asked else None}
+    settings = dataset.marker["plan"]["recipe"].get("images") or {}
+    return {"same_bytes": kinds["same_bytes"], "look_alike": pairs if settings.get("near_duplicates") else None}
 
 
 def _numbers(duplicates: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,10 @@ SHARD = {"name": "a", "records": 1, "bytes": 2, "sha256": "", "sidecar": "b", "s
 MARKER = {
     "recordmill": 1,
     "name": "",
-    "plan": {"id": "p", "recipe": {"compression": "none", "images": None}},
+    "plan": {"id": "p", "recipe": {"compression": "none", "images": {}}},
     "convention": "default",
     "unit": "image",
-    "features": {"image": {"kind": "bytes"}},
+    "features": {"image": {"kind": "bytes", "shape": [-1], "field": "encoded", "meaning": ""}},
     "labels": {"cat": 0},
     "splits": {"train": {"records": 1, "bytes": 2, "classes": {"cat": 1}, "shards": [SHARD, dict(SHARD)]}},
     "ledger": {"listed": 1, "written": 1, "rejected": {}, "ignored": {}, "left_out": {}},
@@ -49,6 +49,7 @@ def test_a_marker_fits_and_may_hold_more():
     ("path", "value", "problem"),
     [
         (["labels"], ..., "labels is missing"),
+        (["features", "image", "field"], ..., "features.image.field is missing"),
         (["plan", "recipe", "compression"], ..., "plan.recipe.compression is missing"),
         (["plan", "recipe", "images"], [], "plan.recipe.images is not an object"),
         (["labels", "cat"], "0", "labels.cat is not a whole number"),

@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from recordmill.pipeline.inspect_tables import summary_view
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.load_error import LoadError
+from recordmill.reading.loading.split_info import describe_split
+from recordmill.reading.summarize_dataset import summarize_dataset
 from recordmill.reading.verify_dataset import verify_dataset
 
 UNCONFIRMED = {
@@ -219,3 +222,47 @@ def test_a_shard_that_is_a_device_is_not_waited_for(annotated, tmp_path, device)
     lines = [str(finding) for finding in verify_dataset(open_dataset(str(folder))).findings]
     assert "train-00000-of-00001.tfrecord: the file cannot be read: it is a pipe or a device" in lines
     assert "labels.txt: the file is not there" in lines
+
+
+def without(marker, path, null):
+    changed = copy.deepcopy(marker)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = None
+    if not null:
+        del inner[path[-1]]
+    return changed
+
+
+def key_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The places of all keys, whatever they hold."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from key_places(each, (*path, key))
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_a_marker_that_lacks_anything_is_read_or_is_one_sentence(annotated, null):
+    original = (annotated / "recordmill.json").read_bytes()
+    marker = json.loads(original)
+    read, refused = 0, 0
+    try:
+        for path in key_places(marker):
+            (annotated / "recordmill.json").write_text(json.dumps(without(marker, path, null)))
+            try:
+                dataset = open_dataset(str(annotated))
+            except LoadError:
+                refused += 1
+                with pytest.raises(LoadError, match=r"^[^\n]+$"):
+                    describe_split(str(annotated), "val")
+                continue
+            read += 1
+            verify_dataset(dataset, threads=1)
+            list(summary_view(summarize_dataset(dataset), 20))
+            for split in dataset.marker["splits"]:
+                info = describe_split(str(annotated), split)
+                assert (info.image_size, info.num_examples >= 0) == ((32, 48), True) if info.shards else True
+    finally:
+        (annotated / "recordmill.json").write_bytes(original)
+    assert (read > 100, refused > 50) == (True, True), (read, refused)

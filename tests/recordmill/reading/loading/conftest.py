@@ -108,7 +108,7 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
         marker = {
             "recordmill": 1,
             "name": "",
-            "plan": {"id": "put", "recipe": {"compression": compression, "images": images}},
+            "plan": {"id": "put", "recipe": {"compression": compression, "images": images or {}}},
             "convention": "own",
             "unit": "image",
             "ledger": {"listed": 0, "written": 0, "rejected": {}, "ignored": {}, "left_out": {}},

@@ -8,7 +8,7 @@ from PIL import Image
 
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing.report_sections import MOST_BARS, SMALLEST_BARS
-from recordmill.transforms.describing.stored_values import MOST_RECORDS, MOST_SHARDS
+from recordmill.transforms.describing.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
 from recordmill.transforms.describing.thumbnails import (
     MOST_CLASSES,
     MOST_CLASSES_WITH_BOXES,
@@ -62,8 +62,8 @@ def test_its_numbers_are_the_codes():
     assert f"and the {SMALLEST_BARS} smallest have a bar" in PAGE
     assert f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes are shown, or {MOST_WITH_BOXES} with boxes" in PAGE
     assert f"with boxes (one each of up to {MOST_CLASSES_WITH_BOXES} classes)" in PAGE
-    assert f"all records of a dataset of up to {MOST_RECORDS:,}, and else" in PAGE
-    assert f"the first ones of up to {MOST_SHARDS} shards" in PAGE
+    assert f"at most {MOST_RECORDS:,} records of {MOST_BYTES >> 20} MiB in {MOST_SHARDS} shards" in PAGE
+    assert f"the first records of {MOST_SHARDS} shards" in PAGE
     assert f"at most {MOST_BITS} bits" in PAGE
     assert f"the first {MOST_LISTED:,} are listed" in PAGE
     assert f"At most {MOST_PAIRS:,} pairs are listed" in PAGE

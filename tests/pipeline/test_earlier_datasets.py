@@ -15,7 +15,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,22 +24,6 @@ import pytest
 from PIL import Image
 
 STORED = Path(__file__).parent / "earlier_datasets.zip"
-
-COCO = """
-source: {kind: coco, split: 'instances_(?P<split>[a-z]+)[0-9]*\\.json', images: '{split}'}
-splits: {from_source: {train: train, val: validation}}
-boxes: {invalid: clip, drawn_on: displayed}
-labels: {ids: integers}
-convention: tf_object_detection
-"""
-
-WEBDATASET = """
-source:
-  {kind: archives, labels: beside, label_part: cls, features_from: {image/caption: {part: txt, default: ""}},
-   split: '(?P<split>train|val)[^/]*\\.tar'}
-splits: {from_source: {train: train, val: validation}}
-labels: {ids: integers}
-"""
 
 
 def draw(seed: object, size: tuple[int, int] = (24, 16), kind: str = "JPEG", mode: str = "RGB") -> bytes:
@@ -148,7 +132,6 @@ class Case:
     name: str
     files: Callable[[], dict[str, bytes | str]]
     flags: tuple[str, ...] = ()
-    config: str = field(default="", compare=False)
 
 
 CASES = (
@@ -179,11 +162,11 @@ CASES = (
         manifest,
         ("--config=configs/manifest.yaml", "--set=source.features_from={image/age: {column: age, type: int64}}"),
     ),
-    Case("coco", coco, (), COCO),
+    Case("coco", coco, ("--config=configs/coco.yaml",)),
     Case("voc", voc, ("--config=configs/voc.yaml", "--set=splits.group='(?P<group>[0-9])'")),
     Case("table", table, ("--config=configs/observations.yaml", "--set=source.columns={}", "--set=source.key=id")),
     Case("idx", idx, ("--config=configs/idx.yaml",)),
-    Case("webdataset", webdataset, (), WEBDATASET),
+    Case("webdataset", webdataset, ("--config=configs/webdataset.yaml",)),
     Case(
         "functions",
         class_folders,
@@ -204,10 +187,7 @@ UNFINISHED = Case("unfinished", labels_in_names, ("--config=configs/filename_lab
 def prepare(case: Case, folder: Path) -> list[str]:
     """Writes a case's input; the flags of the command that makes its dataset of it."""
     write(folder / "input", case.files())
-    if case.config:
-        write(folder, {"config.yaml": case.config})
-    config = [f"--config={folder / 'config.yaml'}"] if case.config else []
-    return [f"--input={folder / 'input'}", f"--output={folder / 'dataset'}", *config, *case.flags]
+    return [f"--input={folder / 'input'}", f"--output={folder / 'dataset'}", *case.flags]
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,8 @@ def find_members(file: ImageRef) -> dict[str, Place]:
 def _place_of(member: zipfile.ZipInfo, file: ImageRef) -> Place:
     if member.flag_bits & 1:
         raise BadArrayError("bad_packing", f"{member.filename} is encrypted")
+    if member.header_offset < 0:  # where the archive's start is missing
+        raise BadArrayError("bad_packing", f"{member.filename} begins before the archive does")
     if member.compress_type != zipfile.ZIP_STORED:
         return Place(file.uri, f"member:{member.filename}", 0, member.file_size, file.version)
     header = storage.read_range(file.uri, member.header_offset, _LOCAL_HEADER.size)

@@ -1,6 +1,7 @@
-"""For the report: of each change the first image in a split's first shard, before and after.
+"""For the report: the first image with each change in a split's first shard, before and after.
 
-Made beside the shard, where the source is at hand, and kept in staging until the report is made; readers never see it.
+The pictures are made next to the shard, where the source is at hand, and stay in staging until the report is made;
+readers never see them.
 """
 
 import base64
@@ -29,7 +30,7 @@ class ChangeExample:
         before_bytes: of the file.
         after_bytes: of what is stored.
         before: a small JPEG in base64.
-        after: likewise.
+        after: another one.
     """
 
     change: str

@@ -170,7 +170,7 @@ def _spread(bins: int, step: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Cells, of which `shade` is the darkness from 0 to 1; the first and last bin of both axes, and their scales."""
+    """Cells with their darkness from 0 to 1; the first and last bin of both axes, and their scales."""
 
     cells: list[tuple[Box, float]]
     columns: tuple[int, int]

@@ -31,7 +31,7 @@ MOST_VALUES = 200_000
 """Values of a column of lists that are looked at."""
 
 MOST_TEXTS = 1_000
-"""Different texts of a column that are told apart."""
+"""Different texts of a column that are counted."""
 
 LONGEST_TEXT = 200
 """Bytes of a text that are looked at."""
@@ -177,6 +177,6 @@ def _bin_areas(areas: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def most_frequent_texts(column: Column, most: int) -> Iterable[tuple[str, int]]:
-    """The texts that are there most often, those that are no UTF-8 with signs in their stead."""
+    """The most frequent texts; bytes that are not UTF-8 become replacement signs."""
     ordered = sorted(column.texts.items(), key=lambda item: (-item[1], item[0]))[:most]
     return [(text.decode("utf-8", "replace"), count) for text, count in ordered]

@@ -41,7 +41,7 @@ LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 REJECTED_EXAMPLES = 5
 """Rejected images that are kept of each reason."""
 
-MOST_BOXES_TOLD = 1_000
+MOST_BOXES_COUNTED = 1_000
 """Images with more boxes count as images with so many."""
 
 _CHUNK = 20_000
@@ -107,7 +107,7 @@ class Statistics:
         largest: likewise, with the most.
         reencoded: images whose bytes were changed.
         lossless: those of them whose names are those of formats without loss.
-        boxes: images by number of boxes, see `MOST_BOXES_TOLD`, where the dataset has boxes.
+        boxes: images by number of boxes, see `MOST_BOXES_COUNTED`, where the dataset has boxes.
         samples: for each class asked for, images of it as (sidecar, row).
         rejected: the first rejected rows of each reason.
     """
@@ -215,7 +215,7 @@ class _Samples:
 
 
 def _count_boxes(found: Statistics, rows: Iterable[Mapping[str, Any]]) -> None:
-    found.boxes.update(min(row["boxes"].get("written", 0), MOST_BOXES_TOLD) for row in rows if "boxes" in row)
+    found.boxes.update(min(row["boxes"].get("written", 0), MOST_BOXES_COUNTED) for row in rows if "boxes" in row)
 
 
 def _count_sizes(found: Statistics, rows: list[dict[str, Any]]) -> None:

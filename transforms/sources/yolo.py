@@ -22,7 +22,9 @@ from recordmill.transforms.rejection import RejectedImage
 from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 
 NAMES_FILES = ("data.yaml", "classes.txt")
-"""Files directly in the input that name the classes."""
+"""Files directly in the input that name the classes. Other YAML files there may, as Ultralytics' `coco8.yaml` does."""
+
+_YAML = (".yaml", ".yml")
 
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 """Files that name the classes where text files lie next to images, as Darknet's tools have them."""
@@ -41,7 +43,8 @@ class Yolo(Source):
     Attributes:
         text_files: where the text files are: `labels`, as said above; or `beside`, next to their images, in whatever
             folders. Then the first folder is the word, and `obj.names` and `_darknet.labels` name classes too.
-        names: the classes in the order of their numbers; empty: those of `data.yaml` or `classes.txt` in the input.
+        names: the classes in the order of their numbers; empty: those of `data.yaml`, another YAML file or
+            `classes.txt` in the input.
         other_shapes: what becomes of polygons (`class x y x y x y ...`): `enclose` takes the box around them, `drop`
             leaves them out, `reject` rejects the image.
         lines: what the numbers after a class are. `auto`: four are a box, which a confidence may follow; key points are
@@ -65,14 +68,14 @@ class Yolo(Source):
         """Images, and what names the classes."""
         if self.text_files == "beside":
             return *IMAGE_PATTERNS, *NAMES_BESIDE
-        return "images/", *(f"/{name}" for name in NAMES_FILES)
+        return "images/", "/classes.txt", *(f"/*{ending}" for ending in _YAML)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Folders `images` and `labels`, or text files with boxes next to images."""
         for source, words, why in (*_recognise_folders(sketch), *_recognise_beside(sketch)):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
-            named = files & set(NAMES_BESIDE if source else NAMES_FILES)
+            named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
             settings = {"source": {"kind": "yolo", **source}, **given_splits("from_source", words)}
             yield Recognised(
@@ -86,7 +89,7 @@ class Yolo(Source):
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file, with its boxes; or the classes."""
         beside = self.text_files == "beside"
-        if path in NAMES_FILES or (beside and posixpath.basename(path) in NAMES_BESIDE):
+        if (not beside and _may_name_classes(path)) or (beside and posixpath.basename(path) in NAMES_BESIDE):
             yield from self._announce(path, file)
             return
         folders = path.split("/")
@@ -138,6 +141,8 @@ class Yolo(Source):
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the text file with its boxes."""
         folders = ref.uri.split("/")[:-1]
+        if self.text_files == "beside":
+            return (ref.uri,) if ref.lacks_file else (ref.uri, _labels_path(ref.uri, -1))
         at = len(folders) - 1 - folders[::-1].index("images") if "images" in folders else None
         return (ref.uri,) if at is None or ref.lacks_file else (ref.uri, _labels_path(ref.uri, at))
 
@@ -149,12 +154,20 @@ class Yolo(Source):
         try:
             names = read_names(path, read_beside(file.uri).decode())
         except (RejectedImage, ValueError) as error:
+            if posixpath.basename(path) not in NAMES_BESIDE:
+                yield file.but(status="ignored", reason=self.other_files)
+                return
             why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
             yield file.but(status="fatal", reason="bad_annotations", detail=f"it names no classes: {why}")
             return
         if not self.names:
             yield announce_classes(file, names)
         yield file.but(status="ignored", reason="class_names")
+
+
+def _may_name_classes(path: str) -> bool:
+    """Whether a file may name the classes, by its path below the input."""
+    return path in NAMES_FILES or ("/" not in path and path.endswith(_YAML))
 
 
 def _labels_path(path: str, at: int) -> str:
@@ -174,7 +187,7 @@ def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], t
             where = "images/*, labels/*" if words else "images, labels"
             yield {}, words if not sketch.at("images").images else (), f"YOLO's folders {where}"
     splits = [each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)]
-    if not any(map(split_of, splits)) and not set(sketch.top.files) & set(NAMES_FILES):
+    if not any(map(split_of, splits)) and not any(map(_may_name_classes, sketch.top.files)):
         return
     labels = [f"{each}/labels" for each in splits]
     if any(sketch.at(folder).ending(".txt") for folder in labels) and _holds_boxes(sketch, labels):
@@ -204,7 +217,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
     Raises:
         ValueError: there are none, or two have one name.
     """
-    if not path.endswith(".yaml"):
+    if not path.endswith(_YAML):
         names: Any = [line.strip() for line in text.splitlines() if line.strip()]
     else:
         try:

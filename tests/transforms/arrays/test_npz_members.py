@@ -53,6 +53,7 @@ def test_an_archive_behind_other_bytes_is_read_where_it_is(tmp_path):
         (lambda data: b"", "no zip archive, which .npz files are: File is not a zip file"),
         (lambda data: data[:-30], "no zip archive, which .npz files are: File is not a zip file"),
         (lambda data: b"XX" + data[2:], "a.npy is not where the archive says that it is"),
+        (lambda data: data[20:], "a.npy begins before the archive does"),
     ],
 )
 def test_a_damaged_archive(tmp_path, damage, detail):

@@ -93,6 +93,21 @@ def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
     assert (ref.status, ref.detail.startswith("it names no classes: ")) == ("fatal", True)
 
 
+@pytest.mark.parametrize("name", ["coco8.yaml", "pets.yml"])
+def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
+    """As Ultralytics' own collections have it."""
+    (tmp_path / name).write_text("path:\ntrain: images/train\nnames:\n  0: person\n", encoding="utf-8")
+    file = ImageRef(name, str(tmp_path / name), 5, "1")
+    announced, ignored = Yolo().refer(name, file)
+    assert announced == announce_classes(file, {"person": 0})
+    assert (ignored.status, ignored.reason) == ("ignored", "class_names")
+    (tmp_path / name).write_text("services: {}", encoding="utf-8")
+    (ref,) = Yolo().refer(name, file)
+    assert (ref.status, ref.reason) == ("ignored", "read_only_with_images")
+    listing = ListingSettings(include=Yolo().files)
+    assert [listing.ignores(path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
+
+
 def test_a_bomb_of_aliases_is_not_lit():
     """Nine lines that are a list of 43 million names."""
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]

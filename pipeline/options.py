@@ -74,7 +74,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         "--config",
         type=os.path.expanduser,
         metavar="FILE",
-        help="what the dataset is, as YAML (default: class folders)",
+        help="what the dataset is, as YAML; auto, the default: recognised from the names of files (docs/layouts.md)",
     )
     data.add_argument(
         "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"

@@ -210,14 +210,19 @@ def _agreements(settings: Any, written: Any) -> int:
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
     """Recognised settings without those of splits, where the user has decided what these are."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
-    words = settings.get("splits", {}).get("from_folders", {})
-    patterns = [(_part(each, "source").get(key) for each in (settings, written)) for key in ("split", "sets")]
-    if "from_source" in settings.get("splits", {}) and any(own not in (None, found) for found, own in patterns):
-        return {key: value for key, value in settings.items() if key != "splits"}  # they are words of another kind
-    are_classes = bool(words) and set(words) <= set(labels.get("classes") or ())
-    if are_classes or any(splits.get(key) for key in _OWN_SPLITS):
-        return {key: value for key, value in settings.items() if key != "splits"}
-    return settings
+    given = settings.get("splits", {})
+    are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(labels.get("classes") or ())
+    patterns = [[_part(each, "source").get(key) for each in (settings, written)] for key in ("split", "sets")]
+    are_other_words = "from_source" in given and any(own not in (None, found) for found, own in patterns)
+    if not (are_classes or are_other_words or any(splits.get(key) for key in _OWN_SPLITS)):
+        return settings
+    kept = {key: value for key, value in settings.items() if key != "splits"}
+    if "source" in kept:  # what finds words for splits would do nothing
+        idle = set(load_source(kept["source"]["kind"]).split_settings)
+        kept["source"] = {key: value for key, value in kept["source"].items() if key not in {*idle, "sets"}}
+        if isinstance(columns := kept["source"].get("columns"), Mapping):
+            kept["source"]["columns"] = {key: value for key, value in columns.items() if key != "split"}
+    return kept
 
 
 def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:

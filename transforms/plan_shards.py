@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
 from typing import Any
@@ -95,6 +95,8 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
             else:
                 release_claim(run.output, plan.plan_id, run.run_id)
     except OSError as error:
+        with suppress(OSError):
+            release_claim(run.output, plan.plan_id, run.run_id)
         return replace(plan, action="fail", sentence=describe_output_error(error, run.output))
     found = state.marker["run"] if state.marker else {}
     if action == "keep" and found.get("versions") != f"{plan.summary.versions:064x}":

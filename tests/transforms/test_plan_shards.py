@@ -267,7 +267,7 @@ def test_what_other_runs_have_left_gives_way_only_to_a_run_that_converts(run, tr
     assert gone.exists()
     plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
     note = "deleted .staging-other, which another run had left: it had finished no shard"
-    assert (plan.action, plan.run_notes, plan.notes) == ("convert", [note], [])
+    assert (plan.action, plan.run_notes, note in plan.notes) == ("convert", [note], False)
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
 
 
@@ -279,6 +279,21 @@ def test_any_error_while_a_run_claims_its_output_is_one_sentence(run, monkeypatc
     monkeypatch.setattr(storage, "write_file", fail)
     plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
     assert (plan.action, plan.sentence) == ("fail", f"the output {run.output} cannot be written: input/output error")
+
+
+def test_an_error_behind_the_claim_takes_the_claim_back(run, monkeypatch):
+    real, looks = plan_shards.read_output, []
+
+    def fail(output, plan_id):
+        looks.append(os.listdir(output) if os.path.isdir(output) else [])
+        if len(looks) > 1:
+            raise OSError(errno.EIO, "Input/output error")
+        return real(output, plan_id)
+
+    monkeypatch.setattr(plan_shards, "read_output", fail)
+    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    assert (plan.action, looks) == ("fail", [[], [f".staging-{plan.plan_id}"]])
+    assert os.listdir(run.output) == []
 
 
 NOTE = "files have other modification times than when this dataset was made: --overwrite rebuilds it"

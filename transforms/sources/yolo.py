@@ -141,6 +141,8 @@ class Yolo(Source):
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the text file with its boxes."""
         folders = ref.uri.split("/")[:-1]
+        if self.text_files == "beside":
+            return (ref.uri,) if ref.lacks_file else (ref.uri, _labels_path(ref.uri, -1))
         at = len(folders) - 1 - folders[::-1].index("images") if "images" in folders else None
         return (ref.uri,) if at is None or ref.lacks_file else (ref.uri, _labels_path(ref.uri, at))
 

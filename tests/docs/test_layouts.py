@@ -1,0 +1,364 @@
+"""Every row of docs/layouts.md, made small and converted in one try with what the row says."""
+
+import io
+import json
+import random
+import re
+import shlex
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+
+
+def encode_picture(seed):
+    """A JPEG of 24 x 16 pixels, another one for each seed."""
+    stream = io.BytesIO()
+    Image.frombytes("RGB", (6, 4), random.Random(seed).randbytes(72)).resize((24, 16)).save(stream, "JPEG")
+    return stream.getvalue()
+
+
+PAGE = (Path(__file__).parents[2] / "docs/layouts.md").read_text(encoding="utf-8")
+ROWS = dict(re.findall(r"^\| ([^|`]+) \| [^|]+ \| `(--[^|]+)` \|$", PAGE, re.MULTILINE))
+BOX = "0 0.5 0.5 0.5 0.5\n"
+VOC = (
+    "<annotation><folder>x</folder><filename>{}</filename><size><width>24</width><height>16</height></size><object>"
+    "<name>cat</name><bndbox><xmin>6</xmin><ymin>4</ymin><xmax>18</xmax><ymax>12</ymax></bndbox></object></annotation>"
+)
+SIDES = "filename,width,height,class,xmin,ymin,xmax,ymax\n"
+LABELME = {
+    "version": "5.0.1",
+    "flags": {},
+    "shapes": [{"label": "cat", "points": [[6, 4], [18, 12]], "shape_type": "rectangle"}],
+    "imageWidth": 24,
+    "imageHeight": 16,
+}
+
+
+def coco(*names):
+    images = [{"id": number, "file_name": name, "width": 24, "height": 16} for number, name in enumerate(names, 1)]
+    annotations = [
+        {"id": each["id"], "image_id": each["id"], "category_id": 1, "bbox": [6, 4, 12, 8]} for each in images
+    ]
+    return json.dumps({"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "cat"}]})
+
+
+def images(*paths):
+    return {path: encode_picture(path) for path in paths}
+
+
+def packed(files, kind):
+    stream = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(stream, "w") as archive:
+            for name, data in files.items():
+                archive.writestr(name, data)
+        return stream.getvalue()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def idx(array):
+    return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def parquet(rows):
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), stream)
+    return stream.getvalue()
+
+
+def npz(**arrays):
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+GREY = np.arange(2 * 4 * 4, dtype=np.uint8).reshape(2, 4, 4)
+TWO = np.array([0, 1], np.uint8)
+NAMES = "names: [cat]\n"
+SPLITS = ("train", "valid", "test")
+
+CLASSES = {"cat": 0, "dog": 1}
+MADE = {
+    "class folders": (images("cat/1.jpg", "cat/2.jpg", "dog/3.jpg"), None, CLASSES),
+    "split folders around class folders (ImageNet, torchvision)": (
+        images("train/cat/1.jpg", "train/dog/1.jpg", "val/cat/2.jpg"), {"train": 2, "validation": 1}, CLASSES,
+    ),
+    "images without labels": (images("a.jpg", "b.jpg", "c.jpg"), None, {}),
+    "labels in names": (images("img_001_3.jpg", "img_002_3.jpg", "img_003_7.jpg"), None, {"3": 3, "7": 7}),
+    "a CSV of paths and classes": (
+        {**images("images/1.jpg", "images/2.jpg"), "list.csv": "path,class\nimages/1.jpg,cat\nimages/2.jpg,dog\n"},
+        None,
+        CLASSES,
+    ),
+    "Kaggle: a CSV of ids and classes": (
+        {
+            **images("train/1.jpg", "train/2.jpg", "test/3.jpg"),
+            "train.csv": "id,label\n1,cat\n2,dog\n",
+            "test.csv": "id\n3\n",
+            "sample_submission.csv": "id,label\n3,cat\n",
+        },
+        None,
+        CLASSES,
+    ),
+    "one table a split": (
+        {
+            **images("images/1.jpg", "images/2.jpg"),
+            "train.csv": "path,class\nimages/1.jpg,cat\n",
+            "val.csv": "path,class\nimages/2.jpg,dog\n",
+        },
+        {"train": 1, "validation": 1},
+        CLASSES,
+    ),
+    "Hugging Face: imagefolder": (
+        {
+            **images("train/1.jpg", "test/2.jpg"),
+            "train/metadata.csv": "file_name,text\n1.jpg,a cat\n",
+            "test/metadata.csv": "file_name,text\n2.jpg,a dog\n",
+        },
+        {"train": 1, "test": 1},
+        {},
+    ),
+    "Hugging Face: Parquet": (
+        {
+            "train.parquet": parquet(
+                [{"image": {"bytes": encode_picture(label), "path": None}, "label": label} for label in CLASSES]
+            )
+        },
+        None,
+        CLASSES,
+    ),
+    "an archive of class folders": (
+        {"photos.zip": packed(images("photos/cat/1.jpg", "photos/dog/2.jpg"), "zip")}, None, CLASSES,
+    ),
+    "WebDataset": (
+        {
+            f"{word}-000.tar": packed({"0.jpg": encode_picture(word), "0.cls": b"7"}, "tar")
+            for word in ("train", "val")
+        },
+        {"train": 1, "validation": 1},
+        {"7": 7},
+    ),
+    "MNIST": (
+        {
+            f"{word}-{name}": idx(array)
+            for word in ("train", "t10k")
+            for name, array in (("images-idx3-ubyte", GREY), ("labels-idx1-ubyte", TWO))
+        },
+        {"train": 2, "test": 2},
+        {"0": 0, "1": 1},
+    ),
+    "CIFAR-10, binary version": (
+        {
+            "data_batch_1.bin": b"".join(bytes([label]) + bytes([9 + label]) * 3072 for label in (0, 1)),
+            "test_batch.bin": bytes([1]) + bytes(3072),
+            "batches.meta.txt": "cat\ndog\n",
+        },
+        {"train": 2, "test": 1},
+        CLASSES,
+    ),
+    "numpy": (
+        {"mnist.npz": npz(x_train=GREY, y_train=TWO, x_test=GREY[:1], y_test=TWO[:1])},
+        {"train": 2, "test": 1},
+        {"0": 0, "1": 1},
+    ),
+    "Roboflow: YOLO": (
+        {
+            **images(*(f"{word}/images/{word}.jpg" for word in SPLITS)),
+            **{f"{word}/labels/{word}.txt": BOX for word in SPLITS},
+            "data.yaml": f"train: ../train/images\nval: ../valid/images\nnc: 1\n{NAMES}",
+            "README.roboflow.txt": "x",
+        },
+        {"train": 1, "validation": 1, "test": 1},
+        {"cat": 1},
+    ),
+    "Roboflow: COCO": (
+        {
+            **images(*(f"{word}/{word}.jpg" for word in SPLITS)),
+            **{f"{word}/_annotations.coco.json": coco(f"{word}.jpg") for word in SPLITS},
+            "README.dataset.txt": "x",
+        },
+        {"train": 1, "validation": 1, "test": 1},
+        {"cat": 1},
+    ),
+    "Roboflow: Pascal VOC": (
+        {
+            **images(*(f"{word}/{word}.jpg" for word in SPLITS)),
+            **{f"{word}/{word}.xml": VOC.format(f"{word}.jpg") for word in SPLITS},
+            "README.dataset.txt": "x",
+        },
+        {"train": 1, "validation": 1, "test": 1},
+        {"cat": 1},
+    ),
+    "Roboflow: TensorFlow CSV": (
+        {
+            **images(*(f"{word}/{word}.jpg" for word in SPLITS)),
+            **{f"{word}/_annotations.csv": f"{SIDES}{word}.jpg,24,16,cat,6,4,18,12\n" for word in SPLITS},
+        },
+        {"train": 1, "validation": 1, "test": 1},
+        {"cat": 1},
+    ),
+    "Ultralytics": (
+        {
+            **images("images/train/1.jpg", "images/val/2.jpg"),
+            **{"labels/train/1.txt": BOX, "labels/val/2.txt": BOX},
+            "data.yaml": f"path: x\ntrain: images/train\nval: images/val\n{NAMES}",
+        },
+        {"train": 1, "validation": 1},
+        {"cat": 1},
+    ),
+    "YOLO next to images (LabelImg, Darknet)": (
+        {**images("1.jpg", "2.jpg"), "1.txt": BOX, "2.txt": BOX, "classes.txt": "cat\n"}, None, {"cat": 1},
+    ),
+    "CVAT: YOLO 1.1": (
+        {
+            **images("obj_train_data/1.jpg", "obj_train_data/2.jpg"),
+            **{"obj_train_data/1.txt": BOX, "obj_train_data/2.txt": BOX, "obj.names": "cat\n"},
+            **{"obj.data": "classes = 1\n", "train.txt": "data/obj_train_data/1.jpg\ndata/obj_train_data/2.jpg\n"},
+        },
+        None,
+        {"cat": 1},
+    ),
+    "CVAT: COCO": (
+        {
+            **images("images/train/1.jpg", "images/val/2.jpg"),
+            "annotations/instances_train.json": coco("1.jpg"),
+            "annotations/instances_val.json": coco("2.jpg"),
+        },
+        {"train": 1, "validation": 1},
+        {"cat": 1},
+    ),
+    "COCO": (
+        {
+            **images("train2017/1.jpg", "val2017/2.jpg"),
+            "annotations/instances_train2017.json": coco("1.jpg"),
+            "annotations/instances_val2017.json": coco("2.jpg"),
+            "annotations/captions_val2017.json": "{}",
+        },
+        {"train": 1, "validation": 1},
+        {"cat": 1},
+    ),
+    "Pascal VOC": (
+        {
+            **images("JPEGImages/1.jpg", "JPEGImages/2.jpg"),
+            **{f"Annotations/{number}.xml": VOC.format(f"{number}.jpg") for number in (1, 2)},
+            **{"ImageSets/Main/train.txt": "1\n", "ImageSets/Main/val.txt": "2\n"},
+            **{"ImageSets/Main/trainval.txt": "1\n2\n", "ImageSets/Main/cat_train.txt": "1  1\n"},
+        },
+        {"train": 1, "validation": 1},
+        {"cat": 1},
+    ),
+    "LabelImg: Pascal VOC": (
+        {**images("1.jpg", "2.jpg"), "1.xml": VOC.format("1.jpg"), "2.xml": VOC.format("2.jpg")}, None, {"cat": 1},
+    ),
+    "VOC under other names": (
+        {
+            **images("images/1.jpg", "images/2.jpg"),
+            **{f"annots/{number}.xml": VOC.format(f"{number}.jpg") for number in (1, 2)},
+        },
+        None,
+        {"cat": 1},
+    ),
+    "LabelMe": (
+        {
+            **images("1.jpg", "2.jpg"),
+            **{f"{number}.json": json.dumps({**LABELME, "imagePath": f"{number}.jpg"}) for number in (1, 2)},
+        },
+        None,
+        {"cat": 1},
+    ),
+    "a CSV with a box a row (TensorFlow's tutorial)": (
+        {**images("1.jpg", "2.jpg"), "boxes.csv": f"{SIDES}1.jpg,24,16,cat,6,4,18,12\n2.jpg,24,16,cat,6,4,18,12\n"},
+        None,
+        {"cat": 1},
+    ),
+    "RetinaNet's CSV": (
+        {**images("1.jpg", "2.jpg"), "boxes.csv": "1.jpg,6,4,18,12,cat\n2.jpg,6,4,18,12,cat\n"}, None, {"cat": 1},
+    ),
+}  # fmt: skip
+"""The files of each row, the images of each split (None: of fractions), and the class ids."""
+
+
+def test_every_row_is_tried():
+    assert set(ROWS) == {*MADE, "TFRecords"}
+
+
+def run(arguments, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    code = launch([*shlex.split(arguments), "--output=out", "--set=report=false"], build)
+    told = capsys.readouterr()
+    assert code == 0, told.err
+    return json.loads((folder / "out/recordmill.json").read_bytes()), told
+
+
+def write(folder, files):
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+@pytest.mark.runner
+@pytest.mark.parametrize("name", MADE)
+def test_what_the_page_says_converts_it_in_one_try(name, tmp_path, monkeypatch, capsys):
+    files, splits, labels = MADE[name]
+    write(tmp_path / "in", files)
+    marker, told = run(ROWS[name], tmp_path, monkeypatch, capsys)
+    found = {split: said["records"] for split, said in marker["splits"].items()}
+    assert found == splits if splits else set(found) == {"train", "test"}
+    assert (marker["labels"], marker["ledger"]["rejected"]) == (labels, {})
+    if labels == {"cat": 1}:
+        assert marker["boxes"] == {"listed": sum(found.values()), "written": sum(found.values())}
+    if "--config" not in ROWS[name]:
+        assert json.loads(told.out)["recognised"]["flags"] in told.err
+        assert (tmp_path / "out/config.yaml").read_text().startswith("# Recognised ")
+
+
+def test_tfrecords(tmp_path, monkeypatch, capsys):
+    write(tmp_path / "first", images("train/cat/1.jpg", "test/dog/2.jpg"))
+    monkeypatch.chdir(tmp_path)
+    assert launch(["--input=first", "--output=in", "--set=report=false"], build) == 0
+    capsys.readouterr()
+    marker, _ = run(ROWS["TFRecords"], tmp_path, monkeypatch, capsys)
+    assert {split: said["records"] for split, said in marker["splits"].items()} == {"train": 1, "test": 1}
+    assert marker["labels"] == CLASSES
+
+
+def test_the_flags_that_are_told_make_the_same_dataset(tmp_path, monkeypatch, capsys):
+    write(tmp_path / "in", MADE["Roboflow: COCO"][0])
+    marker, told = run("--input in --config auto", tmp_path, monkeypatch, capsys)
+    flags = json.loads(told.out)["recognised"]["flags"]
+    again, told = run(f"--input in {flags}", tmp_path, monkeypatch, capsys)
+    assert (again["plan"]["id"], "recognised" in json.loads(told.out)) == (marker["plan"]["id"], False)
+    assert json.loads(told.out)["status"] == "kept"
+
+
+@pytest.mark.parametrize("config", ["yolo", "coco", "voc"])
+def test_roboflows_exports_need_no_setting_but_the_configuration(config, tmp_path, monkeypatch, capsys):
+    name = {"yolo": "YOLO", "coco": "COCO", "voc": "Pascal VOC"}[config]
+    write(tmp_path / "in", MADE[f"Roboflow: {name}"][0])
+    marker, _ = run(f"--input in --config configs/{config}.yaml", tmp_path, monkeypatch, capsys)
+    assert {split: said["records"] for split, said in marker["splits"].items()} == {
+        "train": 1, "validation": 1, "test": 1
+    }  # fmt: skip
+    assert marker["boxes"] == {"listed": 3, "written": 3}
+
+
+def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(tmp_path, monkeypatch, capsys):
+    write(tmp_path / "in", MADE["Roboflow: COCO"][0])
+    fractions = "--set 'splits.fractions={all: 1.0}'"
+    marker, _ = run(f"--input in {fractions}", tmp_path, monkeypatch, capsys)
+    assert {split: said["records"] for split, said in marker["splits"].items()} == {"all": 3}

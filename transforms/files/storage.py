@@ -248,30 +248,33 @@ def folder_names(folder: str) -> list[str]:
     return sorted({name.rstrip("/") for name in _remote_names(folder)} - {""})
 
 
-def folder_entries(folder: str, most: int) -> list[str]:
+def folder_entries(folder: str, most: int, start: str = "") -> list[str]:
     """The names directly in a folder, those of folders with a slash at their end; none where the folder is not there.
 
     Args:
         folder: on any file system.
         most: of a store's folder no more names are listed; on this machine all are.
+        start: what the names begin with.
 
     Raises:
         OSError: the folder may not be listed, or its store does not answer.
     """
     if not is_local(folder):
-        return sorted(set(islice(_remote_names(folder), most)) - {""})
+        return sorted(set(islice(_remote_names(folder, start), most)) - {""})
     if not os.path.isdir(folder):
         return []
     with os.scandir(folder) as entries:
-        return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
+        names = (f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
+        return sorted(name for name in names if name.startswith(start))
 
 
-def _remote_names(folder: str) -> Iterator[str]:
+def _remote_names(folder: str, start: str = "") -> Iterator[str]:
     prefix = folder.rstrip("/") + "/"
     if store := _find_store(prefix):
         with suppress(FileNotFoundError):  # the bucket
-            yield from store.names(prefix)
+            yield from (start + name for name in store.names(prefix + start))
         return
     for file in list_below(folder):
         name, slash, _ = file.path[len(prefix) :].partition("/")
-        yield name + slash
+        if name.startswith(start):
+            yield name + slash

@@ -27,6 +27,20 @@ from recordmill.transforms.planning.splitting import SPLIT_NAMES
 MOST_NAMES = 1000
 """Names that are asked of a store for one folder: one request."""
 
+TELLING = (
+    "_annotations",
+    "annotations",
+    "classes.txt",
+    "data.yaml",
+    "labels",
+    "metadata.",
+    "obj.names",
+    "test",
+    "train",
+    "val",
+)
+"""How names begin that are asked for where a store's folder has more: they say something of the layout."""
+
 MOST_FOLDERS = 32
 """Folders of one level that are looked into."""
 
@@ -88,13 +102,13 @@ def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
     """The folder that paths are below, what lies there, and the name of the file that the input is."""
-    top = _names_of(storage.folder_entries(path, MOST_NAMES), "", ignore)
+    top = _names_of(_entries(path), "", ignore)
     if top != Names() or storage.size_of(path) is None:
         return path.rstrip("/") or path, top, ""
     root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
     if not only.lower().endswith((".json", *_TABLES)):
         return root, Names((only,)), only
-    top = _names_of(storage.folder_entries(root, MOST_NAMES), "", ignore)
+    top = _names_of(_entries(root), "", ignore)
     return root, Names((*top.images, only), top.folders), only
 
 
@@ -102,9 +116,18 @@ def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, N
     chosen = list(islice(folders, MOST_FOLDERS))
 
     def look(folder: str) -> Names:
-        return _names_of(storage.folder_entries(f"{root}/{folder}", MOST_NAMES), folder, ignore)
+        return _names_of(_entries(f"{root}/{folder}"), folder, ignore)
 
     return dict(zip(chosen, _side_by_side(root, look, chosen), strict=True))
+
+
+def _entries(folder: str) -> list[str]:
+    """The names in a folder; of a large one on a store the first, and those that say something of a layout."""
+    found = storage.folder_entries(folder, MOST_NAMES)
+    if len(found) < MOST_NAMES or storage.is_local(folder):
+        return found
+    more = _side_by_side(folder, lambda start: storage.folder_entries(folder, 10, start), list(TELLING))
+    return sorted({*found, *(name for names in more for name in names)})
 
 
 def _names_of(entries: Iterable[str], below: str, ignore: Ignore) -> Names:

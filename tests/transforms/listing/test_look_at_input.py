@@ -119,3 +119,52 @@ def test_the_members_of_an_archive(look, ending):
 def test_an_archive_next_to_images_or_a_damaged_one_is_no_layout(look):
     assert look({"a.zip": "no zip"}).archives == {"a.zip": FolderSketch.of([])}
     assert look({"a.zip": "no zip", "cat/1.jpg": ""}).archives == {}
+
+
+class Bucket:
+    """A store that counts what it is asked for."""
+
+    def __init__(self, files):
+        self.files, self.asked = files, []
+
+    def names(self, prefix):
+        self.asked.append(prefix)
+        below = [path[len(prefix) :].partition("/") for path in sorted(self.files) if path.startswith(prefix)]
+        yield from dict.fromkeys(name + slash for name, slash, _ in below)
+
+    def read(self, uri, offset, length):
+        self.asked.append(uri)
+        return self.files[uri][offset : offset + length]
+
+    def describe(self, uri):
+        self.asked.append(uri)
+
+
+def test_a_store_is_asked_for_each_folder_and_each_head_once(monkeypatch):
+    files = {f"gs://pets/in/train/images/{number:04}.jpg": b"" for number in range(3000)}
+    files |= {"gs://pets/in/train/labels/0000.txt": b"0 .5 .5 1 1", "gs://pets/in/data.yaml": b"names: [cat]"}
+    bucket = Bucket(files)
+    monkeypatch.setattr(module.storage, "_find_store", lambda _: bucket)
+    sketch = look_at_input("gs://pets/in", ListingSettings().ignores)
+    assert sketch.names == {
+        "": Names(("data.yaml",), ("train",)),
+        "train": Names((), ("images", "labels")),
+        "train/labels": Names(("0000.txt",)),
+    }
+    assert sketch.heads == {"data.yaml": b"names: [cat]", "train/labels/0000.txt": b"0 .5 .5 1 1"}
+    assert sorted(bucket.asked) == [
+        "gs://pets/in/", "gs://pets/in/data.yaml", "gs://pets/in/train/", "gs://pets/in/train/labels/",
+        "gs://pets/in/train/labels/0000.txt",
+    ]  # fmt: skip
+
+
+def test_of_a_stores_large_folder_the_first_names_and_telling_ones_are_seen(monkeypatch):
+    files = {f"gs://pets/in/{number:05}.jpg": b"" for number in range(3000)} | {
+        "gs://pets/in/metadata.csv": b"file_name"
+    }
+    bucket = Bucket(files)
+    monkeypatch.setattr(module.storage, "_find_store", lambda _: bucket)
+    sketch = look_at_input("gs://pets/in", ListingSettings().ignores)
+    assert (len(sketch.top.images), sketch.heads) == (1000, {"metadata.csv": b"file_name"})
+    listed = [asked for asked in bucket.asked if not asked.endswith(".csv")]
+    assert sorted(listed) == sorted(["gs://pets/in/", *(f"gs://pets/in/{start}" for start in module.TELLING)])

@@ -69,10 +69,6 @@ _ENDS_EARLY = re.compile(
 )
 
 
-_CHUNK = struct.Struct(">I4s")
-_PNG_CHUNKS = re.compile(rb"IHDR(PLTE)?(IDAT)+IEND")
-
-
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """A decoded first frame, of whatever mode.
@@ -108,24 +104,6 @@ def opens_elsewhere(data: bytes, header: JpegHeader) -> bool:
     except (*_ERRORS, AssertionError):
         return False
     return opened.size == (header.width, header.height) and len(opened.getbands()) == header.components
-
-
-def is_sound_png(data: bytes) -> bool:
-    """Whether a PNG that Pillow decodes is one for libpng too, which minds all checksums and the chunks' order."""
-    position, kinds = 8, [b""]
-    while kinds[-1] != b"IEND":
-        if position + 12 > len(data):
-            return False
-        length, kind = _CHUNK.unpack_from(data, position)
-        end = position + 8 + length
-        if data[end : end + 4] != zlib.crc32(memoryview(data)[position + 4 : end]).to_bytes(4, "big"):
-            return False
-        kinds.append(kind)
-        position = end + 4
-    critical = b"".join(kind for kind in kinds if kind[:1].isupper())
-    start = kinds.index(b"IDAT")
-    pixels = kinds.count(b"IDAT")
-    return _PNG_CHUNKS.fullmatch(critical) is not None and set(kinds[start : start + pixels]) == {b"IDAT"}
 
 
 def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:

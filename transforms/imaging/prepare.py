@@ -24,12 +24,12 @@ from recordmill.transforms.imaging.pillow_decode import (
     Loaded,
     count_encoded_channels,
     has_more_frames,
-    is_sound_png,
     load_image,
     open_image,
     opens_elsewhere,
 )
 from recordmill.transforms.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
+from recordmill.transforms.imaging.png_soundness import is_sound_png
 from recordmill.transforms.imaging.prepared_image import PreparedImage
 from recordmill.transforms.imaging.resize import Size, jpeg_reduction, resize_image, target_size
 from recordmill.transforms.imaging.settings import ImageSettings
@@ -144,7 +144,7 @@ def _prepare_with_pillow(
     loaded = load_image(opened, file_format)
     if never:
         if file_format == "PNG" and not is_sound_png(data):
-            raise BadImage("decode_error", "PNG: a wrong checksum or chunks out of order, and reencode is never")
+            raise BadImage("decode_error", "PNG: damaged, though Pillow decodes it, and reencode is never")
         taken = moments(to_raster(loaded.image)) if settings.moments and _shows_as_it_is(loaded, file_format) else None
         hashed = shown = None
         if settings.near_duplicates or keep_pixels:

@@ -103,8 +103,12 @@ def move_up(folder: Path, found: Path, place: Path) -> None:
     aside.rmdir()
 
 
-# Flags that docs/layouts.md names for the layout: what no file says, and a person has to.
-FLAGS = {"darknet-yolo": ["--set=splits.fractions={train: 1.0}"]}  # one image
+# What no file says, and a person has to.
+FLAGS = {
+    "darknet-yolo": ["--set=splits.fractions={train: 1.0}"],  # one image
+    # Folders by kind of fruit, and lists with the author's 81 classes: the refusal names both.
+    "grocery": ["--config=configs/lists.yaml", "--set=source.names=[path, label, coarse]"],
+}
 # What a collection's own mistakes make of it: its reasons in the ledger.
 REJECTED: dict[str, dict[str, int]] = {}
 MOST_DIFFERENCE = 3.0  # of 255, on average over an image: what quality 95 does to a noisy photograph

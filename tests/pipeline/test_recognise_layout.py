@@ -407,6 +407,15 @@ def test_nothing_is_recognised_where_names_say_nothing(paths):
             ["coco (COCO's JSON files such as annotations/instances_default.json): ", "; or yolo (YOLO's folders "],
         ),
         (
+            ["train/fruit/1.jpg", "val/fruit/2.jpg", "train.txt", "val.txt"],
+            {"train.txt": b"train/fruit/1.jpg, 7, 0\n", "val.txt": b"val/fruit/2.jpg, 9, 0\n"},
+            [
+                "class_folders (class folders below train, val): --set source.kind=class_folders",
+                "; or manifest (a table of images, train.txt (left out: column_3)): --set source.kind=manifest",
+                "--set 'source.split=(?P<split>train|val)\\.txt'",
+            ],
+        ),
+        (
             [f"img_{number}_{number % 2}.jpg" for number in range(6)],
             {},
             ["--set source.kind=class_folders --set source.class_from=none; or filename_labels (labels such as 0 in"],

@@ -68,15 +68,23 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
     if not rows:
         return None
     if _place_of(rows[0][0].strip(), path, sketch) == ("", "{}"):  # no header
-        names = {2: ("path", "label"), 6: ("path", *_SIDES, "box_label")}.get(len(rows[0]), ())
-        if not names or (len(names) == 6 and not _are_numbers(rows[0][1:5])):
-            return None
-        return FoundColumns({"uri": names[0], **{name: name for name in names[1:]}}, names)
+        return _without_header(rows[0])
     if len(rows) < 2 or len(set(rows[0])) < len(rows[0]) or path.endswith(".txt"):
         return None
     row = dict(zip(rows[0], rows[1], strict=False))
     found = _find_image(row, path, sketch)
     return found and _find_meanings(row, found)
+
+
+def _without_header(row: Sequence[str]) -> FoundColumns | None:
+    """RetinaNet's columns, or a path and a class, whatever follows them; None where there is but a path."""
+    if len(row) == 6 and _are_numbers(row[1:5]):
+        names: tuple[str, ...] = ("path", *_SIDES, "box_label")
+        return FoundColumns({"uri": "path", **{name: name for name in names[1:]}}, names)
+    if len(row) < 2:
+        return None
+    others = tuple(f"column_{number}" for number in range(3, len(row) + 1))
+    return FoundColumns({"uri": "path", "label": "label"}, ("path", "label", *others), others=others)
 
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
@@ -88,7 +96,7 @@ def _first_rows(head: bytes, path: str) -> list[list[str]]:
     """The first two rows of a table that begins so; the names of JSON's keys are the first."""
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
     name = path.lower().removesuffix(".gz")
-    lines = text.splitlines()
+    lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return []
     if name.endswith((".jsonl", ".ndjson")):
@@ -96,7 +104,7 @@ def _first_rows(head: bytes, path: str) -> list[list[str]]:
             row = orjson.loads(lines[0])
         except ValueError:  # it is longer than what was read
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
-        return [list(row), [str(value) for value in row.values()]] if isinstance(row, dict) else []
+        return [list(row), [str(value) for value in row.values()]] if row and isinstance(row, dict) else []
     delimiter = "\t" if name.endswith(".tsv") else ","
     if name.endswith(".txt"):
         delimiter = next((each for each in ",\t" if each in lines[0]), " ")

@@ -56,6 +56,7 @@ def test_a_few_files_are_read_a_little(look):
         "c.parquet": b'image,raw,label,text\r\n<bytes>,<bytes>,,"a, ""b"""\r\n',
         "labels/00.txt": ("0 " * 999)[:1024].encode(),
         "labels/01.txt": ("0 " * 999)[:1024].encode(),
+        "labels/02.txt": ("0 " * 999)[:1024].encode(),
     }
 
 
@@ -67,8 +68,8 @@ def test_no_more_than_ten_files_are_read(look, monkeypatch):
 
 
 def test_files_called_like_an_image_are_read_before_others(look):
-    sketch = look({"a.txt": "a", "b.txt": "b", "z.txt": "z", "z.jpg": ""})
-    assert sketch.heads == {"z.txt": b"z", "a.txt": b"a"}
+    sketch = look({"a.txt": "a", "b.txt": "b", "c.txt": "c", "z.txt": "z", "z.jpg": ""})
+    assert sketch.heads == {"z.txt": b"z", "a.txt": b"a", "b.txt": b"b"}
 
 
 def test_an_input_that_is_a_file(look, tmp_path):

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recordmill.transforms.listing.folder_sketch import FolderSketch
 from recordmill.transforms.manifests.recognise_columns import FoundColumns, find_columns, preset_of
@@ -8,6 +10,14 @@ SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
 FOUND = {
     "no header": ("a.csv", "1.jpg, cat\n", FoundColumns({"uri": "path", "label": "label"}, ("path", "label"))),
     "a list": ("a.txt", "images/2.jpg 3\n", FoundColumns({"uri": "path", "label": "label"}, ("path", "label"))),
+    "a list with further columns": (
+        "train.txt",
+        "images/2.jpg, 9, 4\n",
+        FoundColumns({"uri": "path", "label": "label"}, ("path", "label", "column_3"), others=("column_3",)),
+    ),
+    "blank lines first": (
+        "a.csv", "\n\n1.jpg, cat\n", FoundColumns({"uri": "path", "label": "label"}, ("path", "label")),
+    ),
     "ids of one ending": ("b/a.csv", "id,breed\n5,cat\n", FoundColumns({"uri": "{id}.jpg", "label": "breed"})),
     "next to it": ("a.csv", "filename,label\n1.jpg,cat\n", FoundColumns({"uri": "filename", "label": "label"})),
     "in a folder": ("a.csv", "path,class\nimages/2.jpg,cat\n", FoundColumns({"uri": "path", "label": "class"})),
@@ -97,3 +107,9 @@ def test_a_table_of_which_no_image_is_seen_is_none_of_images(text):
 )
 def test_presets_are_known_by_how_their_tables_begin(head, preset):
     assert preset_of(head) == preset
+
+
+@given(st.sampled_from(["a.csv", "a.txt", "a.tsv", "a.jsonl", "a.parquet"]), st.binary(max_size=200))
+def test_whatever_a_file_begins_with_is_a_table_or_none(path, head):
+    found = find_columns(path, FolderSketch.of([path, *IMAGES], {path: head}))
+    assert found is None or set(found.columns) & {"uri", "bytes"}

@@ -125,7 +125,8 @@ def _refuse_files(files: Sequence[str], place: str) -> None:
     endings = {posixpath.splitext(name)[1].lower() for name in files}
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
-    what = f"{show_count(len(files), 'file')} {'is' if len(files) == 1 else 'are'} not images, such as {files[0]}"
+    are = "is not an image:" if len(files) == 1 else "are not images, such as"
+    what = f"{show_count(len(files), 'file')} {are} {files[0]}"
     advice = "let --input name what is to be converted, or --config what it is"
     if all(name.lower().endswith(TABLE_ENDINGS) for name in files):
         named = "--set source.kind=manifest --set source.columns.uri=COLUMN if a column names images"

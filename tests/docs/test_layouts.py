@@ -362,3 +362,10 @@ def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(tmp_path,
     fractions = "--set 'splits.fractions={all: 1.0}'"
     marker, _ = run(f"--input in {fractions}", tmp_path, monkeypatch, capsys)
     assert {split: said["records"] for split, said in marker["splits"].items()} == {"all": 3}
+
+
+@pytest.mark.runner
+def test_the_page_runs(tmp_path, run_page):
+    write(tmp_path / "pets", MADE["Roboflow: YOLO"][0])
+    (done,) = run_page("docs/layouts.md", tmp_path)
+    assert "recognised yolo: YOLO's folders test/images, test/labels" in done.stderr

@@ -534,7 +534,7 @@ def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
         (["flink.md", "b.md"], "2 files are not images, such as b.md: let --input name what is to be converted"),
         (
             ["a.csv"],
-            "1 file is not images, such as a.csv: add --set source.kind=manifest --set source.columns.uri=COLUMN",
+            "1 file is not an image: a.csv: add --set source.kind=manifest --set source.columns.uri=COLUMN",
         ),
     ],
 )

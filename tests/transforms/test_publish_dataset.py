@@ -382,7 +382,7 @@ def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree
     publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     expected = without_run(tree(run.output))
     for at in count(0, 3):
-        one = replace(run, output=f"{run.output}-{at}", run_id="one")
+        one = replace(run, output=f"{run.output}-{at}/out", run_id="one")  # the report has the folder's name
         two = replace(one, run_id="two", outcome_file=f"{run.outcome_file}.two")
         plan, same = plan_of(refs, one), plan_of(refs, two)
         reports, steps, ends = write_all(plan, refs, one), [], []

@@ -24,7 +24,7 @@ def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
     try:
         # Without pre_buffer a column is read in pieces of buffer_size; with it, a whole row group at once.
         yield pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # a file system's own
             raise
         raise UnreadableTableError(f"it is no Parquet, or damaged: {' '.join(str(error).split())}") from None
@@ -39,6 +39,8 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
     """
     for number in range(parquet.num_row_groups):
         group = parquet.metadata.row_group(number)
+        if group.total_byte_size <= most_unpacked(0):
+            continue  # no column of it can be too large, and at odd statistics of one pyarrow ends the process
         for place in range(group.num_columns):
             chunk = group.column(place)
             name = chunk.path_in_schema.partition(".")[0]

@@ -1,5 +1,6 @@
 import io
 import json
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -50,6 +51,17 @@ def test_a_text_that_is_not_utf_8_is_one_bad_row():
 def test_what_is_no_parquet_is_said_in_one_sentence(damage):
     with pytest.raises(UnreadableTableError, match=r"^it is no Parquet, or damaged: [^\n]+$"):
         read(damage, "a")
+
+
+def test_damaged_names_of_columns_are_said_in_one_sentence():
+    content = written(pa.table({"aaaa": [1]})).replace(b"aaaa", b"aa\xffa")
+    with pytest.raises(UnreadableTableError, match=r"^it is no Parquet, or damaged: [^\n]+$"):
+        read(content, "aaaa")
+
+
+def test_columns_of_a_small_row_group_are_not_looked_at_since_pyarrow_aborts_at_odd_ones():
+    groups = SimpleNamespace(row_group=lambda number: SimpleNamespace(total_byte_size=2**26))
+    check_sizes(SimpleNamespace(num_row_groups=1, metadata=groups), ["a"])
 
 
 def test_a_damaged_page_is_said_in_one_sentence():

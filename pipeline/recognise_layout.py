@@ -111,7 +111,8 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
     if (not found or found.kind == "class_folders") and len(top.folders) == 1 and not top.images:
         folder = f"{place}/{top.folders[0]}"
-        inside = recognise(look_at_input(folder, ignore), others, folder, written)
+        below = look_at_input(folder, ignore)
+        inside = recognise(below, kinds if below.split_folders else others, folder, written)
         if inside and inside.is_firm:
             looks = f"{folder} looks like {inside.kind} ({inside.why})"
             raise ConfigError(f"{looks}: let --input end in /{top.folders[0]}")

@@ -643,3 +643,32 @@ def test_an_input_that_cannot_be_looked_at_is_left_to_the_job(monkeypatch, fill_
 
     monkeypatch.setattr("recordmill.pipeline.recognise_layout.look_at_input", refuse)
     assert fill_in({}, {"seed": 1})[0] == {"seed": 1}
+
+
+def test_one_folder_around_split_folders_is_named(fill_in):
+    files = {f"in/data/{split}/{label}/1.jpg": b"" for split in ("train", "val") for label in ("cat", "dog")}
+    with pytest.raises(ConfigError, match=r"in/data looks like class_folders .*: let --input end in /data$"):
+        fill_in(files)
+
+
+IMAGE_OF_LISTS = {"in/images/1.jpg": b""}
+
+
+@pytest.mark.parametrize("others", [(), ("annotators.txt", "classes.txt", "notes.txt", "readme.txt")], ids=str)
+def test_no_list_of_a_split_is_lost_among_others(fill_in, others):
+    lists = {f"in/{split}.txt": b"images/1.jpg 0\n" for split in ("train", "val", "test")}
+    filled, _ = fill_in({**IMAGE_OF_LISTS, **lists, **{f"in/{name}": b"some words\n" for name in others}})
+    assert filled["source"]["split"] == r"(?P<split>train|val|test)\.txt"
+    assert filled["splits"] == {"from_source": {"train": "train", "val": "validation", "test": "test"}}
+
+
+def test_no_table_is_lost_that_was_not_looked_into(fill_in):
+    tables = {f"in/part{number}.csv": b"path,label\nimages/1.jpg,cat\n" for number in range(9)}
+    filled, _ = fill_in({**IMAGE_OF_LISTS, **tables, "in/about.csv": b"name,value\nauthor,x\n"})
+    assert "include" not in filled
+    assert filled["ignore"] == ["/about.csv"]
+
+
+def test_a_column_of_any_name_may_hold_the_images(fill_in):
+    filled, _ = fill_in({"in/pics/1.jpg": b"", "in/meta.csv": b"photo_no,kind\npics/1.jpg,cat\n"})
+    assert filled["source"]["columns"] == {"uri": "photo_no", "label": "kind"}

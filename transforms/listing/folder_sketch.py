@@ -144,6 +144,11 @@ def split_of(word: str) -> str:
     return SPLIT_NAMES.get(word.lower().rstrip("0123456789"), "")
 
 
+def begins_with_split(name: str) -> bool:
+    """Whether a name begins with a word for a split, as `train_labels.csv` does."""
+    return name.lower().startswith(tuple(SPLIT_NAMES))
+
+
 def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
     """A pattern that names match which differ in a word for a split, and their words; empty where they are not so.
 

@@ -19,7 +19,7 @@ from recordmill.transforms.archives.list_members import list_members, read_membe
 from recordmill.transforms.archives.member import DamagedArchiveError, Limits
 from recordmill.transforms.files import storage
 from recordmill.transforms.files.unpacking import MAX_RATIO, DamagedPackingError
-from recordmill.transforms.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names
+from recordmill.transforms.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.listing.inside_root import size_and_version
 from recordmill.transforms.listing.local_folders import Ignore
 from recordmill.transforms.planning.splitting import SPLIT_NAMES
@@ -156,11 +156,11 @@ def _rank(folder: str) -> tuple[bool, str]:
 
 
 def _files_to_read(sketch: FolderSketch, most: int, *endings: str) -> Iterator[str]:
-    """The first files of some endings in each folder; those called like an image go before others."""
+    """The first files of some endings in each folder; those called like an image or a split go before others."""
     for folder, names in sketch.names.items():
         found = names.ending(*endings)
         beside = set(names.beside_images(endings[0]))
-        for name in sorted(found, key=lambda name: (name not in beside, name))[:most]:
+        for name in sorted(found, key=lambda name: (name not in beside, not begins_with_split(name), name))[:most]:
             yield f"{folder}/{name}" if folder else name
 
 

@@ -113,7 +113,9 @@ def _first_rows(head: bytes, path: str) -> list[list[str]]:
 
 def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> FoundColumns | None:
     by_name = {name.strip().lower(): name for name in row}
-    for name in (by_name[name] for name in _IMAGE if name in by_name):
+    usual = [by_name[name] for name in _IMAGE if name in by_name]
+    named = [name for name, value in row.items() if value.strip().lower().endswith(IMAGE_ENDINGS)]
+    for name in dict.fromkeys((*usual, *named)):
         if (place := _place_of(row[name].strip(), path, sketch)) is not None:
             root, template = place
             uri = name if template == "{}" else posixpath.join(root, template.format(f"{{{name}}}"))

@@ -1,7 +1,7 @@
 """Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or hold them."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +10,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.listing.class_names import state_classes
-from recordmill.transforms.listing.folder_sketch import FolderSketch, given_splits, split_pattern
+from recordmill.transforms.listing.folder_sketch import FolderSketch, begins_with_split, given_splits, split_pattern
 from recordmill.transforms.listing.patterns import compile_pattern
 from recordmill.transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader, did_you_mean
 from recordmill.transforms.manifests.presets import read_automl, read_vertex
@@ -266,16 +266,17 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
     source |= {"root": first.root} if first.root else {}
     settings: dict[str, Any] = {"source": source}
     folders = {posixpath.dirname(each) for each in found}
-    pattern, words = split_pattern(posixpath.basename(each) for each in found)
+    unread = _unread_like(found, sketch)
+    pattern, words = split_pattern(posixpath.basename(each) for each in (*found, *unread))
     if first.splits:
         settings["splits"] = {"from_source": dict(first.splits)}
     elif folders <= set(sketch.split_folders):
         settings |= given_splits("from_folders", sketch.split_folders)
-    elif pattern and (len(found) > 1 or path.endswith(".txt")):
+    elif pattern and (len(found) + len(unread) > 1 or path.endswith(".txt")):
         source["split"] = pattern
         settings |= given_splits("from_source", words)
-    if set(sketch.all_ending(*TABLE_ENDINGS)) - set(found) and not source.get("split"):
-        settings["include"] = [f"/{each}" for each in found]
+    if not source.get("split"):
+        settings |= _leave_out(sorted(set(sketch.all_ending(*TABLE_ENDINGS)) - {*found, *unread}), found, unread)
     if first.has_boxes:
         settings["convention"] = "tf_object_detection"
     shown = ", ".join(first.others)
@@ -289,6 +290,21 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
         needs = "a list is read where its name has the word for a split: call it train.txt"
     why = f"a table of images, {path}" + (f" (left out: {shown})" if shown and first.has_classes else "")
     return Recognised(settings, why, needs=needs, needed_key=key)
+
+
+def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str]) -> dict[str, list[str]]:
+    """The settings that leave out tables which are not of images."""
+    if unread and others:  # what was not looked into has to be read, and rejected where it differs
+        return {"ignore": [f"/{each}" for each in others]}
+    return {"include": [f"/{each}" for each in found]} if others else {}
+
+
+def _unread_like(found: Iterable[str], sketch: FolderSketch) -> list[str]:
+    """Tables that were not looked into and lie next to those that were found; of lists those called like a split."""
+    places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
+    tables = (path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads)
+    alike = (path for path in tables if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places)
+    return [path for path in alike if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))]
 
 
 def _watch(rows: Iterator[Row], seen: set[str]) -> Iterator[Row]:

@@ -86,7 +86,7 @@ def test_columns_are_known_by_their_names_and_the_first_row(name):
         "path,label\n",
         "path,label\nno.jpg,cat\n",
         "path,label\nhttp://x/1.jpg,cat\n",
-        "a,b\n1.jpg,2\n",
+        "a,b\n9.jpg,2\n",
         "a,a\n1,2\n",
     ],
 )

@@ -63,7 +63,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         _choose_sample(flags, terminal)
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
     finder = LayoutFinder(inputs, terminal.say)
-    settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in)
+    written: dict[str, Any] = {}
+    settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in, written.update)
     if is_dataflow(flags.runner):
         check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
     inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
@@ -89,6 +90,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         inputs=folders,
         overwrite=flags.overwrite,
         preview=flags.plan,
+        names_convention=written.get("convention") is not None,
         threads=flags.threads,
         processes=_processes(flags, beam_arguments),
         notes=(*notes, *find_unused_words(settings)),

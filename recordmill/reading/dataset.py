@@ -15,6 +15,7 @@ from recordmill.reading.unfinished import find_unfinished
 from recordmill.schemas.features import Feature
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.files import storage
+from recordmill.transforms.files.record_reader import is_something_else
 from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
 from recordmill.transforms.publishing.marker import LABELS, features_of
 
@@ -116,7 +117,9 @@ class Dataset:
 
 
 def open_dataset(path: str) -> Dataset:
-    """Opens a dataset's folder, a TFRecord file, or the files that a pattern finds; no record is read.
+    """Opens a dataset's folder, a TFRecord file, or the files that a pattern finds.
+
+    Records are read only of a single file that does not begin with one, up to the first sound one.
 
     Files that lie in a dataset which lists them are opened with all that the dataset says of them.
 
@@ -130,7 +133,10 @@ def open_dataset(path: str) -> Dataset:
     """
     path = path.rstrip("/") or path
     if storage.size_of(path) is not None:
-        return _open_files([path])
+        opened = _open_files([path])
+        if opened.kind == "files" and is_something_else(path):
+            raise LoadError(f"{path} is not a TFRecord file, and no record is in it: {_NAME_ONE}")
+        return opened
     if names := storage.folder_names(path):
         if MARKER not in names and (sentence := find_unfinished(path, names)):
             raise LoadError(sentence)

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from recordmill.pipeline.inspect import main
+from recordmill.pipeline.verify import main as verify
 
 
 @pytest.fixture
@@ -55,6 +56,29 @@ def test_errors_are_one_sentence(ours, capsys, more, code, sentence):
     told = capsys.readouterr().err
     assert told.startswith(sentence)
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("look", [main, verify])
+def test_a_file_of_another_kind_is_refused(ours, capsys, look):
+    page = ours / "report.html"
+    assert page.is_file()
+    capsys.readouterr()
+    assert look([str(page)]) == 1
+    assert capsys.readouterr().err == (
+        f"error: {page} is not a TFRecord file, and no record is in it: name a dataset's folder, a TFRecord file, "
+        "or a pattern that finds some\n"
+    )
+
+
+def test_a_file_whose_first_record_is_damaged_is_still_one(ours, tmp_path, capsys):
+    content = bytearray(max(ours.glob("train-*"), key=lambda path: path.stat().st_size).read_bytes())
+    content[0] ^= 1
+    (tmp_path / "a.tfrecord").write_bytes(content)
+    assert verify([str(tmp_path / "a.tfrecord")]) == 1
+    told = capsys.readouterr().err
+    assert "damage: a.tfrecord, record 0 at byte 0: the length does not fit its checksum\n" in told
+    assert main([str(tmp_path / "a.tfrecord")]) == 0
+    assert "note: something is damaged: recordmill verify says what" in capsys.readouterr().err
 
 
 def test_text_from_a_stranger_cannot_draw_on_the_terminal(tmp_path, capsys):

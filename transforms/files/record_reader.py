@@ -210,3 +210,18 @@ def looks_like_records(path: str) -> bool:
         if _is_gzip(start[: _HEADER.size]):
             start = bytes(GzipBytes(stored).read(0, _HEADER.size)[: _HEADER.size])
     return len(start) >= _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
+
+
+def is_something_else(path: str) -> bool:
+    """Whether a file is not one of records: it does not begin with a frame, and no sound record is anywhere in it.
+
+    An empty file, one of zeros, and a damaged gzip stream may have been one of records.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if looks_like_records(path):
+        return False
+    with StoredFile(path) as stored:
+        records = (record for _, record in RecordFile(stored))
+        return stored.size > 0 and all(isinstance(each, Damage) and each.kind in ("length", "cut") for each in records)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recordmill.transforms.files import record_reader
 from recordmill.transforms.files.record_bytes import StoredFile
-from recordmill.transforms.files.record_reader import Damage, RecordFile, looks_like_records, masked
+from recordmill.transforms.files.record_reader import Damage, RecordFile, is_something_else, looks_like_records, masked
 
 
 def frame(data, length=None):
@@ -192,3 +192,22 @@ def test_members_are_counted(tmp_path):
 def test_what_looks_like_records(tmp_path, content, answer):
     (tmp_path / "a").write_bytes(content)
     assert looks_like_records(str(tmp_path / "a")) is answer
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        (b"<!doctype html>" * 99, True),
+        (b"text", True),
+        (gzip.compress(b"text" * 9, mtime=0), True),
+        (frame(b"ab"), False),
+        (frame(b"ab")[:12], False),
+        (b"\1" + frame(b"ab")[1:] + frame(b"cd"), False),  # a damaged record, and a sound one
+        (b"", False),
+        (bytes(99), False),
+        (gzip.compress(frame(b"ab"), mtime=0)[:10] + b"\xff" * 9, False),
+    ],
+)
+def test_what_was_never_a_file_of_records(tmp_path, content, answer):
+    (tmp_path / "a").write_bytes(content)
+    assert is_something_else(str(tmp_path / "a")) is answer

@@ -81,10 +81,11 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     if idle := find_idle(settings):
         raise ConfigError("\n".join(idle))
     run_id = uuid.uuid4().hex[:12]
+    outcome_file = flags.outcome_file or _outcome_file(output, run_id, flags.runner)
     run = RunSettings(
         run_id=run_id,
         output=output,
-        outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
+        outcome_file=_path_elsewhere(outcome_file, flags.runner),
         recipe={**leave_out_added(settings, plain), **_functions_of(settings)},
         config_text=(finder.comment or read_comment(flags.config)) + _as_yaml(plain),
         inputs=folders,
@@ -94,16 +95,20 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         threads=flags.threads,
         processes=_processes(flags, beam_arguments),
         notes=(*notes, *find_unused_words(settings)),
-        facts={
-            "recordmill": VERSION,
-            "beam": beam.__version__,
-            "runner": flags.runner,
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        },
+        facts=_facts_of(flags.runner),
     )
     job = Job(settings, inputs, run, finder.found)
     check_analysis_is_possible(job, here=flags.wait or here)
     return job
+
+
+def _facts_of(runner: str) -> dict[str, str]:
+    return {
+        "recordmill": VERSION,
+        "beam": beam.__version__,
+        "runner": runner,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
 def _processes(flags: Namespace, beam_arguments: list[str]) -> int:

@@ -337,13 +337,19 @@ def test_tfrecords(tmp_path, monkeypatch, capsys):
     assert marker["labels"] == CLASSES
 
 
-def test_the_flags_that_are_told_make_the_same_dataset(tmp_path, monkeypatch, capsys):
-    write(tmp_path / "in", MADE["Roboflow: COCO"][0])
-    marker, told = run("--input in --config auto", tmp_path, monkeypatch, capsys)
-    flags = json.loads(told.out)["recognised"]["flags"]
-    again, told = run(f"--input in {flags}", tmp_path, monkeypatch, capsys)
-    assert (again["plan"]["id"], "recognised" in json.loads(told.out)) == (marker["plan"]["id"], False)
-    assert json.loads(told.out)["status"] == "kept"
+@pytest.mark.parametrize("name", ["Roboflow: COCO", "one table a split"])
+def test_the_flags_that_are_told_make_the_same_bytes(name, tmp_path, monkeypatch, capsys):
+    write(tmp_path / "in", MADE[name][0])
+    made, flags = [], "--config auto"
+    for folder in ("auto", "flags"):
+        (tmp_path / folder).mkdir()
+        marker, told = run(f"--input ../in {flags}", tmp_path / folder, monkeypatch, capsys)
+        shards = {path.name: path.read_bytes() for path in (tmp_path / folder / "out").rglob("*.tfrecord*")}
+        made.append((marker["plan"]["id"], shards))
+        flags = json.loads(told.out).get("recognised", {"flags": ""})["flags"]
+    assert flags == ""
+    assert made[0] == made[1]
+    assert made[0][1]
 
 
 @pytest.mark.parametrize("config", ["yolo", "coco", "voc"])

@@ -140,6 +140,21 @@ LAYOUTS = {
         {},
         {"source": {"kind": "coco", "images": "images/{split}"}, **splits(**TRAIN_VAL), **IDS, **BOXES},
     ),
+    "CVAT's COCO with its words for subsets": (
+        [f"annotations/instances_{word}.json" for word in ("Train", "Validation")]
+        + [f"images/{word}/1.jpg" for word in ("Train", "Validation")],
+        {"annotations/instances_Train.json": COCO},
+        {
+            "source": {
+                "kind": "coco",
+                "split": r"instances_(?P<split>[A-Za-z]+)[0-9]*\.json",
+                "images": "images/{split}",
+            },
+            **splits(Train="train", Validation="validation"),
+            **IDS,
+            **BOXES,
+        },
+    ),
     "CVAT's COCO without splits": (
         ["annotations/instances_default.json", "images/default/1.jpg"],
         {},
@@ -438,7 +453,10 @@ def test_nothing_is_recognised_where_names_say_nothing(paths):
         (
             ["a.json", "b.json", "1.jpg"],
             {"a.json": COCO, "b.json": COCO},
-            ["in looks like coco", "a.json, b.json have no words for splits in one place: add --set source.split=..."],
+            [
+                "in looks like coco",
+                "a.json, b.json have no words for splits in one place: name one, as by --set 'source.split=a\\.json'",
+            ],
         ),
         (
             ["annotations/instances_train.json", "a/x/1.jpg", "b/x/1.jpg"],
@@ -453,7 +471,7 @@ def test_nothing_is_recognised_where_names_say_nothing(paths):
         (
             ["train/a_annotations.coco.json", "train/b_annotations.coco.json", "train/1.jpg"],
             {},
-            ["lie next to each other: name one by --set source.split=..."],
+            ["lie next to each other: name one, as by --set 'source.split=a_annotations\\.coco\\.json'"],
         ),
     ],
 )  # fmt: skip
@@ -660,6 +678,16 @@ def test_no_list_of_a_split_is_lost_among_others(fill_in, others):
     filled, _ = fill_in({**IMAGE_OF_LISTS, **lists, **{f"in/{name}": b"some words\n" for name in others}})
     assert filled["source"]["split"] == r"(?P<split>train|val|test)\.txt"
     assert filled["splits"] == {"from_source": {"train": "train", "val": "validation", "test": "test"}}
+
+
+@pytest.mark.parametrize("ending", ["txt", "csv"])
+def test_a_list_of_two_splits_is_left_out_where_each_has_its_own(fill_in, ending):
+    content = {"txt": b"images/1.jpg 0\n", "csv": b"path,label\nimages/1.jpg,cat\n"}[ending]
+    lists = {f"in/{split}.{ending}": content for split in ("train", "trainval", "val", "test")}
+    filled, finder = fill_in({**IMAGE_OF_LISTS, **lists})
+    assert filled["source"]["split"] == rf"(?P<split>train|val|test)\.{ending}"
+    assert filled["splits"] == {"from_source": {"train": "train", "val": "validation", "test": "test"}}
+    assert finder.found.why == f"a table of images, test.{ending} (left out: trainval.{ending})"
 
 
 def test_no_table_is_lost_that_was_not_looked_into(fill_in):

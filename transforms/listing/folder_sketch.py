@@ -155,14 +155,15 @@ def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
     The pattern has a group `split`; numbers after the word may be others too.
     """
     words = "|".join(sorted(SPLIT_NAMES, key=len, reverse=True))
-    parts = [re.fullmatch(rf"(.*?)({words})(?![a-z])(.*)", name) for name in names]
+    parts = [re.fullmatch(rf"(.*?)((?i:{words}))(?![a-z])(.*)", name) for name in names]
     around = {(part[1], re.sub("[0-9]+", "[0-9]+", re.escape(part[3]))) for part in parts if part}
     if not all(parts) or len(around) != 1:
         return "", [""]
     ((before, after),) = around
     found = [part[2] for part in parts if part]
     order = list(SPLIT_NAMES)
-    return f"{re.escape(before)}(?P<split>{'|'.join(sorted(set(found), key=order.index))}){after}", found
+    choices = "|".join(sorted(set(found), key=lambda word: (order.index(word.lower()), word)))
+    return f"{re.escape(before)}(?P<split>{choices}){after}", found
 
 
 def given_splits(key: str, words: Iterable[str]) -> dict[str, Any]:

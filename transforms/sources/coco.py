@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ class Coco(Source):
             splits = given_splits("from_folders", sketch.split_folders)
             needs, key = "", "split"
             if len(files) > 1:
-                needs = f"{', '.join(files)} lie next to each other: name one by --set source.split=..."
+                needs = f"{', '.join(files)} lie next to each other: name one, as by {_flag_of(files[0])}"
         else:
             pattern, words = _pattern_of(files, cls().split)
             images = _images_of(sketch, first, words)
@@ -75,7 +76,9 @@ class Coco(Source):
             if images is None:
                 needs = "the folder of the images is not one of the usual: add --set source.images=..."
             if not pattern:
-                needs = f"{', '.join(files)} have no words for splits in one place: add --set source.split=..."
+                needs = (
+                    f"{', '.join(files)} have no words for splits in one place: name one, as by {_flag_of(files[0])}"
+                )
                 key = "split"
             if len(found) > 1:
                 needs = (
@@ -197,16 +200,21 @@ def _looks_like_coco(head: bytes) -> bool:
 
 def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
     """What `source.split` must be for the files, and their words; empty where their names have none."""
-    matches = [re.fullmatch(usual, name) for name in files]
-    if all(matches):
+    for pattern in (usual, usual.replace("[a-z]", "[A-Za-z]")):  # CVAT's instances_Train.json
+        if not all(re.fullmatch(pattern, name) for name in files):
+            continue
         years = {re.sub("[^0-9]", "", name) for name in files}
         if len(years) > 1:  # the images' folders have them too
-            usual = usual.replace("[a-z]+)[0-9]*", "[a-z]+[0-9]*)")
-        words = [match["split"] for name in files if (match := re.fullmatch(usual, name))]
-        return usual, words
+            pattern = pattern.replace("+)[0-9]*", "+[0-9]*)")
+        return pattern, [match["split"] for name in files if (match := re.fullmatch(pattern, name))]
     if len(files) == 1:
         return re.escape(files[0]), [""]
     return split_pattern(files)
+
+
+def _flag_of(file: str) -> str:
+    """The flag by which one file is read."""
+    return f"--set {shlex.quote(f'source.split={re.escape(file)}')}"
 
 
 def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:

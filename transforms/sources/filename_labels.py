@@ -58,7 +58,7 @@ class FilenameLabels(Source):
     @property
     def remedies(self) -> Mapping[str, str]:
         """For names that do not match."""
-        return {"name_mismatch": f"correct source.pattern, which is {self.pattern!r}"}
+        return {"name_mismatch": f"correct source.pattern, which is {self.pattern}"}
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file; a name that does not match is rejected."""

@@ -94,7 +94,7 @@ class Idx(Source):
             yield from announce_numbers(file, found)
             yield from refs
         except FileNotFoundError as error:
-            detail = f"there is no {error} beside it: add it, or correct source.labels ('' for images without labels)"
+            detail = f"there is no {error} next to it: add it, or add --set source.labels='' for images without labels"
             yield file.but(status="fatal", reason="bad_labels", detail=detail)
         except BadArrayError as error:
             yield file.but(status="rejected", reason=error.reason, detail=error.detail)

@@ -1,6 +1,7 @@
 """Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or hold them."""
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -10,7 +11,13 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.listing.class_names import state_classes
-from recordmill.transforms.listing.folder_sketch import FolderSketch, begins_with_split, given_splits, split_pattern
+from recordmill.transforms.listing.folder_sketch import (
+    FolderSketch,
+    begins_with_split,
+    given_splits,
+    split_of,
+    split_pattern,
+)
 from recordmill.transforms.listing.patterns import compile_pattern
 from recordmill.transforms.manifests.columns import Columns, FeatureColumn, Reader, RowReader, did_you_mean
 from recordmill.transforms.manifests.presets import read_automl, read_vertex
@@ -276,7 +283,7 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
     settings: dict[str, Any] = {"source": source}
     folders = {posixpath.dirname(each) for each in found}
     unread = _unread_like(found, sketch)
-    pattern, words = split_pattern(posixpath.basename(each) for each in (*found, *unread))
+    pattern, words, doubled = _split_names([posixpath.basename(each) for each in (*found, *unread)])
     if first.splits:
         settings["splits"] = {"from_source": dict(first.splits)}
     elif folders <= set(sketch.split_folders):
@@ -297,8 +304,18 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
         needs = f"{' and '.join(found)} have different columns: let --input name one of them"
     elif path.endswith(".txt") and not pattern:
         needs = "a list is read where its name has the word for a split: call it train.txt"
-    why = f"a table of images, {path}" + (f" (left out: {shown})" if shown and first.has_classes else "")
+    left_out = [*([shown] if shown and first.has_classes else []), *doubled]
+    why = f"a table of images, {path}" + (f" (left out: {', '.join(left_out)})" if left_out else "")
     return Recognised(settings, why, needs=needs, needed_key=key)
+
+
+def _split_names(names: Sequence[str]) -> tuple[str, list[str], list[str]]:
+    """What `split_pattern` says of names; and those called `trainval`, where others have its two splits one by one."""
+    alone = [name for name in names if not re.search("train[_-]?val", name, re.IGNORECASE)]
+    pattern, words = split_pattern(alone)
+    if {"train", "validation"} <= set(map(split_of, words)):
+        return pattern, words, [name for name in names if name not in alone]
+    return (*split_pattern(names), [])
 
 
 def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str]) -> dict[str, list[str]]:

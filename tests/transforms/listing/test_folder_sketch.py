@@ -85,6 +85,7 @@ def test_splits_are_given_where_words_say_so(words, mapping):
         (["train2017.json"], r"(?P<split>train)[0-9]+\.json", ["train"]),
         (["training.txt", "testing.txt"], r"(?P<split>training|testing)\.txt", ["training", "testing"]),
         (["train.csv", "b_val.csv"], "", [""]),
+        (["Val.txt", "Train.txt"], r"(?P<split>Train|Val)\.txt", ["Val", "Train"]),
         (["trains.csv"], "", [""]),
         ([], "", [""]),
     ],

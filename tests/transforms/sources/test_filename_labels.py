@@ -79,3 +79,8 @@ def test_features_are_bytes_with_a_default():
 def test_a_pattern_that_lacks_something_raises_and_names_the_key(settings, message):
     with pytest.raises(ValueError, match=message):
         FilenameLabels(**settings)
+
+
+def test_the_remedy_shows_the_pattern_as_it_is_written():
+    source = FilenameLabels(pattern=r"x_(?P<label>\d)\.jpg")
+    assert source.remedies == {"name_mismatch": r"correct source.pattern, which is x_(?P<label>\d)\.jpg"}

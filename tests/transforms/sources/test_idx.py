@@ -158,7 +158,8 @@ def test_a_damaged_gzip_stream(refer, tmp_path):
 def test_labels_that_are_not_there_fail_the_run(refer):
     file, refs = refer(labels=None)
     detail = (
-        "there is no train-labels-idx1-ubyte beside it: add it, or correct source.labels ('' for images without labels)"
+        "there is no train-labels-idx1-ubyte next to it: "
+        "add it, or add --set source.labels='' for images without labels"
     )
     assert refs == [replace(file, status="fatal", reason="bad_labels", detail=detail)]
 

@@ -363,6 +363,13 @@ def test_roboflows_exports_need_no_setting_but_the_configuration(config, tmp_pat
     assert marker["boxes"] == {"listed": 3, "written": 3}
 
 
+def test_lists_that_were_read_are_not_ignored(tmp_path, monkeypatch, capsys):
+    write(tmp_path / "in", MADE["Pascal VOC"][0])
+    marker, _ = run("--input in --config auto", tmp_path, monkeypatch, capsys)
+    ignored = {"taken_only_by_name": 1}  # cat_train.txt
+    assert marker["ledger"] == {"listed": 3, "written": 2, "rejected": {}, "ignored": ignored, "left_out": {}}
+
+
 def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(tmp_path, monkeypatch, capsys):
     write(tmp_path / "in", MADE["Roboflow: COCO"][0])
     fractions = "--set 'splits.fractions={all: 1.0}'"

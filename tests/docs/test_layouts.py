@@ -337,13 +337,19 @@ def test_tfrecords(tmp_path, monkeypatch, capsys):
     assert marker["labels"] == CLASSES
 
 
-def test_the_flags_that_are_told_make_the_same_dataset(tmp_path, monkeypatch, capsys):
-    write(tmp_path / "in", MADE["Roboflow: COCO"][0])
-    marker, told = run("--input in --config auto", tmp_path, monkeypatch, capsys)
-    flags = json.loads(told.out)["recognised"]["flags"]
-    again, told = run(f"--input in {flags}", tmp_path, monkeypatch, capsys)
-    assert (again["plan"]["id"], "recognised" in json.loads(told.out)) == (marker["plan"]["id"], False)
-    assert json.loads(told.out)["status"] == "kept"
+@pytest.mark.parametrize("name", ["Roboflow: COCO", "one table a split"])
+def test_the_flags_that_are_told_make_the_same_bytes(name, tmp_path, monkeypatch, capsys):
+    write(tmp_path / "in", MADE[name][0])
+    made, flags = [], "--config auto"
+    for folder in ("auto", "flags"):
+        (tmp_path / folder).mkdir()
+        marker, told = run(f"--input ../in {flags}", tmp_path / folder, monkeypatch, capsys)
+        shards = {path.name: path.read_bytes() for path in (tmp_path / folder / "out").rglob("*.tfrecord*")}
+        made.append((marker["plan"]["id"], shards))
+        flags = json.loads(told.out).get("recognised", {"flags": ""})["flags"]
+    assert flags == ""
+    assert made[0] == made[1]
+    assert made[0][1]
 
 
 @pytest.mark.parametrize("config", ["yolo", "coco", "voc"])
@@ -355,6 +361,13 @@ def test_roboflows_exports_need_no_setting_but_the_configuration(config, tmp_pat
         "train": 1, "validation": 1, "test": 1
     }  # fmt: skip
     assert marker["boxes"] == {"listed": 3, "written": 3}
+
+
+def test_lists_that_were_read_are_not_ignored(tmp_path, monkeypatch, capsys):
+    write(tmp_path / "in", MADE["Pascal VOC"][0])
+    marker, _ = run("--input in --config auto", tmp_path, monkeypatch, capsys)
+    ignored = {"taken_only_by_name": 1}  # cat_train.txt
+    assert marker["ledger"] == {"listed": 3, "written": 2, "rejected": {}, "ignored": ignored, "left_out": {}}
 
 
 def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(tmp_path, monkeypatch, capsys):

@@ -1,5 +1,6 @@
 """One run of the command: what is told, where, and what the process exits with."""
 
+import io
 import json
 import os
 import pty
@@ -14,6 +15,8 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.version import VERSION
+
+GPS = 0x8825
 
 
 @pytest.fixture
@@ -265,16 +268,51 @@ def test_fractions_below_one_say_what_is_in_no_split(convert, class_folders, tmp
     )
 
 
+@pytest.fixture
+def shown_by(spawn):
+    """Runs the command with stdout and stderr on one terminal: its exit code, and what it showed."""
+
+    def run(*flags):
+        ours, theirs = pty.openpty()
+        process = spawn(*flags, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:  # Linux says so where the other end is closed
+            pass
+        os.close(ours)
+        return process.wait(60), re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+    return run
+
+
 @pytest.mark.parametrize(("flags", "lines"), [(["--ouput=x"], 1), (["--ouput=x", "--json"], 2)])
-def test_on_a_terminal_an_error_appears_once(spawn, flags, lines):
-    ours, theirs = pty.openpty()
-    process = spawn(*flags, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    process.wait(60)
-    shown = os.read(ours, 65536).decode()
-    os.close(ours)
+def test_on_a_terminal_an_error_appears_once(shown_by, flags, lines):
+    code, shown = shown_by(*flags)
+    assert code == 2
     assert shown.count("there is no flag --ouput=x: did you mean --output?") == lines
     assert len(shown.splitlines()) == lines
+
+
+def test_on_a_terminal_a_failed_run_says_its_error_once(shown_by, photos, tmp_path):
+    (photos / "cat/text.jpg").write_bytes(b"not a picture")
+    code, shown = shown_by(f"--input={photos}", f"--output={tmp_path / 'dataset'}", "--set=max_rejected.count=0")
+    assert code == 3
+    assert [shown.count(text) for text in ("error: ", "1 of 11 images was rejected", "{")] == [1, 1, 0], shown
+
+
+def test_on_a_terminal_a_run_that_ends_well_prints_no_json(shown_by, photos, tmp_path):
+    code, shown = shown_by(f"--input={photos}", f"--output={tmp_path / 'dataset'}")
+    assert code == 0
+    assert [shown.count(text) for text in ("10 images are in", "{")] == [1, 0], shown
+
+
+def test_the_table_and_the_json_line_say_one_number_of_classes(convert, photos):
+    done = convert(photos, settings={"labels.classes": ["cat", "dog", "emu"]})
+    assert done.line["classes"] == 3
+    assert re.findall(r"^classes +(\d+)", done.stderr, re.MULTILINE) == ["3"]
 
 
 def _exif(*entries):
@@ -289,7 +327,7 @@ def test_odd_exif_is_not_talked_about(convert_in_child, photos, tmp_path):
         "many": _exif((0x112, 3, 2, b"\x06\0\x01\0")),
         "beyond": _exif(upright, (0x10E, 2, 900, struct.pack("<I", 5000))),
         "cut": _exif(upright)[:-9],
-        "gps": _exif(upright, (0x8825, 4, 1, struct.pack("<I", 4))),
+        "gps": _exif(upright, (GPS, 4, 1, struct.pack("<I", 4))),
     }
     for name, exif in odd.items():
         Image.new("RGB", (40, 30), "red").save(photos / "cat" / f"{name}.jpg", exif=exif)
@@ -300,6 +338,19 @@ def test_odd_exif_is_not_talked_about(convert_in_child, photos, tmp_path):
     assert (done.code, done.line["ledger"]["written"]) == (0, 18)
     assert "PIL" not in done.stderr
     assert "Warning" not in done.stderr
+
+
+@pytest.mark.parametrize("reencode", ["always", "when_needed"])
+def test_reencoding_removes_the_place_of_a_photo(convert, photos, reencode):
+    exif = Image.Exif()
+    exif[GPS] = {1: "N", 2: (48.0, 51.0, 29.6), 3: "E", 4: (2.0, 17.0, 40.2)}
+    for path in photos.rglob("*.jpg"):
+        Image.open(path).save(path, exif=exif)
+    examples = convert(photos, settings={"images.reencode": reencode}).examples()
+    images = [Image.open(io.BytesIO(values["image/encoded"])) for values in examples]
+    kept = reencode == "when_needed"
+    assert [bool(image.getexif().get_ifd(GPS)) for image in images] == [kept] * 10
+    assert ["exif" in image.info for image in images] == [kept] * 10
 
 
 def test_an_interruption_while_modules_are_imported_is_one_sentence(monkeypatch, capsys, tmp_path):

@@ -77,6 +77,12 @@ def test_help_says_what_discard_does():
     assert "a complete dataset whose publishing was cut is put in place instead" in text
 
 
+def test_help_says_how_to_reencode_every_image():
+    text = build_parser().format_help()
+    _, _, example = text.partition("other splits, every image re-encoded, no side over 512 pixels:\n")
+    assert "--set images.reencode=always --set images.resize.longest=512\n" in example.partition("labels in file")[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

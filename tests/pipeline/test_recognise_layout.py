@@ -453,7 +453,10 @@ def test_nothing_is_recognised_where_names_say_nothing(paths):
         (
             ["a.json", "b.json", "1.jpg"],
             {"a.json": COCO, "b.json": COCO},
-            ["in looks like coco", "a.json, b.json have no words for splits in one place: name one, as by --set 'source.split=a\\.json'"],
+            [
+                "in looks like coco",
+                "a.json, b.json have no words for splits in one place: name one, as by --set 'source.split=a\\.json'",
+            ],
         ),
         (
             ["annotations/instances_train.json", "a/x/1.jpg", "b/x/1.jpg"],

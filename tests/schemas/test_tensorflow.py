@@ -105,3 +105,14 @@ def test_what_is_required_is_required_by_tensorflow_too(tf):
     features = load_convention("tutorial").features
     with pytest.raises(tf.errors.InvalidArgumentError, match="required"):
         tf.io.parse_single_example(encode_example(features, {"height": 1}), tensorflow_features(features))
+
+
+@pytest.mark.slow
+def test_tensorflows_tensor_of_a_string_is_bytes(tf):
+    features = [Feature("text", "bytes", "text", ""), Feature("texts", "bytes", "texts", "", many=True)]
+    tensor = tf.constant("Öl")
+    assert type(tensor).__name__ == "EagerTensor"
+    record = encode_example(features, {"text": tensor, "texts": [tensor, tf.constant(b"\xff\0")]})
+    parsed = tf.io.parse_single_example(record, tensorflow_features(features))
+    assert parsed["text"].numpy() == "Öl".encode()
+    assert tf.sparse.to_dense(parsed["texts"]).numpy().tolist() == ["Öl".encode(), b"\xff\0"]

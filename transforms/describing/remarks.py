@@ -1,5 +1,6 @@
 """Worth a look: what to know of a dataset before training on it; found once, for terminal, card and page."""
 
+import posixpath
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped, show_names
 from recordmill.transforms.publishing.marker import class_counts, counted_unit
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
+from recordmill.transforms.sources.class_folders import READERS
 
 Section = Literal["ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]
 """The sections of the report that a remark can point to: their anchors."""
@@ -39,6 +41,7 @@ def find_remarks(marker: Mapping[str, Any], statistics: Statistics, settings: Da
         *_find_lossy(statistics, settings),
         *_find_one_size(statistics, settings),
         *_find_rejected(marker),
+        *_find_annotations(statistics, settings),
     ]
 
 
@@ -135,3 +138,12 @@ def _find_rejected(marker: Mapping[str, Any]) -> Iterator[Remark]:
     if rejected := sum(marker["ledger"]["rejected"].values()):
         verb = "was" if rejected == 1 else "were"
         yield Remark(f"{show_count(rejected, found_unit(marker))} {verb} rejected.", "rejected")
+
+
+def _find_annotations(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
+    """Files that were rejected as images and may hold annotations, which a source of folders does not read."""
+    keys = [row["key"] for rows in statistics.rejected.values() for row in rows]
+    such = {posixpath.splitext(key)[1].lower(): key for key in reversed(keys)}
+    for ending in sorted(such.keys() & READERS.keys()) if settings.source.labels_from_folders else ():
+        flag = f"--config {READERS[ending]}"
+        yield Remark(f"{such[ending]} was rejected: if such files hold annotations, {flag} reads them.", "rejected")

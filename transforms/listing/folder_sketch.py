@@ -162,10 +162,8 @@ def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
     ((before, after),) = around
     found = [part[2] for part in parts if part]
     order = list(SPLIT_NAMES)
-    return (
-        f"{re.escape(before)}(?P<split>{'|'.join(sorted(set(found), key=lambda word: order.index(word.lower())))}){after}",
-        found,
-    )
+    choices = "|".join(sorted(set(found), key=lambda word: (order.index(word.lower()), word)))
+    return f"{re.escape(before)}(?P<split>{choices}){after}", found
 
 
 def given_splits(key: str, words: Iterable[str]) -> dict[str, Any]:

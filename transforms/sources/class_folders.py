@@ -22,6 +22,9 @@ _NO_CLASS = re.compile(
 )
 """Names of folders, in lower case, that are hardly those of classes."""
 
+READERS = {".json": "configs/labelme.yaml", ".txt": "configs/yolo.yaml", ".xml": "configs/voc.yaml"}
+"""The configurations that read annotations in files with an ending, which lie among images."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassFolders(Source):

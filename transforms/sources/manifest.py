@@ -27,7 +27,7 @@ from recordmill.transforms.manifests.row_bytes import read_row_bytes
 from recordmill.transforms.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.tables.parquet_rows import bytes_type_fault, class_names
 from recordmill.transforms.tables.read_table import LIST_FILES, TABLE_FILES, Blanks, Table, TableFormat, read_table
-from recordmill.transforms.tables.row import Row, UnreadableTableError
+from recordmill.transforms.tables.row import NoColumnError, Row, UnreadableTableError
 from recordmill.transforms.tables.text_lines import check_encoding
 
 PRESET_SPLITS = {
@@ -181,7 +181,8 @@ class Manifest(Source):
                     blank = blank or (ref.label if ref.label.startswith(" ") and table.as_text else "")
                     yield ref
         except UnreadableTableError as error:
-            yield file.but(status="fatal", reason="bad_manifest", detail=str(error))
+            advice = self._leave_out(error.key) if isinstance(error, NoColumnError) else ""
+            yield file.but(status="fatal", reason="bad_manifest", detail=f"{error}{advice}")
             return
         for column in sorted(wanted.keys() - seen) if seen else ():
             if wanted[column].startswith("source.columns."):
@@ -194,6 +195,14 @@ class Manifest(Source):
             yield file.but(status="warning", reason="blanks", detail=detail)
         if not referred:
             yield file.but(status="ignored", reason="no_rows")
+
+    def _leave_out(self, key: str) -> str:
+        """How to do without a column that only a feature of `features_from` needs."""
+        name = key.removeprefix("source.features_from.").removesuffix(".column")
+        if name not in self.features_from:
+            return ""
+        flag = " with --set source.features_from={}" if len(self.features_from) == 1 else ""
+        return f"; or leave out the feature {name}{flag}"
 
     def features(self) -> tuple[Feature, ...]:
         """Those of `features_from`."""

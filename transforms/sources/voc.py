@@ -113,6 +113,12 @@ class Voc(Source):
             yield announce_classes(file, labels)
         yield image.but(features=orjson.dumps(fields).decode())
 
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The image, and the lists that may have given its split."""
+        above, folder, _ = ref.uri.rpartition(f"/{self.images}/")
+        lists = [f"{above}/{self.sets}/{word}.txt" for word in SETS] if self.sets and folder else []
+        return ref.uri, *lists
+
     def features(self) -> tuple[Feature, ...]:
         """What VOC says of each box beside its class."""
         return (

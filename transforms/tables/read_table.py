@@ -13,7 +13,7 @@ from recordmill.transforms.tables.csv_rows import read_csv_rows, read_word_rows
 from recordmill.transforms.tables.jsonl_rows import read_jsonl_rows
 from recordmill.transforms.tables.packed_text import open_text
 from recordmill.transforms.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
-from recordmill.transforms.tables.row import Row, UnreadableTableError
+from recordmill.transforms.tables.row import NoColumnError, Row, UnreadableTableError
 from recordmill.transforms.tables.text_lines import TextLines
 
 TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
@@ -212,7 +212,7 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advic
             raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
         if column not in counts:
             shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-            raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}")
+            raise NoColumnError(f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}", key)
     return wanted
 
 

@@ -11,6 +11,19 @@ class UnreadableTableError(Exception):
     """A table cannot be read at all, or not on from here; the message says where and why."""
 
 
+class NoColumnError(UnreadableTableError):
+    """A table lacks a column.
+
+    Attributes:
+        key: the YAML key that names the column.
+    """
+
+    def __init__(self, sentence: str, key: str) -> None:
+        """Takes the message and the key."""
+        super().__init__(sentence)
+        self.key = key
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row.

@@ -4,6 +4,8 @@ from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.describing.remarks import Remark, add_up_classes, find_remarks
 from recordmill.transforms.imaging.settings import ImageSettings, Resize
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
+from recordmill.transforms.sources.class_folders import ClassFolders
+from recordmill.transforms.sources.yolo import Yolo
 
 SAME = {"groups": 1, "images": 2, "across_splits": 1, "conflicting": 1}
 
@@ -125,3 +127,22 @@ def test_one_size_is_told_unless_it_was_asked_for():
     statistics.sizes[28, 1_028] = 2
     assert texts(marker(), statistics) == ["All images have one size, 28 x 1,028 pixels."]
     assert texts(marker(), statistics, resize=Resize(exact=(28, 1_028))) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "remarks"),
+    [
+        (
+            ClassFolders(),
+            [
+                "a/b/labels/1.txt was rejected: if such files hold annotations, --config configs/yolo.yaml reads them.",
+                "a/b/2.XML was rejected: if such files hold annotations, --config configs/voc.yaml reads them.",
+            ],
+        ),
+        (Yolo(), []),
+    ],
+)
+def test_annotations_that_folders_do_not_have_are_told(source, remarks):
+    rejected = {"empty": [{"key": "a/b/labels/1.txt"}], "unknown_format": [{"key": "a/b/2.XML"}, {"key": "a/3.jpg"}]}
+    told = find_remarks(marker(), Statistics(rejected=rejected), DatasetSettings(source=source))
+    assert [remark.text for remark in told] == remarks

@@ -162,3 +162,10 @@ def test_a_list_that_has_changed_is_read_again(tmp_path):
             (tmp_path / f"old/ImageSets/Main/{other}.txt").write_text("1" if word == other else "")
         (ref,) = refer(tmp_path, annotation(""), sets="ImageSets/Main")
         assert ref.split == word
+
+
+def test_lists_that_give_splits_are_used():
+    ref = ImageRef("1.jpg", "in/JPEGImages/1.jpg", 1)
+    lists = [f"in/ImageSets/Main/{word}.txt" for word in ("train", "val", "test", "trainval")]
+    assert list(Voc(sets="ImageSets/Main").uses(ref)) == [ref.uri, *lists]
+    assert list(Voc().uses(ref)) == [ref.uri]

@@ -111,7 +111,7 @@ def test_wrong_flags_are_one_sentence_and_exit_code_2(told, flags, sentence):
             1,
             "the output x/transform_fn cannot be written: no space left on device",
         ),
-        (OSError(5, "I/O error"), 1, "unexpected OSError: [Errno 5] I/O error (--traceback shows where)"),
+        (OSError(5, "I/O error"), 1, "the output x/transform_fn cannot be written: i/o error"),
         (ValueError("many\nlines\nthe reason"), 1, "unexpected ValueError: the reason (--traceback shows where)"),
         (ValueError(), 1, "unexpected ValueError: ValueError (--traceback shows where)"),
     ],

@@ -32,13 +32,28 @@ def write_dataset(folder: Path, count: int) -> None:
         content = b"".join(_row(int(number), rng) for number in numbers)
         (folder / "sidecars" / f"{name}.jsonl").write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
-        shards.append({"name": name, "sidecar": f"sidecars/{name}.jsonl", "sidecar_sha256": digest})
+        totals = {"records": len(numbers), "bytes": 0, "sha256": ""}
+        shards.append({"name": name, **totals, "sidecar": f"sidecars/{name}.jsonl", "sidecar_sha256": digest})
     images = {"check": "decode", "moments": True}
-    recipe = {"images": images, "labels": {"catch_all": None}, "plan_version": 2}
+    recipe = {"compression": "none", "images": images, "labels": {"catch_all": None}, "plan_version": 2}
+    ledger = {"listed": count, "written": count, "rejected": {}, "ignored": {}, "left_out": {}}
     marker = {
+        "recordmill": 1,
+        "name": "benchmark",
         "plan": {"id": "benchmark", "recipe": recipe},
+        "convention": "default",
+        "unit": "image",
+        "features": {},
         "labels": {f"class{number:04d}": number for number in range(1_000)},
-        "splits": {"train": {"records": count, "shards": shards}},
+        "splits": {"train": {"records": count, "bytes": 0, "classes": {}, "shards": shards}},
+        "ledger": ledger,
+        "changes": {},
+        "duplicates": {},
+        "input_bytes": 0,
+        "output_bytes": 0,
+        "files": [],
+        "notes": [],
+        "run": {},
     }
     (folder / "recordmill.json").write_text(json.dumps(marker))
 

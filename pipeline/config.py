@@ -38,7 +38,10 @@ Recogniser = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 def load_settings(
-    path: str | None, overrides: Sequence[str], recogniser: Recogniser = dict
+    path: str | None,
+    overrides: Sequence[str],
+    recogniser: Recogniser = dict,
+    observe: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> tuple[DatasetSettings, dict[str, Any]]:
     """Reads a configuration file and applies `key.path=value` overrides.
 
@@ -47,6 +50,7 @@ def load_settings(
             (`configs/class_folders.yaml`, wherever the process runs); None or `auto` for what the files say.
         overrides: `key.path=value`, the value in YAML; later ones win.
         recogniser: is asked where there is no file and no `source.kind`, or the file says `layout: auto`.
+        observe: is given what is written or recognised, without the defaults.
 
     Returns:
         The settings, and the same as plain values in the shape of the YAML. All text is in Unicode's NFC, as keys are.
@@ -60,6 +64,7 @@ def load_settings(
         _set(plain, override)
     if _is_to_be_recognised(plain, path):
         plain = recogniser(plain)
+    observe(plain)
     settings = _validate(plain, path or "--set", [override.keys for override in parsed])
     return settings, settings_as_dict(settings, (plain.get("source") or {}).get("kind", DEFAULT_KIND))
 

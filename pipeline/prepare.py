@@ -63,7 +63,8 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         _choose_sample(flags, terminal)
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
     finder = LayoutFinder(inputs, terminal.say)
-    settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in)
+    written: dict[str, Any] = {}
+    settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in, written.update)
     if is_dataflow(flags.runner):
         check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
     inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
@@ -80,28 +81,34 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     if idle := find_idle(settings):
         raise ConfigError("\n".join(idle))
     run_id = uuid.uuid4().hex[:12]
+    outcome_file = flags.outcome_file or _outcome_file(output, run_id, flags.runner)
     run = RunSettings(
         run_id=run_id,
         output=output,
-        outcome_file=_path_elsewhere(flags.outcome_file or _outcome_file(output, run_id, flags.runner), flags.runner),
+        outcome_file=_path_elsewhere(outcome_file, flags.runner),
         recipe={**leave_out_added(settings, plain), **_functions_of(settings)},
         config_text=(finder.comment or read_comment(flags.config)) + _as_yaml(plain),
         inputs=folders,
         overwrite=flags.overwrite,
         preview=flags.plan,
+        names_convention=written.get("convention") is not None,
         threads=flags.threads,
         processes=_processes(flags, beam_arguments),
         notes=(*notes, *find_unused_words(settings)),
-        facts={
-            "recordmill": VERSION,
-            "beam": beam.__version__,
-            "runner": flags.runner,
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        },
+        facts=_facts_of(flags.runner),
     )
     job = Job(settings, inputs, run, finder.found)
     check_analysis_is_possible(job, here=flags.wait or here)
     return job
+
+
+def _facts_of(runner: str) -> dict[str, str]:
+    return {
+        "recordmill": VERSION,
+        "beam": beam.__version__,
+        "runner": runner,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
 def _processes(flags: Namespace, beam_arguments: list[str]) -> int:

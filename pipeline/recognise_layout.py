@@ -87,15 +87,15 @@ class LayoutFinder:
             gives_words = "kind" in source and load_source(source["kind"]).gives_words
             usual = {"splits": {"from_source": _USUAL_WORDS}} if gives_words else {}
             return {**_without_splits(usual, written), **written}
-        settings = found[0][1].settings
-        if any(recognised.settings != settings for _, recognised in found):
+        settings = _without_splits(found[0][1].settings, written)
+        if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
             looks = "; ".join(f"{each.path} like {recognised.kind}" for each, recognised in found)
             raise ConfigError(
                 f"the inputs have different layouts ({looks}): convert them one by one, or write --config"
             )
         self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
         self._say(self.found.sentence)
-        return _merge(_without_splits(settings, written), written)
+        return _merge(settings, written)
 
 
 def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recognised | None:

@@ -1,8 +1,9 @@
 """Whether a convention's features can be filled, and hold what the source gives."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from recordmill.schemas.conventions import Convention
+from recordmill.schemas.features import Feature
 from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS, RECORD_FIELDS
 from recordmill.transforms.sources import Source
@@ -42,10 +43,18 @@ def find_unstored_boxes(layout: Convention, source: Source) -> str:
         source: what is read.
     """
     asked_by = source.annotations().get("boxes", "") or ("source.kind" if source.is_about_boxes else "")
-    if not asked_by or not BOX_FIELDS.isdisjoint(layout.fields):
-        return ""
+    return explain_unstored_boxes(f"{asked_by} gives boxes") if asked_by and not stores_boxes(layout.features) else ""
+
+
+def stores_boxes(features: Iterable[Feature]) -> bool:
+    """Whether Examples of these features have a place for boxes."""
+    return any(feature.field in BOX_FIELDS for feature in features)
+
+
+def explain_unstored_boxes(what: str) -> str:
+    """Why a run fails that would lose boxes because nobody named a convention."""
     return (
-        f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
+        f"convention is not set: {what}, and the default convention stores none: "
         "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"
     )
 

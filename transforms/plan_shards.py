@@ -14,6 +14,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.check_fields import explain_unstored_boxes, stores_boxes
 from recordmill.transforms.converting.convert_image import convert_image
 from recordmill.transforms.converting.read_ahead import ReadAhead, default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
@@ -70,6 +72,9 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
 def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettings, run: RunSettings) -> Plan:
     """Plans the dataset, and looks at the output to see what may be done there."""
     growth = 1.0
+    if summary.boxes and not run.names_convention and not stores_boxes(settings.example_features):
+        problem = explain_unstored_boxes(f"the input has {show_count(summary.boxes, 'box')}")
+        summary = replace(summary, problems=[problem], problems_found=1)
     if not summary.problems:
         try:
             growth = estimate_growth(summary, settings, run.preview)

@@ -18,6 +18,7 @@ class RunSettings:
         inputs: folders by input name (empty: the only one, without a name).
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
+        names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
         threads: images decoded at once in one process; 0 for one a processor.
         processes: how many processes may write shards at once where nothing is decoded; more than one only where the
             process that runs the pipeline is alone in doing so, and may be forked.
@@ -33,6 +34,7 @@ class RunSettings:
     inputs: Mapping[str, str] = field(default_factory=dict)
     overwrite: bool = False
     preview: bool = False
+    names_convention: bool = True
     threads: int = 0
     processes: int = 1
     notes: tuple[str, ...] = ()

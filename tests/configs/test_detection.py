@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
 from recordmill.transforms.publishing.marker import class_counts, count_classes, numbers_of
 
 SIZES = {"a.jpg": (40, 20, 1), "b.jpg": (30, 60, 1), "c.jpg": (40, 20, 6), "d.jpg": (20, 20, 1)}
@@ -196,6 +198,19 @@ def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):
     for convention in ("tfds", "tf_object_detection"):
         marker, _ = convert("voc.yaml", tmp_path / "collection", "--set", f"convention={convention}", "--overwrite")
         assert not [note for note in marker["notes"] if "boxes" in note]
+
+
+def test_boxes_of_tfrecords_need_a_convention_that_somebody_named(tmp_path, picture, convert, capsys):
+    convert("voc.yaml", write_voc(tmp_path / "collection", picture))
+    first, again = tmp_path / "dataset-of-voc.yaml", tmp_path / "again"
+    flags = [f"--input={first}", f"--output={again}"]
+    assert launch(flags, build) == 1
+    problem = "convention is not set: the input has 4 boxes, and the default convention stores none"
+    assert f"error: {problem}" in capsys.readouterr().err
+    assert launch([*flags, "--set=convention=default"], build) == 0
+    assert "4 boxes are in no Example" in capsys.readouterr().err
+    assert launch([*flags, "--set=convention=tfds", "--overwrite"], build) == 0
+    assert json.loads((again / "recordmill.json").read_bytes())["boxes"]["written"] == 4
 
 
 def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, convert):

@@ -154,10 +154,11 @@ def test_a_dataset_is_read_from_and_published_on_an_object_store(shelf, capsys):
 
 def test_each_image_is_opened_once(shelf):
     assert convert("--set", "shards.count=2") == 0  # no sample is read to estimate sizes
-    images = [path for path in shelf.opened if path.startswith("shelf://in/")]
+    images = [path for path in shelf.opened if path.startswith("shelf://in/photos/") and path.endswith(".jpg")]
     assert sorted(images) == sorted(
-        path for path in shelf.objects if path.startswith("shelf://in/photos/cat")
-    ) + sorted(path for path in shelf.objects if path.startswith("shelf://in/photos/dog"))
+        path for path in shelf.objects if path.startswith("shelf://in/photos/") and path.endswith(".jpg")
+    )
+    assert shelf.opened.count("shelf://in/photos/cat/notes.txt") == 2  # to recognise the layout, and to reject it
 
 
 def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsys):

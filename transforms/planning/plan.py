@@ -11,8 +11,8 @@ import orjson
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap, build_label_map
 from recordmill.schemas.marker_shape import hash_json, plan_id_of
-from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.show_count import show_count
+from recordmill.transforms.check_fields import stores_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.imaging import imaging_versions
 from recordmill.transforms.planning.class_notes import note_classes
@@ -163,7 +163,7 @@ def _recipe(
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """Notes on boxes that the convention has no place for, and on images that lie there and have no annotation."""
-    if summary.boxes and not any(feature.field in BOX_FIELDS for feature in settings.example_features):
+    if summary.boxes and not stores_boxes(settings.example_features):
         what = f"{show_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
         yield f"{what}: the convention ({settings.layout.title}) stores no boxes, tf_object_detection and tfds do"
     if count := summary.ignored["without_annotation"]:

@@ -15,7 +15,7 @@ BOXES = (
 
 
 def told(features, records, labels=IDS, kind="recordmill"):
-    marker = {"plan": {}} if kind == "recordmill" else {}
+    marker = {"plan": {"recipe": {}}} if kind == "recordmill" else {}
     names, walk = LabelNames(expect(Dataset("/x", kind, (), features, labels=labels, marker=marker))), ExampleWalk()
     for number, record in enumerate(records):
         data = memoryview(record)

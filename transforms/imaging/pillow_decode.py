@@ -31,7 +31,7 @@ from recordmill.transforms.imaging.gif_frames import has_second_frame
 from recordmill.transforms.imaging.jpeg_header import JpegHeader
 from recordmill.transforms.imaging.netpbm import read_samples
 from recordmill.transforms.imaging.orientation import find_orientation
-from recordmill.transforms.imaging.work_limits import CountedReads, check_runs, check_structure
+from recordmill.transforms.imaging.work_limits import CountedReads, check_packed_pixels, check_runs, check_structure
 
 # Pillow warns about odd metadata, file by file: on a million images that drowns everything else, and none of it changes
 # a pixel. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
@@ -94,7 +94,10 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     """
     check_structure(data, file_format)
     with _translated(file_format, "bad_header"):
-        return _PLUGINS[file_format](CountedReads(data, file_format))
+        opened = _PLUGINS[file_format](CountedReads(data, file_format))
+    if file_format == "PNG":
+        check_packed_pixels(data, *opened.size)
+    return opened
 
 
 def opens_elsewhere(data: bytes, header: JpegHeader) -> bool:

@@ -15,6 +15,9 @@ _MAX_READS = {"GIF": 2**15, "BMP": 2**22}
 _MAX_READS_ELSEWHERE = 2**19
 
 _MAX_PROFILES = 1_000  # in a PNG, which has one; each may unpack to a megabyte
+_MAX_EMPTY_BYTES = 2**24  # of a PNG's packed pixels, beyond twice what they unpack to
+_MAX_PNG_PIXEL_BYTES = 8  # four channels of 16 bits
+_CHUNK = struct.Struct(">I4s")
 _MAX_RUN_LENGTH_PIXELS = 2**25  # of a BMP of runs, which are written pixel by pixel
 
 # A TIFF has at most 65,500 rows in four planes, so that this is also the largest number of strips.
@@ -54,6 +57,25 @@ def check_runs(width: int, height: int) -> None:
     """Refuses a BMP of runs that is too large to be filled pixel by pixel: BadImage `too_much_work`."""
     if width * height > _MAX_RUN_LENGTH_PIXELS:
         raise BadImage("too_much_work", f"BMP: {width} x {height} pixels in runs")
+
+
+def check_packed_pixels(data: bytes, width: int, height: int) -> None:
+    """Refuses a PNG whose packed pixels are far larger than the unpacked ones: empty blocks (RFC 1951) hold none.
+
+    Raises:
+        BadImage: `too_much_work`.
+    """
+    if len(data) <= _MAX_EMPTY_BYTES:
+        return
+    packed, position = 0, 8
+    for _ in range(_MAX_READS_ELSEWHERE):
+        if position + _CHUNK.size > len(data):
+            break
+        length, kind = _CHUNK.unpack_from(data, position)
+        packed += length if kind == b"IDAT" else 0
+        position += length + 12
+    if packed > _MAX_EMPTY_BYTES + 2 * _MAX_PNG_PIXEL_BYTES * width * height:
+        raise BadImage("too_much_work", f"PNG: {packed:,} bytes of {width} x {height} pixels")
 
 
 def check_directories(data: bytes) -> None:

@@ -195,3 +195,21 @@ def test_a_directory_that_names_itself_is_walked_once():
 def test_memory_is_a_file(save):
     data = save(Image.new("L", (8, 8)), "TIFF")
     assert Image.open(CountedReads(data, "TIFF")).tobytes() == Image.open(io.BytesIO(data)).tobytes()
+
+
+@pytest.mark.parametrize(("blocks", "is_refused"), [(100, False), (1000, True)])
+def test_a_png_of_empty_blocks_is_refused(save, monkeypatch, blocks, is_refused):
+    monkeypatch.setattr(work_limits, "_MAX_EMPTY_BYTES", 2000)
+    small = save(Image.new("RGB", (2, 2), (9, 8, 7)), "PNG")
+    at = small.index(b"IDAT")
+    pixels = zlib.decompress(small[at + 4 : at + 4 + int.from_bytes(small[at - 4 : at])])
+    body = zlib.compress(pixels)
+    packed = body[:2] + b"\0\0\0\xff\xff" * blocks + body[2:]  # stored blocks of no bytes
+    chunk = b"IDAT" + packed
+    end = small.index(b"IEND") - 4
+    data = small[: at - 4] + struct.pack(">I", len(packed)) + chunk + struct.pack(">I", zlib.crc32(chunk)) + small[end:]
+    if is_refused:
+        with pytest.raises(BadImage, match=r"too_much_work: PNG: .* bytes of 2 x 2 pixels"):
+            prepare_image(data, ImageSettings())
+    else:
+        assert prepare_image(data, ImageSettings()).height == 2

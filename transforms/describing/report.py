@@ -7,8 +7,10 @@ escaped, and whatever there may be very many of is shown by some and the number 
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.converting.change_examples import read_examples
 from recordmill.transforms.converting.shard_files import EXAMPLES
@@ -120,7 +122,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
         "sizes": sections.describe_sizes(dataset.statistics),
         "boxes": sections.describe_boxes(marker, dataset.statistics, stored),
         "columns": sections.describe_columns(stored),
-        "examples": read_examples(dataset.path_of(report, EXAMPLES) for report in dataset.reports if not report.index),
+        "examples": read_examples(dataset.path_of(report, EXAMPLES) for report in _first_shards(dataset)),
         "changes": sections.describe_changes(marker),
         "rejected": sections.describe_rejected(marker, dataset.statistics),
         "groups": [
@@ -131,6 +133,11 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
         "configuration": dataset.config_text[:LONGEST_CONFIGURATION],
         "configuration_is_cut": len(dataset.config_text) > LONGEST_CONFIGURATION,
     }
+
+
+def _first_shards(dataset: StagedDataset) -> list[ShardReport]:
+    """The first shard of each split, in an order that no runner decides."""
+    return sorted((report for report in dataset.reports if not report.index), key=attrgetter("split"))
 
 
 def _summary(count: int, unit: str, classes: int) -> str:

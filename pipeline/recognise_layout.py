@@ -15,16 +15,13 @@ from recordmill.pipeline.config import COMMENT, ConfigError
 from recordmill.pipeline.printable import printable
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.list_images import Input, ListingSettings
-from recordmill.transforms.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch
+from recordmill.transforms.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
 from recordmill.transforms.listing.look_at_input import look_at_input
-from recordmill.transforms.planning.splitting import SPLIT_NAMES
 from recordmill.transforms.sources import Recognised, load_source, source_names
 from recordmill.transforms.sources.manifest import TABLE_ENDINGS
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 """Keys below `splits` by which a user decides what becomes of splits that are there."""
-
-_USUAL_WORDS = {word: SPLIT_NAMES[word] for word in ("train", "val", "valid", "validation", "test")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ class LayoutFinder:
                     found.append((each, recognised))
         if not found:
             gives_words = "kind" in source and load_source(source["kind"]).gives_words
-            usual = {"splits": {"from_source": _USUAL_WORDS}} if gives_words else {}
+            usual = {"splits": {"from_source": USUAL_WORDS}} if gives_words else {}
             return {**_without_splits(usual, written), **written}
         settings = _without_splits(found[0][1].settings, written)
         if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):

@@ -15,6 +15,9 @@ IMAGE_PATTERNS = tuple("*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) f
 """The same as patterns in gitignore's syntax."""
 
 
+USUAL_WORDS = {word: SPLIT_NAMES[word] for word in ("train", "val", "valid", "validation", "test")}
+"""The words for splits that most collections use, and the splits."""
+
 ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from recordmill.transforms.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch
+from recordmill.transforms.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
 
 _IMAGE = (
     *("file_name", "filename", "image_path", "image_file", "image_name", "image_uri", "image", "img_path", "img"),
@@ -17,13 +17,6 @@ _IMAGE = (
 _LABEL = ("label", "class", "class_name", "category", "species", "breed", "target", "diagnosis", "labels", "tag")
 _SPLIT = ("split", "set", "subset", "partition")
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
-SPLIT_VALUES = {
-    "train": "train",
-    "val": "validation",
-    "valid": "validation",
-    "validation": "validation",
-    "test": "test",
-}
 HELD = "<bytes>"
 """What stands for the bytes of an image in a row."""
 
@@ -132,9 +125,9 @@ def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
     splits = None
     if split := next((left[name] for name in _SPLIT if name in left), None):
         word = row[split].strip()
-        if word.lower() in SPLIT_VALUES:
+        if word.lower() in USUAL_WORDS:
             columns["split"] = left.pop(split.strip().lower())
-            splits = {_spelt(value, word): name for value, name in SPLIT_VALUES.items()}
+            splits = {_spelt(value, word): name for value, name in USUAL_WORDS.items()}
     label = next((name for name in _LABEL if name in left), "")
     if label and "uri" in columns and all(side in left for side in _SIDES):
         columns |= {side: left.pop(side) for side in _SIDES} | {"box_label": left.pop(label)}

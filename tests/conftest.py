@@ -89,6 +89,7 @@ def run_command() -> Callable[[str, Path], subprocess.CompletedProcess[str]]:
     def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         words = shlex.split(command.replace("\\\n", " "), comments=True)
         words[0] = sys.executable if words[0].endswith("python") else words[0]
+        words[0] = str(Path(sys.executable).with_name("recordmill")) if words[0] == "recordmill" else words[0]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
         return subprocess.run(
             words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False

@@ -84,13 +84,13 @@ ROOT = Path(__file__).parents[1]
 def run_command() -> Callable[[str, Path], subprocess.CompletedProcess[str]]:
     """Runs one command of the documentation in a folder, with this interpreter and this checkout.
 
-    What begins with `python` runs in this process: tests of the commands themselves start new ones.
+    What begins with `python` or `recordmill` runs in this process. Tests of the commands themselves start new ones.
     """
 
     def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         words = shlex.split(command.replace("\\\n", " "), comments=True)
-        if words[0].endswith("python"):
-            return run_python(words[1:], folder)
+        if words[0].endswith(("python", "recordmill")):
+            return run_python([Path(words[0]).name, *words[1:]], folder)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
         return subprocess.run(
             words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False

@@ -1,4 +1,4 @@
-"""Runs what follows `python` on a command line in this process, which has imported Beam and TensorFlow already."""
+"""Runs a command of the documentation in this process, which has imported Beam and TensorFlow already."""
 
 import io
 import os
@@ -13,19 +13,29 @@ from pathlib import Path
 
 import pytest
 
+from recordmill.pipeline.run import main
+
 
 def run_python(words: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Runs `-m MODULE ARGUMENTS` or `SCRIPT ARGUMENTS` in a folder, and returns what a process of its own would return."""
+    """Runs `recordmill ...`, `python -m MODULE ...` or `python SCRIPT ...` in a folder.
+
+    Returns:
+        What a process of its own would have returned.
+    """
+    program, *argv = words
+    run: Callable[[], object]
+    if program == "recordmill":
+        argv, run = list(words), main
+    elif argv[0] == "-m":
+        argv = argv[1:]
+        run = lambda: runpy.run_module(argv[0], run_name="__main__", alter_sys=True)  # noqa: E731
+    else:
+        run = lambda: runpy.run_path(argv[0], run_name="__main__")  # noqa: E731
     outputs = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in ("stdout", "stderr")]
-    is_module = words[0] == "-m"
-    target, *arguments = words[1:] if is_module else words
-    with _like_a_new_process(folder, [target, *arguments]), redirect_stdout(outputs[0]), redirect_stderr(outputs[1]):
-        if is_module:
-            code = _exit_code(lambda: runpy.run_module(target, run_name="__main__", alter_sys=True))
-        else:
-            code = _exit_code(lambda: runpy.run_path(target, run_name="__main__"))
+    with _like_a_new_process(folder, argv), redirect_stdout(outputs[0]), redirect_stderr(outputs[1]):
+        code = _exit_code(run)
     stdout, stderr = (each.buffer.getvalue().decode() for each in outputs)
-    return subprocess.CompletedProcess(["python", *words], code, stdout, stderr)
+    return subprocess.CompletedProcess(words, code, stdout, stderr)
 
 
 @contextmanager
@@ -54,7 +64,7 @@ def _exit_code(run: Callable[[], object]) -> int:
             sys.stderr.write(f"{end.code}\n")
             return 1
         return end.code or 0
-    except Exception:
+    except Exception:  # noqa: BLE001  # a new process would show any
         traceback.print_exc()
         return 1
     return 0

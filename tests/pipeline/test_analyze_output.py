@@ -11,7 +11,7 @@ import recordmill
 from recordmill.pipeline import analyze_output as module
 from recordmill.pipeline.analyze_output import analyze_output
 from recordmill.schemas.outcome import Outcome
-from recordmill.transforms.publishing.transform_fn import contents_digest
+from recordmill.storage.transform_fn import contents_digest
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import version_digest_of
 from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.shard_settings import ShardSettings
@@ -26,7 +27,7 @@ from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset, publish
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.shard_files import failed_report, fingerprint, staging_folder, write_shard
+from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
 
 DESCRIPTIONS = [
     "README.md",

@@ -14,10 +14,10 @@ from recordmill.reading.example_walk import DamagedExampleError, ExampleWalk, fe
 from recordmill.reading.expectations import expect
 from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
+from recordmill.schemas.dataset.file_names import REJECTED
 from recordmill.schemas.example_proto import Example
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
-from recordmill.transforms.publishing.marker import REJECTED
 
 _NAMES = ("image/filename", "image_name", "image/source_id", "filename")
 

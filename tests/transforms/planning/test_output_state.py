@@ -5,13 +5,13 @@ from functools import partial
 import pytest
 
 from recordmill import storage
+from recordmill.schemas.dataset.json_values import differences
+from recordmill.storage.dataset_files import find_marker
 from recordmill.transforms.planning.output_state import (
     Leftover,
     OutputState,
     decide_action,
-    differences,
     find_fault,
-    find_marker,
     make_room,
     read_output,
 )

@@ -5,20 +5,14 @@ import pytest
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, most_frequent, show_dropped
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.publishing.annotation_ledger import (
-    ImagesWithoutBoxes,
-    check_boxes,
-    check_labels,
-    describe_annotations,
-    most_frequent,
-    show_dropped,
-)
+from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, describe_annotations
 
 SHIPS = ImagesWithoutBoxes(no_file=88, all_dropped=33, dropped={"unknown_class": {"1": 28, "2": 13}})
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_digest import digest_of
@@ -11,7 +12,6 @@ from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import RejectionLimits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import (
-    Ledger,
     LedgerError,
     balance_boxes,
     balance_ledger,

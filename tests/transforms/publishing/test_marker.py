@@ -3,6 +3,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, LABELS, REJECTED, REPORT
+from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
@@ -12,13 +14,7 @@ from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import Selection, SplitSettings
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-from recordmill.transforms.publishing.ledger import Ledger
 from recordmill.transforms.publishing.marker import (
-    CONFIGURATION,
-    DUPLICATES,
-    LABELS,
-    REJECTED,
-    REPORT,
     build_marker,
     check_names,
     class_counts,

@@ -7,9 +7,10 @@ from itertools import count
 import pytest
 
 from recordmill import storage
-from recordmill.transforms.planning.output_state import DamagedMarkerError, decide_action, read_output
+from recordmill.storage.dataset_files import DamagedMarkerError
+from recordmill.storage.transform_fn import contents_digest
+from recordmill.transforms.planning.output_state import decide_action, read_output
 from recordmill.transforms.publishing.publish_staged import switch_dataset
-from recordmill.transforms.publishing.transform_fn import contents_digest
 
 OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}

@@ -13,7 +13,7 @@ from PIL import Image
 from recordmill.reading.analyze import analyze_dataset as module
 from recordmill.reading.analyze.analyze_dataset import analyze_dataset, check_tensorflow
 from recordmill.reading.analyze.channel_moments import AnalysisError
-from recordmill.transforms.publishing.transform_fn import contents_digest
+from recordmill.storage.transform_fn import contents_digest
 
 REPO = Path(__file__).parents[4]
 

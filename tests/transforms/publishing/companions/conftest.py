@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_totals import gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings
@@ -12,7 +13,6 @@ from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import Selection
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.companions import StagedDataset
-from recordmill.transforms.publishing.ledger import Ledger
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from PIL import Image
 
+from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
@@ -20,7 +21,6 @@ from recordmill.transforms.publishing.companions.remarks import find_remarks
 from recordmill.transforms.publishing.companions.report import describe_report, show_name, show_percent
 from recordmill.transforms.publishing.companions.stored_values import Column, StoredValues
 from recordmill.transforms.publishing.duplicates import Duplicates, Found, Group
-from recordmill.transforms.publishing.ledger import Ledger
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, gather_statistics, list_sidecars
 from recordmill.transforms.records.change_examples import ChangeExample

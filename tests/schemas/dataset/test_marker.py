@@ -1,7 +1,6 @@
 import copy
 
 import pytest
-
 from recordmill.schemas.marker_shape import find_misfit
 
 SHARD = {"name": "a", "records": 1, "bytes": 2, "sha256": "", "sidecar": "b", "sidecar_sha256": ""}

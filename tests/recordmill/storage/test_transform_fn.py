@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from recordmill.transforms.publishing import transform_fn
-from recordmill.transforms.publishing.transform_fn import (
+from recordmill.storage.transform_fn import (
     ForeignFolderError,
     contents_digest,
     fits,
@@ -13,6 +12,7 @@ from recordmill.transforms.publishing.transform_fn import (
     read_note,
     remove_stale,
 )
+from recordmill.transforms.publishing import transform_fn
 
 
 def marker_of(labels=("cat", "dog"), shards=("aa", "bb"), catch_all=None):

@@ -33,8 +33,8 @@ def _no_runner() -> Iterator[None]:
     """Works out pipelines of this process without a runner, which takes 0.6 s of a processor for each of them."""
     import eager_beam
 
-    from recordmill.pipeline import run_job
-    from recordmill.pipeline.options import IN_PROCESS_RUNNERS
+    from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS
+    from recordmill.pipeline.runners import run_job
 
     make_pipeline = run_job._make_pipeline
 

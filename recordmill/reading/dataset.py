@@ -16,7 +16,7 @@ from recordmill.reading.unfinished import find_unfinished
 from recordmill.schemas.dataset.file_names import LABELS, MARKER
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.features import Feature
-from recordmill.schemas.show_count import show_count
+from recordmill.schemas.format_count import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
 from recordmill.storage.record_reader import is_something_else
 
@@ -64,7 +64,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{split}: {'?' if count is None else count}" for split, count in self.counts.items())
-        return f"<dataset {self.folder} ({counts}; {show_count(len(self.labels), 'class')})>"
+        return f"<dataset {self.folder} ({counts}; {format_count(len(self.labels), 'class')})>"
 
     @property
     def splits(self) -> dict[str, tuple[Shard, ...]]:

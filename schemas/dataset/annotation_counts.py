@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from recordmill.schemas.show_count import show_count
+from recordmill.schemas.format_count import format_count
 
 NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
 """What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
@@ -42,7 +42,7 @@ class ImagesWithoutBoxes:
             (self.all_dropped, *2 * (f"lost all boxes ({show_dropped(self.dropped)})",)),
         ]
         said = ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count)
-        return f"{show_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}" if said else ""
+        return f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}" if said else ""
 
 
 def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:

@@ -9,10 +9,10 @@ import orjson
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
 
 MOST_CLASSES = 100
@@ -73,7 +73,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
         return f"no box is left: {all_of_them} dropped {why}: {add}"
     classes = [name for name in faulty if not written.get(name) and faulty[name] == dropped[name]]
     if classes:
-        of = f"all boxes of {show_count(len(classes), 'class')} ({show_names(sorted(classes))})"
+        of = f"all boxes of {format_count(len(classes), 'class')} ({show_names(sorted(classes))})"
         return f"{of} were dropped {why}, which no limit allows: {add}{keep}"
     return _find_passed("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
 

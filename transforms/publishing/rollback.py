@@ -23,7 +23,7 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
         raise DamagedMarkerError(f"{staging}/{MARKER} does not say how its dataset is published: {misfit}") from None
 
 
-def take_back(output: str, plan_id: str) -> None:
+def roll_back(output: str, plan_id: str) -> None:
     """Leaves an output without the dataset that was being published, and without what that was to replace.
 
     The finished shards are in staging then, and no dataset is complete there: a run of the same plan takes them up

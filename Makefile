@@ -42,7 +42,7 @@ test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI an
 	done; exit $$failed
 
 test-prism: setup ## Build Prism with Go (once) and test the main job on it
-	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest tests/pipeline/test_prism.py
+	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest -m prism tests/pipeline/test_prism.py tests/golden
 
 test-flink: setup ## Start a Flink cluster, test the main job on it, and stop it; takes half an hour
 	RECORDMILL_FLINK=1 $(BIN)/python -m pytest tests/pipeline/flink tests/docs/test_flink.py

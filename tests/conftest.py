@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from run_python import run_python
 
 # The same examples on every run and every machine, and no failure because a machine is slow.
 # To search for new ones: pytest --hypothesis-profile=default
@@ -21,6 +22,9 @@ settings.load_profile("ci")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on-runner", action="store_true", help="convert on Beam's DirectRunner in every test")
+    parser.addoption(
+        "--update-goldens", action="store_true", help="write tests/golden/expected anew: see CONTRIBUTING.md"
+    )
 
 
 _on_runner = [False]  # whether the test at work has asked for a runner
@@ -81,12 +85,15 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="session")
 def run_command() -> Callable[[str, Path], subprocess.CompletedProcess[str]]:
-    """Runs one command of the documentation in a folder, with this interpreter and this checkout."""
+    """Runs one command of the documentation in a folder, with this interpreter and this checkout.
+
+    What begins with `python` or `recordmill` runs in this process. Tests of the commands themselves start new ones.
+    """
 
     def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         words = shlex.split(command.replace("\\\n", " "), comments=True)
-        words[0] = sys.executable if words[0].endswith("python") else words[0]
-        words[0] = str(Path(sys.executable).with_name("recordmill")) if words[0] == "recordmill" else words[0]
+        if words[0].endswith(("python", "recordmill")):
+            return run_python([Path(words[0]).name, *words[1:]], folder)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
         return subprocess.run(
             words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False

@@ -33,6 +33,15 @@ class _Rule:
     remedy: str = "remove it"
 
 
+_SPLITS_ARE_GIVEN = "the split of every {0.unit} is given"
+_ONE_SPLIT = "there is one split, and every {0.unit} is in it"
+_ADD_A_SPLIT = "remove it, or add a split to splits.fractions"
+
+
+def _has_one_split(settings: DatasetSettings) -> bool:
+    return not settings.splits.given and list(settings.splits.fractions.values()) == [1]
+
+
 def _copies_files(settings: DatasetSettings) -> bool:
     return settings.holds_images and settings.images.reencode == "never" and not settings.source.may_give_pixels
 
@@ -93,7 +102,7 @@ _RULES = (
         "remove it, or set images.check=decode",
     ),
     _Rule(
-        ("images.formats",),
+        ("images.formats", "images.check"),
         lambda s: s.source.gives_pixels,
         "the source gives pixels, not files of a format",
     ),
@@ -119,11 +128,23 @@ _RULES = (
         "the convention ({0.layout.title}) stores no class ids",
     ),
     _Rule(
+        ("labels.classes", "labels.catch_all", "labels.ids", "labels.offset", "max_rejected.lost_classes"),
+        lambda s: not s.source.gives_labels,
+        "the source gives no labels",
+    ),
+    _Rule(
+        ("max_rejected.labels",),
+        lambda s: "labels" not in s.source.annotations(),
+        "no {0.unit} has several labels",
+    ),
+    _Rule(
         ("splits.group",),
         lambda s: bool(s.splits.given),
-        "the split of every image is given",
+        _SPLITS_ARE_GIVEN,
         "remove it, or set splits.fractions instead of given splits",
     ),
+    _Rule(("splits.stratify",), lambda s: _has_one_split(s), _ONE_SPLIT, _ADD_A_SPLIT),
+    _Rule(("duplicates",), lambda s: s.duplicates == "together" and _has_one_split(s), _ONE_SPLIT, _ADD_A_SPLIT),
     _Rule(
         ("shards.size",),
         lambda s: s.shards.count is not None,
@@ -165,6 +186,10 @@ def find_idle(settings: DatasetSettings) -> list[str]:
     for name, reason in settings.source.idle_settings().items():
         if getattr(settings.source, name) != getattr(default, name):
             found[f"source.{name}"] = f"source.{name} has no effect, since {reason}: remove it"
+    group = settings.source.group_setting
+    if group and attrgetter(group)(settings.source) and (settings.splits.given or _has_one_split(settings)):
+        reason = (_SPLITS_ARE_GIVEN if settings.splits.given else _ONE_SPLIT).format(settings)
+        found[f"source.{group}"] = f"source.{group} has no effect, since {reason}: remove it"
     return list(found.values())
 
 

@@ -17,6 +17,17 @@ FILES = ("decode=none", "features={feature: file_sha256}", "convention={features
 KEYS = ("decode=none", "convention={features: {a: {field: filename, type: bytes}}}")
 IDX = "source.kind=idx"
 MANIFEST = "source={kind: manifest, columns: {uri: a}}"
+SEVERAL = "convention={features: {a: {field: labels, type: int64, shape: [null]}}}"
+UNLABELLED = (
+    "source={kind: class_folders, class_from: none}",
+    "source={kind: archives, class_from: none}",
+    "source={kind: archives, labels: beside, label_part: ''}",
+    "source={kind: arrays, labels: {}}",
+    "source={kind: idx, labels: ''}",
+    "source={kind: fixed_records, preset: '', labels: [], height: 2, width: 2, channels: 1}",
+    "source={kind: manifest, columns: {uri: a}}",
+    "source={kind: imagefolder}",
+)
 
 
 def idle(*overrides, config=None):
@@ -97,6 +108,46 @@ def idle(*overrides, config=None):
          "source.encoding has no effect, since source.format is parquet: remove it"),
         (("source={kind: tfrecords, split_feature: a, split: '(?P<split>b)'}",),
          "source.split has no effect, since source.split_feature gives the split: remove it"),
+        *[((source, f"labels={{{written}}}"),
+           f"labels.{key} has no effect, since the source gives no labels: remove it")
+          for source in UNLABELLED
+          for key, written in (("classes", "classes: [a]"), ("ids", "ids: integers"), ("offset", "offset: 3"))],
+        (("source.class_from=none", "max_rejected.lost_classes=3"),
+         "max_rejected.lost_classes has no effect, since the source gives no labels: remove it"),
+        (("max_rejected.labels.count=3",),
+         "max_rejected.labels has no effect, since no image has several labels: remove it"),
+        (("source={kind: manifest, columns: {uri: a, group: b, split: c}}", "splits.from_source={x: train}"),
+         "source.columns.group has no effect, since the split of every image is given: remove it"),
+        (("source={kind: table, columns: {a: int}, group: b}", "convention=plain", "splits.from_folders={x: train}"),
+         "source.group has no effect, since the split of every row is given: remove it"),
+        (("splits={fractions: {train: 1}, stratify: true}",),
+         "splits.stratify has no effect, since there is one split, and every image is in it: "
+         "remove it, or add a split to splits.fractions"),
+        (("splits.fractions={train: 1}", "duplicates=together"),
+         "duplicates has no effect, since there is one split, and every image is in it: "
+         "remove it, or add a split to splits.fractions"),
+        (("source={kind: manifest, columns: {uri: a, group: b}}", "splits.fractions={train: 1}"),
+         "source.columns.group has no effect, since there is one split, and every image is in it: remove it"),
+        ((IDX, "images.check=header"),
+         "images.check has no effect, since the source gives pixels, not files of a format: remove it"),
+        (("source={kind: manifest, columns: {uri: a}, format: jsonl, blanks: keep}",),
+         "source.blanks has no effect, since source.format is jsonl: remove it"),
+        (("source={kind: table, columns: {a: int}, format: parquet, blanks: skip}", "convention=plain"),
+         "source.blanks has no effect, since source.format is parquet: remove it"),
+        (("source={kind: manifest, columns: {bytes: a}, root: b}",),
+         "source.root has no effect, since no column names images: remove it"),
+        (("source={kind: manifest, columns: {uri: a}, class_names: [b]}",),
+         "source.class_names has no effect, since no column of classes is named: remove it"),
+        (("source={kind: manifest, columns: {uri: a, label: b}, separator: ;}",),
+         "source.separator has no effect, since no column has several values: remove it"),
+        (("source={kind: archives, labels: beside, label_part: '', class_names: [a]}",),
+         "source.class_names has no effect, since source.label_part is empty: remove it"),
+        *[((f"source={{kind: archives, class_from: {way}, look_through: true}}",),
+           f"source.look_through has no effect, since source.class_from is {way}: remove it")
+          for way in ("none", "archive")],
+        *[((f"source={{kind: {kind}, class_names: 3}}",),
+           "source.class_names has no effect, since source.labels is empty: remove it")
+          for kind in ("idx, labels: ''", "arrays, labels: {}")],
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_act(overrides, sentence):
@@ -136,6 +187,18 @@ def test_each_is_named_once():
         ),
         ("source={kind: manifest, preset: automl}", "boxes.invalid=drop"),
         ("labels.offset=0",),
+        *[
+            (f"source={source}", SEVERAL, "labels.classes=[a]", "max_rejected={lost_classes: 2, labels: {count: 3}}")
+            for source in ("{kind: manifest, preset: automl}", "{kind: imagefolder, label: b, labels: a}")
+        ],
+        ("source={kind: manifest, columns: {uri: a, objects: b}}", "convention=default", "labels.classes=[a]"),
+        (
+            "source={kind: manifest, columns: {uri: a, group: b}}",
+            "splits.fractions={train: 0.5}",
+            "splits.stratify=true",
+        ),
+        ("source={kind: manifest, columns: {uri: a, labels: b}, separator: ;}", SEVERAL),
+        ("source={kind: archives, class_from: path, look_through: true}",),
         ("labels={classes: [a], catch_all: a}",),
         ("splits.group='(?P<group>a)'",),
         ("shards.count=2",),

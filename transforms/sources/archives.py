@@ -94,12 +94,20 @@ class Archives(Source):
         for key, feature in self.features_from.items():
             feature.check(key)
 
+    @property
+    def gives_labels(self) -> bool:
+        """Unless nothing is to be taken for one."""
+        return self.label_part != "" if self.labels == "beside" else self.class_from != "none"
+
     def idle_settings(self) -> Mapping[str, str]:
         """Those of labels in folders, or of labels next to images."""
-        idle = (
-            ("class_from", "look_through") if self.labels == "beside" else ("label_part", "class_names", "image_parts")
-        )
-        return dict.fromkeys(idle, f"source.labels is {self.labels}")
+        if self.labels == "beside":
+            idle = {} if self.label_part else {"class_names": "source.label_part is empty"}
+            return idle | dict.fromkeys(("class_from", "look_through"), "source.labels is beside")
+        idle = dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
+        if self.class_from in ("archive", "none"):
+            idle["look_through"] = f"source.class_from is {self.class_from}"
+        return idle
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:

@@ -56,6 +56,15 @@ class Arrays(Source):
         """Those of `class_names`."""
         return state_classes(self.class_names)
 
+    @property
+    def gives_labels(self) -> bool:
+        """If there are arrays of them."""
+        return bool(self.labels)
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The names of classes where there are none."""
+        return {} if self.labels else {"class_names": "source.labels is empty"}
+
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Arrays called `x_train`, `y_train` and so on."""

@@ -65,6 +65,11 @@ class ClassFolders(Source):
         in_names = "--config configs/filename_labels.yaml takes labels from names"
         return {"no_class": f"images are expected in folders named after their class ({unlabelled}, {in_names})"}
 
+    @property
+    def gives_labels(self) -> bool:
+        """Unless folders name no classes."""
+        return self.class_from != "none"
+
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a file."""
         label = folder_label(path, self.class_from)

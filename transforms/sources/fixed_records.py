@@ -127,6 +127,11 @@ class FixedRecords(Source):
             raise ValueError(f"source.class_names_file is {self.class_names_file!r}: name a file beside the records")
         self.classes()
 
+    @property
+    def gives_labels(self) -> bool:
+        """If records have label bytes."""
+        return bool(self.labels)
+
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """CIFAR's binary files."""

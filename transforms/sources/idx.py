@@ -59,6 +59,15 @@ class Idx(Source):
         """Those of `class_names`."""
         return state_classes(self.class_names)
 
+    @property
+    def gives_labels(self) -> bool:
+        """If there are files of them."""
+        return bool(self.labels)
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The names of classes where there are none."""
+        return {} if self.labels else {"class_names": "source.labels is empty"}
+
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Files called as MNIST's."""

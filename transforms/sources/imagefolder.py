@@ -80,10 +80,14 @@ class ImageFolder(Source):
         keys = {"boxes": "objects", "labels": "labels"}
         return {what: f"source.{key}" for what, key in keys.items() if getattr(self, key)}
 
+    @property
+    def gives_labels(self) -> bool:
+        """If a column of classes is named."""
+        return bool(self.label or self.labels or self.objects)
+
     def idle_settings(self) -> Mapping[str, str]:
         """The names of classes where there are none."""
-        labelled = self.label or self.labels or self.objects
-        return {} if labelled else {"class_names": "no column of classes is named"}
+        return {} if self.gives_labels else {"class_names": "no column of classes is named"}
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a row."""

@@ -89,6 +89,7 @@ class Manifest(Source):
 
     other_files: ClassVar[str] = "taken_only_by_name"
     split_settings: ClassVar[tuple[str, ...]] = ("columns.split",)
+    group_setting: ClassVar[str] = "columns.group"
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""
@@ -144,8 +145,16 @@ class Manifest(Source):
         keys = {"boxes": boxes, "labels": "labels"}
         return {what: f"source.columns.{key}" for what, key in keys.items() if getattr(self.columns, key)}
 
+    @property
+    def gives_labels(self) -> bool:
+        """If a column of classes is named; a preset has one."""
+        return bool(
+            self.preset
+            or any(getattr(self.columns, name) for name in ("label", "labels", "objects", "box_labels", "box_label"))
+        )
+
     def idle_settings(self) -> Mapping[str, str]:
-        """What speaks of text in tables without text, of boxes or of classes where no column has any."""
+        """What concerns text in tables without text, and boxes, classes or lists where no column has any."""
         idle = dict(self._table_format().idle_settings())
         if self.preset:
             return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
@@ -153,6 +162,14 @@ class Manifest(Source):
             idle["boxes_unit"] = "no column of boxes is named"
         if not (self.columns.label or self.columns.labels):
             idle["unlabelled"] = "no column of classes is named"
+        if not self.gives_labels:
+            idle["class_names"] = "no column of classes is named"
+        if not self.columns.uri:
+            idle["root"] = "no column names images"
+        if not (
+            self.columns.labels or self.columns.box_labels or any(each.many for each in self.features_from.values())
+        ):
+            idle["separator"] = "no column has several values"
         return idle
 
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:

@@ -59,6 +59,7 @@ class Source(Protocol):
             stands for the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
         split_settings: settings that find a word for each image's split, and do nothing else.
+        group_setting: the setting that names each image's group; empty: there is none.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
         gives_words: whether a file's place or name always gives a word for `splits.from_source`.
         labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
@@ -73,6 +74,7 @@ class Source(Protocol):
     short_forms: ClassVar[Mapping[str, str]] = {}
     late_labels: ClassVar[bool] = False
     split_settings: ClassVar[tuple[str, ...]] = ()
+    group_setting: ClassVar[str] = ""
     gives_pixels: ClassVar[bool] = False
     gives_words: ClassVar[bool] = False
     labels_from_folders: ClassVar[bool] = False
@@ -117,6 +119,11 @@ class Source(Protocol):
         Each has the YAML key that asks for it, or the empty string where the files decide.
         """
         return {}
+
+    @property
+    def gives_labels(self) -> bool:
+        """Whether any image may have a class, or a box of one."""
+        return True
 
     @property
     def may_give_pixels(self) -> bool:

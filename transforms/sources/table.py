@@ -64,6 +64,7 @@ class Table(Source):
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
     short_forms: ClassVar[Mapping[str, str]] = {"columns": "type"}
     split_settings: ClassVar[tuple[str, ...]] = ("split",)
+    group_setting: ClassVar[str] = "group"
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
@@ -94,6 +95,11 @@ class Table(Source):
             encoding=self.encoding,
             blanks=self.blanks,
         )
+
+    @property
+    def gives_labels(self) -> bool:
+        """If a column of classes is named."""
+        return bool(self.label)
 
     def idle_settings(self) -> Mapping[str, str]:
         """What speaks of text in tables without text."""

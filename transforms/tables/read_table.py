@@ -78,7 +78,8 @@ class TableFormat:
 
     def idle_settings(self) -> dict[str, str]:
         """The settings of text that cannot act, with the reason; see `Source.idle_settings`."""
-        idle = {"jsonl": ("names", "delimiter", "quote"), "parquet": ("names", "delimiter", "quote", "encoding")}
+        of_csv = ("names", "delimiter", "quote", "blanks")
+        idle = {"jsonl": of_csv, "parquet": (*of_csv, "encoding")}
         return dict.fromkeys(idle.get(self.kind, ()), f"source.format is {self.kind}")
 
 

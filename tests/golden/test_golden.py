@@ -1,0 +1,152 @@
+"""Conversions whose every byte is known: plan ids, shards, labels, sidecars and markers.
+
+`expected/NAME.txt` has what a conversion of `tests/support/golden_cases.py` must give, a fact a line. After a change of
+bytes that is meant, `pytest tests/golden --update-goldens` writes these files anew; see CONTRIBUTING.md.
+"""
+
+import hashlib
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from golden_cases import CASES
+
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.schemas.conventions import convention_names
+
+EXPECTED = Path(__file__).parent / "expected"
+CONFIGS = Path(__file__).parents[2] / "configs"
+TIME = 1_700_000_000
+FLAGS = {
+    "without a runner": (),
+    "one process": (),
+    "two processes": ("--direct_running_mode=multi_processing", "--direct_num_workers=2"),
+    "prism": ("--runner=PrismRunner", "--environment_type=LOOPBACK"),
+}
+CHANGES_WITH_TIME_AND_WORDS = ("run", "notes", "remarks")
+LONGEST_VALUE = 300
+
+
+def pytest_generate_tests(metafunc):
+    if "way" not in metafunc.fixturenames:
+        return
+    ways = ["one process", "two processes"] if metafunc.config.getoption("--on-runner") else ["without a runner"]
+    if os.environ.get("RECORDMILL_PRISM"):
+        ways.append(pytest.param("prism", marks=pytest.mark.prism))
+    metafunc.parametrize("way", ways)
+
+
+@pytest.fixture(scope="session")
+def input_of(tmp_path_factory):
+    """Writes the input of a case, once; gives its folder and what it holds, as a digest."""
+    written = {}
+
+    def write(case):
+        if case.files not in written:
+            root = tmp_path_factory.mktemp("input")
+            digest = hashlib.sha256()
+            for name, content in sorted(case.files().items()):
+                path = root / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+                os.utime(path, (TIME, TIME))
+                digest.update(f"{name} {len(content)} ".encode() + content)
+            written[case.files] = root, digest.hexdigest()
+        return written[case.files]
+
+    return write
+
+
+def flags_of(case, root, output):
+    for each in case.inputs:
+        name, equals, place = each.rpartition("=")
+        yield f"--input={name}{equals}{root / place}"
+    if case.config:
+        yield f"--config={CONFIGS / case.config}.yaml"
+    yield from (f"--set={setting}" for setting in (*case.settings, "report=false"))
+    yield f"--output={output}"
+
+
+def digest_of(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def in_a_line(value):
+    """A value as JSON, or its digest where that is long."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"sha256 {digest_of(text.encode())}"
+
+
+def describe(output):
+    """All that a dataset's name and contents are, as facts by name."""
+    marker = json.loads((output / "recordmill.json").read_bytes())
+    facts = {}
+    for split in marker["splits"].values():
+        for shard in split["shards"]:
+            assert shard["sha256"] == digest_of((output / shard["name"]).read_bytes())
+            assert shard.pop("sidecar_sha256") == digest_of((output / shard["sidecar"]).read_bytes())
+            rows = [json.loads(line) for line in (output / shard["sidecar"]).read_bytes().splitlines()]
+            kept = [{key: value for key, value in row.items() if key != "detail"} for row in rows]
+            facts[shard["sidecar"]] = digest_of(json.dumps(kept, sort_keys=True).encode())
+            facts[shard["name"]] = shard["sha256"]
+    facts["labels.txt"] = digest_of((output / "labels.txt").read_bytes())
+    return facts | {
+        f"marker {path}": in_a_line(value)
+        for key, part in marker.items()
+        if key not in CHANGES_WITH_TIME_AND_WORDS
+        for path, value in flatten(key, part)
+    }
+
+
+def flatten(path, value):
+    """Paths and values of the marker: the recipe and the splits key by key, all else as it is."""
+    if path in ("plan", "plan.recipe", "splits"):
+        for key, part in sorted(value.items()):
+            yield from flatten(f"{path}.{key}", part)
+    else:
+        yield path, value
+
+
+def as_text(facts):
+    return "".join(f"{name}: {fact}\n" for name, fact in sorted(facts.items()))
+
+
+def as_facts(text):
+    return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
+    root, digest = input_of(case)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")))
+    terminated = signal.getsignal(signal.SIGTERM)
+    try:
+        flags = [*flags_of(case, root, tmp_path / "dataset"), *FLAGS[way]]
+        if way == "prism":
+            flags.append(f"--prism_location={os.environ['RECORDMILL_PRISM']}")
+        assert launch(flags, build) == 0, capsys.readouterr().err
+    finally:
+        signal.signal(signal.SIGTERM, terminated)
+    found = {"input": digest} | describe(tmp_path / "dataset")
+    path = EXPECTED / f"{case.name}.txt"
+    if request.config.getoption("--update-goldens"):
+        path.write_text(as_text(found), encoding="utf-8")
+    expected = as_facts(path.read_text(encoding="utf-8"))
+    assert found["input"] == expected["input"], "its generator has changed, or a library encodes it differently"
+    assert found == expected
+
+
+def test_each_configuration_and_each_convention_has_a_golden():
+    configs = {path.stem for path in CONFIGS.glob("*.yaml")}
+    assert configs == {case.config for case in CASES if case.name == f"config_{case.config}"}
+    written = {
+        as_facts(path.read_text(encoding="utf-8"))["marker convention"].strip('"') for path in EXPECTED.iterdir()
+    }
+    assert set(convention_names()) <= written
+
+
+def test_each_golden_has_a_conversion():
+    assert sorted(path.stem for path in EXPECTED.iterdir()) == sorted(case.name for case in CASES)

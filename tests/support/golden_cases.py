@@ -1,0 +1,305 @@
+"""The conversions of `tests/golden`: an input and the flags of each. Add to them, never change one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import golden_inputs as of
+from golden_inputs import Files
+
+
+@dataclass(frozen=True)
+class Case:
+    """One conversion.
+
+    Attributes:
+        name: what its golden is called.
+        files: makes the input, by the paths below it.
+        config: a shipped configuration, or none.
+        settings: `key.path=value`, as `--set` takes them.
+        inputs: the paths below the input that the command is given, with the names of several.
+    """
+
+    name: str
+    files: Callable[[], Files]
+    config: str
+    settings: tuple[str, ...]
+    inputs: tuple[str, ...] = ("",)
+
+
+def case(name: str, files: Callable[[], Files], *settings: str, config: str = "", inputs: str | None = None) -> Case:
+    return Case(name, files, config, settings, tuple((inputs or "").split(",")))
+
+
+def _configs() -> list[Case]:
+    """Each shipped configuration as it is."""
+    inputs: dict[str, tuple[Callable[[], Files], str, tuple[str, ...]]] = {
+        "archives": (of.archive_zip, "flowers.zip", ()),
+        "arrays": (of.arrays, "data.npz", ()),
+        "automl": (of.automl, "import.csv", ()),
+        "boxes_csv": (of.boxes_csv, "boxes.csv", ()),
+        "cifar10": (of.cifar10, "", ()),
+        "class_folders": (of.photos, "", ()),
+        "coco": (of.coco, "", ()),
+        "feature_vectors": (of.photos, "", ()),
+        "filename_labels": (of.labels_in_names, "", ()),
+        "idx": (of.idx, "", ()),
+        "imagefolder": (of.imagefolder, "", ()),
+        "kaggle": (of.kaggle, "train.csv", ("splits={fractions: {train: 0.5, test: 0.5}}",)),
+        "labelme": (of.labelme, "", ()),
+        "lists": (of.lists, "", ()),
+        "manifest": (of.manifest, "manifest.csv", ()),
+        "observations": (of.observations, "observations.csv", ()),
+        "retinanet": (of.retinanet, "annotations.csv", ()),
+        "tfrecords": (of.tfrecords, "", ()),
+        "tutorial": (of.photos, "", ()),
+        "vertex": (of.vertex, "import.jsonl", ()),
+        "voc": (of.voc, "", ()),
+        "webdataset": (of.webdataset, "", ()),
+        "yolo": (of.yolo, "", ()),
+    }
+    return [
+        case(f"config_{name}", files, *settings, config=name, inputs=place)
+        for name, (files, place, settings) in inputs.items()
+    ]
+
+
+OWN_CONVENTION = (
+    "convention={features: {pixels: {field: encoded, type: bytes}, target: {field: label, type: int64, default: -1},"
+    " whose: {field: source_id, type: bytes}, part: {field: split_upper, type: bytes},"
+    " version: {value: 3, type: int64}}, label_offset: 1, label_lines: name,"
+    " shard_name: '{name}.{split}.{index:03d}.tfrecord'}"
+)
+OWN_LABELS = (
+    "convention={features: {encoded: {field: encoded, type: bytes},"
+    " labels: {field: labels, type: int64, shape: [null]}, texts: {field: label_texts, type: bytes, shape: [null]}}}"
+)
+CLASSES = "labels.classes=[dog, cat, émeu]"
+HALVES = "splits.fractions={train: 0.5, test: 0.5}"
+EXACT = "images.resize={exact: [12, 20]}"
+
+
+def _conventions() -> list[Case]:
+    images = ("image_tfrecord_builder", "inception", "keras", "slim", "tfds", "tpu_imagenet", "tutorial")
+    found = [case(f"convention_{name}", of.photos, f"convention={name}", "name=pets", HALVES) for name in images]
+    return [
+        *found,
+        case("convention_default", of.photos, "convention=default", HALVES),
+        case("convention_raw_pixels", of.photos, "convention=raw_pixels", EXACT),
+        case("convention_tfrecorder", of.photos, "convention=tfrecorder", EXACT),
+        case("convention_tf_object_detection", of.photos, "convention=tf_object_detection"),
+        case("convention_feature_vector", of.photos, "convention=feature_vector", "features.feature=mean_std"),
+        case(
+            "convention_feature_vector_by_name",
+            of.photos,
+            "convention=feature_vector_by_name",
+            "features.feature=color_histogram",
+        ),
+        case("convention_plain", of.observations, "convention=plain", config="observations", inputs="observations.csv"),
+        case("convention_own", of.photos, OWN_CONVENTION, "name=mine"),
+        case("convention_boxes_tfds", of.voc, "convention=tfds", config="voc"),
+    ]
+
+
+def _images() -> list[Case]:
+    return [
+        case("images", of.formats),
+        case("images_reencode_always", of.formats, "images.reencode=always"),
+        case("images_reencode_never", of.formats, "images.reencode=never"),
+        case("images_quality", of.formats, "images.quality=70"),
+        case("images_subsampling_420", of.formats, "images.subsampling='4:2:0'"),
+        case("images_subsampling_422", of.formats, "images.subsampling='4:2:2'"),
+        case("images_subsampling_444", of.formats, "images.subsampling='4:4:4'"),
+        case(
+            "images_subsampling_by_format",
+            of.formats,
+            "images={subsampling: by_format, reencode: when_needed, quality: 60}",
+        ),
+        case("images_store_png", of.formats, "images.store=png"),
+        case("images_store_raw", of.formats, "images={store: raw, grayscale: expand}"),
+        case("images_resize_longest", of.formats, "images.resize={longest: 20}"),
+        case("images_resize_crop", of.formats, "images.resize={exact: [20, 20]}"),
+        case(
+            "images_resize_pad", of.formats, "images={resize: {exact: [20, 20], fit: pad}, background: [10, 200, 30]}"
+        ),
+        case("images_resize_png", of.formats, "images={resize: {exact: [9, 40]}, store: png, grayscale: expand}"),
+        case("images_grayscale_expand", of.formats, "images.grayscale=expand"),
+        case("images_background", of.formats, "images.background=[0, 128, 255]"),
+        case("images_check_header", of.formats, "images.check=header"),
+        case("images_moments", of.formats, "images.moments=true"),
+        case("images_near_duplicates", of.photos, "images={near_duplicates: true, store: png}"),
+        case("images_formats", of.formats, "images.formats=[JPEG, PNG]", "max_rejected={share: 1, lost_classes: 9}"),
+        case("images_limits", of.formats, "images={max_side: 60, max_pixels: 3000}"),
+    ]
+
+
+def _datasets() -> list[Case]:
+    """Splits, labels, shards, and which images are taken."""
+    return [
+        case("splits_stratify", of.photos, "splits={stratify: true, fractions: {train: 0.6, test: 0.4}}"),
+        case("splits_group", of.photos, "splits={group: '_(?P<group>[a-z]+[0-9])', fractions: {a: 0.5, b: 0.5}}"),
+        case(
+            "splits_stratify_group",
+            of.photos,
+            "splits={stratify: true, group: '_(?P<group>[a-z]+[0-9])', fractions: {a: 0.5, b: 0.5}}",
+        ),
+        case("splits_rest", of.photos, "splits.fractions={train: 0.4, validation: 0.2, test: 0.2}"),
+        case("splits_one", of.photos, "splits.fractions={all: 1.0}", "shards={count: 1, name: '{split}.record'}"),
+        case(
+            "splits_from_folders",
+            of.split_folders,
+            "splits.from_folders={train: train, val: validation}",
+            "max_rejected.count=20",
+            config="class_folders",
+        ),
+        case("seed", of.photos, "seed=7", HALVES),
+        case("limit", of.photos, "limit=9", HALVES),
+        case("limit_stratify", of.photos, "limit=9", "splits={stratify: true, fractions: {train: 0.5, test: 0.5}}"),
+        case("duplicates_drop", of.photos, "duplicates=drop", HALVES),
+        case("duplicates_together", of.photos, "duplicates=together", HALVES),
+        case("duplicates_drop_limit", of.photos, "duplicates=drop", "limit=12", "seed=3", HALVES),
+        case("shards_count", of.photos, "shards.count=3"),
+        case("shards_size", of.photos, "shards.size=3KiB"),
+        case(
+            "shards_name", of.photos, "shards={count: 2, name: '{name}_{split}_{number:02d}-{records}.tfrec'}", "name=x"
+        ),
+        case("compression_gzip", of.photos, "compression=gzip", "shards.count=2"),
+        case("index_files", of.photos, "index_files=true", "shards.count=2"),
+        case("labels_classes", of.photos, "labels={classes: [dog, wolf, cat], catch_all: wolf, offset: 5}"),
+        case("labels_integers", of.labels_in_names, "labels.ids=integers", config="filename_labels"),
+        case("include_ignore", of.photos, "include=['*.jpg']", "ignore=['dog/[0-3]*', émeu/]"),
+        case(
+            "several_inputs",
+            lambda: {f"{part}/{path}": data for part in "ab" for path, data in of.split_folders().items()},
+            "splits.from_folders={train: train, val: val, extra: extra}",
+            inputs="first=a,second=b",
+        ),
+        case(
+            "features_own",
+            of.photos,
+            "features={feature: 'golden_functions:corners', hash: difference_hash}",
+            OWN_FEATURES,
+        ),
+        case(
+            "features_of_files",
+            lambda: {f"{label}/{n}.bin": f"{label} {n}".encode() for label in "ab" for n in range(6)},
+            "decode=none",
+            "features={feature: {function: 'golden_functions:first_bytes', of: file}, file: file_sha256}",
+            config="feature_vectors",
+        ),
+    ]
+
+
+OWN_FEATURES = (
+    "convention={features: {encoded: {field: encoded, type: bytes},"
+    " vector: {field: feature, type: float, shape: [null]}, looks: {field: hash, type: bytes}}}"
+)
+
+
+def _sources() -> list[Case]:
+    """Settings of sources that the shipped configurations leave as they are."""
+    packed = "source.columns={bytes: data, label: class, split: split, key: name}"
+    detection = "convention=tf_object_detection"
+    return [
+        case("class_folders_path", of.split_folders, "source={kind: class_folders, class_from: path}"),
+        case("class_folders_last", of.split_folders, "source={kind: class_folders, class_from: last_folder}"),
+        case("class_folders_none", of.photos, "source={kind: class_folders, class_from: none}"),
+        case(
+            "filename_synsets",
+            of.synsets_in_names,
+            r"source={kind: filename_labels, pattern: '(?P<synset>n[0-9]+)_(?P<label>.+)\.[0-9]\.JPEG',"
+            " features_from: {image/class/synset: synset}}",
+            HALVES,
+        ),
+        case("manifest_jsonl_gz", of.manifest_jsonl, config="manifest", inputs="manifest.jsonl.gz"),
+        case("manifest_parquet", of.manifest_parquet, packed, config="manifest", inputs="manifest.parquet"),
+        case("manifest_base64", of.manifest_of_base64, packed, config="manifest", inputs="manifest.tsv"),
+        case(
+            "manifest_several_labels",
+            of.manifest_of_several_labels,
+            "source={kind: manifest, columns: {uri: path, labels: tags}}",
+            OWN_LABELS,
+            HALVES,
+            inputs="manifest.csv",
+        ),
+        case(
+            "manifest_unlabelled",
+            of.manifest_of_blank_labels,
+            "source={kind: manifest, columns: {uri: path, label: class}, unlabelled: keep, blanks: skip}",
+            HALVES,
+            inputs="manifest.csv",
+        ),
+        case(
+            "manifest_blanks_kept",
+            of.manifest_of_blank_labels,
+            "source={kind: manifest, columns: {uri: path, label: class}, unlabelled: keep, blanks: keep}",
+            HALVES,
+            inputs="manifest.csv",
+        ),
+        case(
+            "manifest_box_lists",
+            of.manifest_of_box_lists,
+            "source={kind: manifest, boxes_unit: fraction, columns: {uri: path, boxes: boxes, box_labels: names}}",
+            detection,
+            HALVES,
+            inputs="manifest.csv",
+        ),
+        case(
+            "imagefolder_objects",
+            of.imagefolder_of_objects,
+            "source={kind: imagefolder, objects: objects, class_names: [cat, dog]}",
+            detection,
+            HALVES,
+        ),
+        case(
+            "table_jsonl", of.observations_jsonl, "source={kind: table, key: id, label: feature2}", "convention=plain"
+        ),
+        case("table_parquet", of.observations_parquet, config="observations", inputs="observations.parquet"),
+        case("archives_tar", of.archive_tar, "max_rejected.count=20", config="archives", inputs="flowers.tar"),
+        case("archives_tar_gz", of.archive_tar_gz, config="archives", inputs="flowers.tar.gz"),
+        case("arrays_planar", of.arrays_planar, "source.order=planar", "images.store=jpeg", config="arrays"),
+        case("cifar10_png", of.cifar10, "images.store=png", "convention=default", config="cifar10"),
+        case("cifar100_coarse", of.cifar100, "source.preset=cifar100", "source.label=coarse_label", config="cifar10"),
+        case("idx_transposed", of.idx, "source.transposed=true", "images.store=raw", config="idx"),
+        case("idx_unlabelled", of.idx, "source.labels=''", config="idx"),
+        case(
+            "tfrecords_keep", of.tfrecords, "source.keep={image/caption: bytes, scores: 'float[]'}", config="tfrecords"
+        ),
+        case(
+            "tfrecords_keys",
+            of.tfrecords,
+            "source={kind: tfrecords, key_feature: image/filename}",
+            "images.reencode=always",
+            "convention=tfds",
+        ),
+        case("tfrecords_tfds", of.tfrecords_of_tfds, "splits={fractions: {train: 0.5, test: 0.5}}", config="tfrecords"),
+        case(
+            "coco_integers",
+            of.coco,
+            "labels.ids=integers",
+            "boxes.invalid=drop",
+            "max_rejected.boxes.count=99",
+            config="coco",
+        ),
+        case("boxes_reject", of.coco, "boxes.invalid=reject", "max_rejected.count=20", config="coco"),
+        case("boxes_drop", of.boxes_csv, "boxes.invalid=drop", HALVES, config="boxes_csv", inputs="boxes.csv"),
+        case(
+            "boxes_drawn_on_stored", of.retinanet, "boxes.drawn_on=stored", config="retinanet", inputs="annotations.csv"
+        ),
+        case("boxes_resized", of.voc, "images.resize={exact: [20, 80], fit: pad}", config="voc"),
+        case("boxes_cropped", of.voc, "images.resize={exact: [16, 16]}", config="voc"),
+        case(
+            "voc_sets",
+            of.voc_sets,
+            "source.sets=ImageSets/Main",
+            "splits.from_source={train: train, val: validation}",
+            config="voc",
+        ),
+        case("yolo_beside", of.yolo_beside, "source.text_files=beside", HALVES, config="yolo"),
+        case("yolo_drop", of.yolo, "source.other_shapes=drop", config="yolo"),
+        case("labelme_drop", of.labelme, "source.other_shapes=drop", HALVES, config="labelme"),
+        case("labelme_reject", of.labelme, "source.other_shapes=reject", "max_rejected.count=20", config="labelme"),
+        case("labelme_apart", of.labelme, "source.groups=apart", config="labelme"),
+    ]
+
+
+CASES = (*_configs(), *_conventions(), *_images(), *_datasets(), *_sources())

@@ -1,0 +1,500 @@
+"""The collections that the goldens are made of: functions that give contents by path. Add to them, never change one."""
+
+import base64
+import csv
+import io
+import json
+import struct
+import tarfile
+import zipfile
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from crc32c import crc32c
+from frozen_pictures import draw_image, draw_jpeg, draw_pixels, draw_png, encode, store_in_gzip, swapped_profile
+
+from recordmill.schemas.example_proto import Example
+
+Files = dict[str, bytes]
+
+SPLITS = ("train", "validation", "test")
+
+
+def photos() -> Files:
+    """Three classes of JPEGs; some images are of one subject by their names, some have the same bytes."""
+    files = {f"{label}/{n}_subject{n % 4}.jpg": draw_jpeg(f"{label} {n}") for label in ("cat", "dog") for n in range(7)}
+    files |= {f"émeu/{n}_subject{n}.jpg": draw_jpeg(f"emu {n}", (20 + n, 18)) for n in range(3)}
+    return files | {
+        "dog/copy_subject9.jpg": files["dog/1_subject1.jpg"],
+        "cat/copy_subject8.jpg": files["cat/2_subject2.jpg"],
+    }
+
+
+def formats() -> Files:
+    """An image of each form that is stored in a way of its own, and files that are rejected or ignored."""
+    files = {
+        "jpeg/plain.jpg": draw_jpeg("plain"),
+        "jpeg/420.jpg": draw_jpeg("420", subsampling="4:2:0"),
+        "jpeg/422.jpg": draw_jpeg("422", subsampling="4:2:2", quality=70),
+        "jpeg/progressive.jpg": draw_jpeg("progressive", progressive=True),
+        "jpeg/gray.jpg": draw_jpeg("gray", mode="L"),
+        "jpeg/cmyk.jpg": encode(draw_image("cmyk", mode="CMYK"), "JPEG", quality=90),
+        "jpeg/profile.jpg": draw_jpeg("profile", icc_profile=swapped_profile()),
+        "jpeg/bad_profile.jpg": draw_jpeg("bad profile", icc_profile=b"not a profile"),
+        "jpeg/large.jpg": draw_jpeg("large", (75, 50), subsampling="4:2:0"),
+        "png/plain.png": draw_png("png"),
+        "png/gray.png": draw_png("gray png", mode="L"),
+        "png/alpha.png": draw_png("alpha", mode="RGBA"),
+        "png/gray_alpha.png": draw_png("gray alpha", mode="LA"),
+        "png/palette.png": draw_png("palette", mode="P"),
+        "png/transparent_palette.png": draw_png("transparent palette", mode="P", transparency=3),
+        "png/16_bits.png": draw_png("16 bits", mode="I;16"),
+        "png/1_bit.png": draw_png("1 bit", mode="1"),
+        "png/profile.png": draw_png("png profile", icc_profile=swapped_profile()),
+        "other/one.gif": encode(draw_image("gif", mode="P"), "GIF"),
+        "other/animated.gif": encode(
+            draw_image("frame 0", mode="P"), "GIF", save_all=True, append_images=[draw_image("frame 1", mode="P")]
+        ),
+        "other/lossy.webp": encode(draw_image("webp"), "WEBP", quality=80),
+        "other/alpha.webp": encode(draw_image("alpha webp", mode="RGBA"), "WEBP", lossless=True),
+        "other/plain.bmp": encode(draw_image("bmp"), "BMP"),
+        "other/plain.tif": encode(draw_image("tiff"), "TIFF"),
+        "other/lab.tif": encode(draw_image("lab", mode="LAB"), "TIFF"),
+        "other/16_bits.tif": encode(draw_image("tiff 16", mode="I;16"), "TIFF"),
+        "other/pages.tif": encode(
+            draw_image("page 0"), "TIFF", save_all=True, append_images=[draw_image("page 1", (8, 8))]
+        ),
+        "other/plain.ppm": encode(draw_image("ppm"), "PPM"),
+        "other/16_bits.pgm": b"P5 24 16 65535\n" + draw_pixels("pgm", channels=2),
+        "bad/text.jpg": b"not a picture",
+        "bad/empty.jpg": b"",
+        "bad/cut.jpg": draw_jpeg("cut", (60, 40))[:-200],
+        "bad/good.jpg": draw_jpeg("good"),
+        "png/.hidden.png": b"",
+        "png/Thumbs.db": b"made by a system",
+    }
+    return files | {f"turned/{n}.jpg": draw_jpeg(f"turned {n}", orientation=n) for n in range(2, 9)}
+
+
+def split_folders() -> Files:
+    return {
+        f"{split}/{label}/{n}.jpg": draw_jpeg(f"{split} {label} {n}")
+        for split in ("train", "val", "extra")
+        for label in ("a", "b")
+        for n in range(3)
+    }
+
+
+def labels_in_names() -> Files:
+    return {f"img_{n:03}_{n % 3 + 4}.jpg": draw_jpeg(f"name {n}") for n in range(12)}
+
+
+def synsets_in_names() -> Files:
+    return {f"n0144{n % 3}_{('tench', 'gar', 'eel')[n % 3]}.{n}.JPEG": draw_jpeg(f"synset {n}") for n in range(9)}
+
+
+# Tables
+
+ROWS = [(f"p/{n}.jpg", ("cat", 'dog, "big"')[n % 2], SPLITS[n % 3], None if n == 4 else n) for n in range(9)]
+NAMES = ("path", "class", "split", "age")
+
+
+def as_csv(rows: Iterable[Iterable[object]], names: Iterable[str] = (), delimiter: str = ",") -> bytes:
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([names, *rows] if names else rows)
+    return stream.getvalue().encode()
+
+
+def as_jsonl(rows: Iterable[Iterable[object]], names: Iterable[str]) -> bytes:
+    return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows).encode()
+
+
+def as_parquet(rows: Iterable[Iterable[object]], names: Iterable[str]) -> bytes:
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+    stream = io.BytesIO()
+    pq.write_table(table, stream, row_group_size=4, compression="none")
+    return stream.getvalue()
+
+
+def named_images(count: int = 9) -> Files:
+    return {f"p/{n}.jpg": draw_jpeg(f"named {n}") for n in range(count)}
+
+
+def manifest() -> Files:
+    return named_images() | {"manifest.csv": as_csv(ROWS, NAMES)}
+
+
+def manifest_jsonl() -> Files:
+    return named_images() | {"manifest.jsonl.gz": store_in_gzip(as_jsonl(ROWS, NAMES))}
+
+
+def manifest_parquet() -> Files:
+    rows = [(draw_jpeg(f"named {n}"), *rest, path) for n, (path, *rest) in enumerate(ROWS)]
+    return {"manifest.parquet": as_parquet(rows, ("data", *NAMES[1:], "name"))}
+
+
+def manifest_of_base64() -> Files:
+    rows = [(base64.b64encode(draw_jpeg(f"named {n}")).decode(), *rest, path) for n, (path, *rest) in enumerate(ROWS)]
+    return {"manifest.tsv": as_csv(rows, ("data", *NAMES[1:], "name"), "\t")}
+
+
+def manifest_of_several_labels() -> Files:
+    tags = ("fur|cat", "", "dog|fur", "cat", "dog", "fur|dog|cat")
+    return named_images(6) | {
+        "manifest.csv": as_csv([(f"p/{n}.jpg", each) for n, each in enumerate(tags)], ("path", "tags"))
+    }
+
+
+def manifest_of_blank_labels() -> Files:
+    rows = [(f"p/{n}.jpg", "" if n % 3 == 0 else f" c{n % 2}") for n in range(9)]
+    return named_images() | {"manifest.csv": as_csv(rows, ("path", "class"))}
+
+
+def manifest_of_box_lists() -> Files:
+    boxes = [[[2 / 24, 0.25, 0.5, 1.0], [0, 0, 1, 0.125 * (n + 1)]][: n % 3] for n in range(6)]
+    rows = [(f"p/{n}.jpg", json.dumps(each), "|".join(("cat", "dog")[: len(each)])) for n, each in enumerate(boxes)]
+    return named_images(6) | {"manifest.csv": as_csv(rows, ("path", "boxes", "names"))}
+
+
+def lists() -> Files:
+    files = named_images() | {"README.txt": b"Photographs\n"}
+    for split, form in (("train", "{}, {}\n"), ("val", "{}\t{}\n"), ("test", "{} {}\n")):
+        named = [(path, label[:3]) for path, label, given, _ in ROWS if given.startswith(split)]
+        files[f"{split}.txt"] = "".join(form.format(*each) for each in named).encode()
+    return files
+
+
+def kaggle() -> Files:
+    files = {f"images/{n}.{'png' if n == 2 else 'jpg'}": draw_jpeg(f"id {n}") for n in range(6)}
+    return files | {"train.csv": as_csv([(n, ("cat", "dog")[n % 2]) for n in range(6)], ("id", "label"))}
+
+
+def vertex() -> Files:
+    lines = [
+        {
+            "imageGcsUri": f"p/{n}.jpg",
+            "classificationAnnotation": {"displayName": label},
+            "dataItemResourceLabels": {"aiplatform.googleapis.com/ml_use": split.replace("train", "training")},
+        }
+        for n, (_, label, split, _) in enumerate(ROWS)
+    ]
+    return named_images() | {"import.jsonl": "".join(json.dumps(line) + "\n" for line in lines).encode()}
+
+
+def automl() -> Files:
+    return named_images() | {"import.csv": as_csv([(split.upper(), path, label) for path, label, split, _ in ROWS])}
+
+
+def imagefolder() -> Files:
+    files = {}
+    for split in SPLITS:
+        rows = [(f"in/{n}.jpg", ("cat", "dog")[n % 2], f"größer als {n}") for n in range(3)]
+        files[f"{split}/metadata.csv"] = as_csv(rows, ("file_name", "label", "text"))
+        files |= {f"{split}/in/{n}.jpg": draw_jpeg(f"{split} {n}") for n in range(4)}
+    return files
+
+
+def imagefolder_of_objects() -> Files:
+    objects = [{"bbox": [[2, 1, 8, 9], [0, 5, 20, 5]][:count], "categories": [1, 0][:count]} for count in (2, 0, 1, 2)]
+    rows = [(f"{n}.jpg", each) for n, each in enumerate(objects)]
+    return {f"{n}.jpg": draw_jpeg(f"object {n}") for n in range(4)} | {
+        "metadata.jsonl": as_jsonl(rows, ("file_name", "objects"))
+    }
+
+
+OBSERVATIONS = [(n % 3 == 0, n, ("cat", "dog", "hen")[n % 3], n / 8 - 1) for n in range(20)]
+COLUMNS = ("feature0", "feature1", "feature2", "feature3")
+
+
+def observations() -> Files:
+    return {"observations.csv": as_csv([(str(row[0]).lower(), *row[1:]) for row in OBSERVATIONS], COLUMNS)}
+
+
+def observations_jsonl() -> Files:
+    rows = [(*row, [row[3], 2.5], f"row {row[1]}") for row in OBSERVATIONS]
+    return {"observations.jsonl": as_jsonl(rows, (*COLUMNS, "embedding", "id"))}
+
+
+def observations_parquet() -> Files:
+    return {"observations.parquet": as_parquet(OBSERVATIONS, COLUMNS)}
+
+
+# Boxes
+
+SIZES = {"a": (40, 20, 1), "b": (30, 60, 1), "c": (40, 20, 6), "d": (20, 20, 1), "e": (24, 24, 1)}
+"""Width, height and orientation; c is 20 x 40 as people see it."""
+
+BOXES = {
+    "a": [("cat", (0, 0, 10, 10)), ("dog", (10, 5, 40, 20))],
+    "b": [("dog", (3, 6, 27, 54))],
+    "c": [("cat", (5, 10, 15, 40))],
+    "d": [],
+    "e": [("cat", (12, 3, 36, 9)), ("dog", (4, 4, 4, 9)), ("dog", (1, 2, 9, 8))],
+}
+"""By image; of e's the first sticks out, and the second is empty."""
+
+
+def shown(name: str) -> tuple[int, int]:
+    """Width and height of an image as people see it."""
+    width, height, orientation = SIZES[name]
+    return (height, width) if orientation > 4 else (width, height)
+
+
+def drawn(pattern: str = "{}.jpg") -> Files:
+    """The images that have boxes."""
+    return {
+        pattern.format(name): draw_jpeg(f"boxes {name}", (width, height), orientation=orientation)
+        for name, (width, height, orientation) in SIZES.items()
+    }
+
+
+def coco() -> Files:
+    files: Files = {}
+    for split, names in (("train", "abc"), ("val", "de")):
+        images, annotations = [], []
+        for name in names:
+            number = ord(name)
+            width, height = shown(name)
+            images.append({"id": number, "file_name": f"{name}.jpg", "width": width, "height": height})
+            for label, (left, top, right, bottom) in BOXES[name]:
+                box, category = [left, top, right - left, bottom - top], {"cat": 3, "dog": 7}[label]
+                area = (right - left) * (bottom - top) / 2
+                annotations.append(
+                    {"id": len(annotations), "image_id": number, "category_id": category, "bbox": box}
+                    | {"iscrowd": int(label == "dog"), "area": area}
+                )
+        categories = [{"id": 3, "name": "cat"}, {"id": 7, "name": "dog"}, {"id": 9, "name": "hen"}]
+        text = json.dumps({"images": images, "annotations": annotations, "categories": categories})
+        files[f"annotations/instances_{split}2017.json"] = text.encode()
+        files |= {path: data for path, data in drawn(f"{split}/{{}}.jpg").items() if path[-5] in names}
+    return files
+
+
+def voc() -> Files:
+    files = drawn("JPEGImages/{}.jpg")
+    for name, boxes in BOXES.items():
+        objects = "".join(
+            f"<object><name>{label}</name><difficult>{index}</difficult><bndbox><xmin>{left}</xmin><ymin>{top}</ymin>"
+            f"<xmax>{right}</xmax><ymax>{bottom}</ymax></bndbox></object>"
+            for index, (label, (left, top, right, bottom)) in enumerate(boxes)
+        )
+        size = "<size><width>{}</width><height>{}</height></size>".format(*shown(name))
+        text = f"<annotation><filename>{name}.jpg</filename>{size}{objects}</annotation>"
+        files[f"Annotations/{name}.xml"] = text.encode()
+    return files
+
+
+def voc_sets() -> Files:
+    return voc() | {"ImageSets/Main/train.txt": b"a\nb\n", "ImageSets/Main/val.txt": b"c\nd\n"}
+
+
+def _yolo_lines(name: str) -> bytes:
+    width, height = shown(name)
+    return "".join(
+        f"{['cat', 'dog'].index(label)} {(left + right) / 2 / width} {(top + bottom) / 2 / height}"
+        f" {(right - left) / width} {(bottom - top) / height}\n"
+        for label, (left, top, right, bottom) in BOXES[name]
+    ).encode()
+
+
+def yolo() -> Files:
+    files: Files = {"data.yaml": b"names: [cat, dog]"}
+    for path, data in drawn().items():
+        split = "val" if path[0] in "de" else "train"
+        files[f"images/{split}/{path}"] = data
+        files[f"labels/{split}/{path[0]}.txt"] = _yolo_lines(path[0])
+    files["labels/train/a.txt"] += b"1 0.1 0.2 0.4 0.1 0.3 0.6\n"  # a polygon
+    return files
+
+
+def yolo_beside() -> Files:
+    return drawn("obj/{}.jpg") | {f"obj/{name}.txt": _yolo_lines(name) for name in "abc"} | {"obj.names": b"cat\ndog\n"}
+
+
+def labelme() -> Files:
+    files = drawn("street/{}.jpg")
+    for name, boxes in BOXES.items():
+        width, height = shown(name)
+        shapes: list[dict[str, object]] = [
+            {"label": label, "points": [[right, top], [left, bottom]], "shape_type": "rectangle", "group_id": None}
+            for label, (left, top, right, bottom) in boxes
+        ]
+        if name == "b":
+            shapes += [
+                {"label": "dog", "points": [[10, 20], [25, 5], [20, 12]], "shape_type": "polygon", "group_id": 1},
+                {"label": "dog", "points": [[5, 40], [9, 40]], "shape_type": "circle", "group_id": 1},
+            ]
+        if name == "c":
+            shapes.append({"label": "cat", "points": [[1, 1], [9, 19]], "shape_type": "line"})
+        said = {"version": "5.4.1", "imagePath": f"{name}.jpg", "imageWidth": width, "imageHeight": height}
+        files[f"street/{name}.json"] = json.dumps(said | {"shapes": shapes}).encode()
+    return files
+
+
+def boxes_csv() -> Files:
+    rows = [
+        (f"{name}.jpg", *shown(name), label, *sides)
+        for index in range(3)
+        for name, boxes in BOXES.items()
+        for label, sides in boxes[index : index + 1]
+    ]
+    rows.append(("d.jpg", 20, 20, "", "", "", "", ""))
+    names = ("filename", "width", "height", "class", "xmin", "ymin", "xmax", "ymax")
+    return drawn() | {"boxes.csv": as_csv(rows, names)}
+
+
+def retinanet() -> Files:
+    rows = [(f"{name}.jpg", *sides, label) for name, boxes in BOXES.items() for label, sides in boxes]
+    return drawn() | {"annotations.csv": as_csv([*rows, ("d.jpg", "", "", "", "", "")])}
+
+
+# Archives, arrays, records
+
+
+def as_tar(files: Files) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def as_zip(files: Files, method: int = zipfile.ZIP_STORED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            member = zipfile.ZipInfo(name)
+            member.external_attr = 0o644 << 16
+            # Level 0 stores blocks as they are: other versions of zlib would pack them differently.
+            archive.writestr(member, content, method, 0)
+    return stream.getvalue()
+
+
+def in_classes() -> Files:
+    return {f"{label}/{n}.jpg": draw_jpeg(f"packed {label} {n}") for label in ("rose", "tulip") for n in range(6)}
+
+
+def archive_zip() -> Files:
+    return {"flowers.zip": as_zip(in_classes() | {"notes.txt": b"notes"}, zipfile.ZIP_DEFLATED)}
+
+
+def archive_tar() -> Files:
+    return {"flowers.tar": as_tar(in_classes() | {"rose/bad.jpg": b"text"})}
+
+
+def archive_tar_gz() -> Files:
+    return {"flowers.tar.gz": store_in_gzip(as_tar({f"flowers/{name}": each for name, each in in_classes().items()}))}
+
+
+def webdataset() -> Files:
+    files = {}
+    for split in ("train", "val"):
+        members = {}
+        for n in range(5):
+            members |= {f"{n:03}.jpg": draw_jpeg(f"{split} {n}"), f"{n:03}.cls": b"%d" % (n % 3)}
+            members |= {f"{n:03}.txt": b"number %d" % n, f"{n:03}.json": b'{"score": 0.%d}' % n}
+        files[f"{split}-000000.tar"] = as_tar(members)
+    return files
+
+
+def _array(name: str, *shape: int) -> np.ndarray:
+    pixels = b"".join(draw_pixels(f"{name} {n}", shape[2], shape[1], shape[3]) for n in range(shape[0]))
+    return np.frombuffer(pixels, np.uint8).reshape(shape)
+
+
+def _npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.ascontiguousarray(array), version=(1, 0))
+    return stream.getvalue()
+
+
+def arrays() -> Files:
+    members = {}
+    for split, count in (("train", 8), ("test", 4)):
+        members[f"x_{split}.npy"] = _npy(_array(split, count, 9, 12, 3))
+        members[f"y_{split}.npy"] = _npy(np.arange(count, dtype=np.int64) % 3)
+    return {"data.npz": as_zip(members)}
+
+
+def arrays_planar() -> Files:
+    images = _array("planar", 6, 9, 12, 3).transpose(0, 3, 1, 2)
+    return {"x_train.npy": _npy(images), "y_train.npy": _npy(np.array([["cat"], ["dog"]] * 3))}
+
+
+def cifar10() -> Files:
+    names = [f"class {n}" for n in range(10)]
+    files = {"batches.meta.txt": ("\n".join(names) + "\n\n").encode(), "readme.html": b"<html>"}
+    for name in ("data_batch_1", "data_batch_2", "test_batch"):
+        records = [bytes([n]) + draw_pixels(f"{name} {n}", 32, 96, 1) for n in range(0, 10, 2)]
+        files[f"{name}.bin"] = b"".join(records)
+    return files
+
+
+def cifar100() -> Files:
+    files = {"fine_label_names.txt": "".join(f"fine {n}\n" for n in range(100)).encode()}
+    files["coarse_label_names.txt"] = "".join(f"coarse {n}\n" for n in range(20)).encode()
+    for name in ("train", "test"):
+        records = [bytes([n, 99 - n]) + draw_pixels(f"{name} {n}", 32, 96, 1) for n in range(5)]
+        files[f"{name}.bin"] = b"".join(records)
+    return files
+
+
+def idx() -> Files:
+    files = {}
+    for name, count in (("train", 8), ("t10k", 4)):
+        pixels = b"".join(draw_pixels(f"{name} {n}", 12, 9, 1) for n in range(count))
+        files[f"{name}-images-idx3-ubyte.gz"] = store_in_gzip(struct.pack(">IIII", 2051, count, 9, 12) + pixels)
+        files[f"{name}-labels-idx1-ubyte"] = struct.pack(">II", 2049, count) + bytes(n % 3 for n in range(count))
+    return files
+
+
+def as_tfrecord(*examples: dict[str, object]) -> bytes:
+    content = b""
+    for values in examples:
+        example = Example()
+        for key, value in values.items():
+            entry = example.features.feature[key]
+            value = value if isinstance(value, list) else [value]
+            kind = {bytes: entry.bytes_list, float: entry.float_list, int: entry.int64_list}[type(value[0])]
+            kind.value.extend(value)
+        record = example.SerializeToString(deterministic=True)
+        length = struct.pack("<Q", len(record))
+        content += length + _checksum(length) + record + _checksum(record)
+    return content
+
+
+def _checksum(data: bytes) -> bytes:
+    plain = crc32c(data)
+    return struct.pack("<I", ((plain >> 15 | plain << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def tfrecords() -> Files:
+    def example(split: str, n: int) -> dict[str, object]:
+        text = ("cat", "dog")[n % 2].encode()
+        return {
+            "image/encoded": draw_jpeg(f"{split} {n}"),
+            "image/format": b"jpg",
+            "image/height": 16,
+            "image/width": 24,
+            "image/class/label": n % 2 + 1,
+            "image/class/text": text,
+            "image/filename": f"{split}_{n}.jpg".encode(),
+            "image/caption": b"number %d" % n,
+            "scores": [n / 4, 1.0],
+        }
+
+    return {
+        f"{split}-0000{index}-of-00002.tfrecord": as_tfrecord(*(example(split, 3 * index + n) for n in range(3)))
+        for split in ("train", "test")
+        for index in range(2)
+    }
+
+
+def tfrecords_of_tfds() -> Files:
+    records = [{"image": draw_png(f"tfds {n}"), "label": n % 3} for n in range(6)]
+    return {"digits-train.tfrecord-00000-of-00001": as_tfrecord(*records)}

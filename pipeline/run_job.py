@@ -81,14 +81,13 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
                 terminal.say(f"the job runs on {flags.runner}; progress is shown there")
             state = result.wait_until_finish()
     except BaseException as error:
+        if here and not flags.plan:  # the job's last step, which takes the claim back, was not reached
+            release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_stop(error)):
             raise
         cancelled = _cancel(result, flags.runner, pipeline.options) if flags.runner not in IN_PROCESS_RUNNERS else ""
         end_server()
         raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
-    finally:
-        if here and not flags.plan:
-            release_claims(job.run.output, job.run.run_id)
     return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
 
 

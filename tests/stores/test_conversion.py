@@ -2,7 +2,7 @@
 
 import json
 import time
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 import pytest
@@ -14,6 +14,7 @@ from recordmill.transforms.files import storage
 pytestmark = pytest.mark.slow
 
 LEDGER = {"listed": 62, "written": 60, "rejected": {"unknown_format": 2}, "ignored": {}, "left_out": {}}
+TEXTS = ("cat/notes 0#.txt", "cat/notes 1#.txt")
 REENCODED = ["--set=images.reencode=always", "--set=images.resize.longest=100"]
 
 
@@ -24,9 +25,21 @@ def images_read(requests):
     return {name: names.count(name) for name in names}
 
 
+def examples_of(files):
+    """The images that the report shows before and after: the first of each split, where all are resized."""
+    splits = orjson.loads(files["recordmill.json"])["splits"].values()
+    return {orjson.loads(files[split["shards"][0]["sidecar"]].splitlines()[0])["key"] for split in splits}
+
+
 def times_asked_for(name, requests):
     """How often a file of the dataset was asked for, whatever the question."""
     return sum(unquote(path).partition("?")[0].endswith(f"/dataset/{name}") for _, path in requests)
+
+
+def times_listed(folder, requests):
+    """How often the names in a folder were asked for."""
+    queries = [parse_qs(urlsplit(path).query) for _, path in requests]
+    return sum(query.get("prefix", [""])[0].endswith(f"/{folder}") and "delimiter" in query for query in queries)
 
 
 @pytest.mark.parametrize("flags", [[], REENCODED, ["--set=images.check=header", "--set=compression=gzip"]])
@@ -37,7 +50,11 @@ def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder
     line = json.loads(done.stdout)
     assert (line["status"], line["ledger"]) == ("published", LEDGER)
     requests = folder.served.requests()[before:]
-    assert images_read(requests) == {str(file.relative_to(pictures)): 1 for file in pictures.rglob("*.*")}
+    shown = examples_of(folder.files()) if flags == REENCODED else set()
+    again = {*TEXTS, *shown}  # the layout is recognised from how texts begin, and the report shows some changes
+    assert images_read(requests) == {
+        name: 1 + (name in again) for name in (str(file.relative_to(pictures)) for file in pictures.rglob("*.*"))
+    }
 
     assert launch([f"--input={pictures}", "--output=here", "--set=shards.count=6", *flags], build) == 0
     expected = {str(file.relative_to(folder.cwd / "here")): file for file in (folder.cwd / "here").rglob("*.*")}
@@ -55,8 +72,9 @@ def test_a_second_run_keeps_another_is_refused_and_overwriting_replaces(folder):
     kept = folder.convert()
     assert (kept.returncode, json.loads(kept.stdout)["status"]) == (0, "kept")
     requests = folder.served.requests()[before:]
-    assert images_read(requests) == {}
+    assert images_read(requests) == dict.fromkeys(TEXTS, 1)  # to recognise the layout
     assert {times_asked_for(name, requests) for name in files if name != "recordmill.json"} == {1}
+    assert times_listed("dataset/", requests) == 1
     refused = folder.convert("--set=seed=1")
     assert (refused.returncode, json.loads(refused.stdout)["status"]) == (1, "refused")
     assert "seed: 0 -> 1" in refused.stderr

@@ -56,9 +56,9 @@ def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str]
         OSError: the file cannot be written.
     """
     wanted = set(chosen.values())
-    by_key = {ref.key: ref for ref in refs if ref.key in wanted} if wanted else {}
-    made = [_make_example(change, by_key[key], settings) for change, key in sorted(chosen.items())]
-    if examples := [asdict(example) for example in made if example]:
+    made = {ref.key: _make_example(ref, settings) for ref in refs if ref.key in wanted} if wanted else {}
+    pairs = [(change, made[key]) for change, key in sorted(chosen.items())]
+    if examples := [{**asdict(example), "change": change} for change, example in pairs if example]:
         storage.write_file(path, orjson.dumps(examples))
 
 
@@ -75,7 +75,8 @@ def read_examples(paths: Iterable[str]) -> list[ChangeExample]:
     return list(found.values())
 
 
-def _make_example(change: str, ref: ImageRef, settings: DatasetSettings) -> ChangeExample | None:
+def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | None:
+    """An example of whatever was changed in one image; None where it cannot be shown."""
     try:
         content = settings.source.read(ref, settings.images.max_bytes)
         if not isinstance(content.image, bytes):
@@ -88,4 +89,4 @@ def _make_example(change: str, ref: ImageRef, settings: DatasetSettings) -> Chan
         return None
     before, after = (base64.b64encode(picture).decode() for picture in pictures)
     size = (stored.width, stored.height)
-    return ChangeExample(change, ref.key, stored.changes, size, len(content.image), len(stored.encoded), before, after)
+    return ChangeExample("", ref.key, stored.changes, size, len(content.image), len(stored.encoded), before, after)

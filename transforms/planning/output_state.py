@@ -1,5 +1,6 @@
 """What an output folder holds, and what a run with a certain plan may do there."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ _OURS = frozenset(
         "duplicates.jsonl",
         "features.json",
         "label_map.pbtxt",
+        MARKER,
         "rejected.jsonl",
         "report.html",
         "schema.pbtxt",
@@ -81,12 +83,16 @@ class OutputState:
 
 
 def read_output(output: str, plan_id: str) -> OutputState:
-    """Looks at an output folder until nothing changes meanwhile: half of another run's switch is not a state."""
+    """Looks at an output folder until nothing changes meanwhile: half of another run's switch is not a state.
+
+    The folder is listed again only where the names in it matter.
+    """
     while True:
         names = storage.folder_names(output)
         with suppress(FileNotFoundError):  # the marker, which another run is replacing
             state = _look(output, plan_id, names)
-            if state.pending or state.busy or storage.folder_names(output) == names:
+            names_matter = state.leftovers or (state.marker is None and _find_strangers(names))
+            if state.pending or state.busy or not names_matter or storage.folder_names(output) == names:
                 return state
 
 
@@ -102,10 +108,14 @@ def _look(output: str, plan_id: str, names: list[str]) -> OutputState:
     others = other_stagings(names, plan_id)
     pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
     busy = find_busy(output, others, elsewhere=True)
+    marker = None
     try:
-        marker = read_marker(output) if MARKER in names else None
+        marker = read_marker(output)  # not by the names: a switch may have ended since
     except DamagedMarkerError:
-        marker = None  # its name without its contents is what `decide_action` refuses
+        names = sorted({*names, MARKER})  # its name without its contents is what `decide_action` refuses
+    except FileNotFoundError:
+        if MARKER in names:
+            raise
     leftovers = tuple(_describe_leftover(output, name, marker) for name in others)
     return OutputState(output, names, marker, pending, busy, leftovers)
 
@@ -233,9 +243,9 @@ def _decide_on_the_same(output: str, marker: dict[str, Any], overwrite: bool) ->
 
 
 def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
-    if MARKER in state.names:
+    strangers = _find_strangers(state.names)
+    if MARKER in strangers:
         return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
-    strangers = [name for name in state.names if _looks_like_ours(name)]
     if strangers:
         what = f"{strangers[0]}, which belongs to no finished dataset"
         return "refuse", f"{state.output} holds {what}: choose an empty folder"
@@ -267,5 +277,6 @@ def _told(differing: list[str]) -> list[str]:
     return [each for each in differing if not each.startswith(_DERIVED)] or differing
 
 
-def _looks_like_ours(name: str) -> bool:
-    return looks_like_shard(name) or name.endswith("labels.txt") or name in _OURS
+def _find_strangers(names: Iterable[str]) -> list[str]:
+    """Those names that are a dataset's, for a folder without a dataset."""
+    return [name for name in names if looks_like_shard(name) or name.endswith("labels.txt") or name in _OURS]

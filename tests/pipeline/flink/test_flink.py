@@ -1,6 +1,7 @@
 """The main job on a standalone Flink cluster: the bytes of DirectRunner's, and what happens when something dies."""
 
 import json
+import os
 import signal
 import subprocess
 from dataclasses import replace
@@ -91,7 +92,10 @@ def test_the_bytes_of_direct_runner(
 def test_workers_have_what_setup_file_ships(flink):
     script = "import recordmill.pipeline.run, recordmill, sys; sys.stdout.write(recordmill.__file__)"
     python = flink_cluster.RUN / "workers/bin/python"
-    done = subprocess.run([python, "-c", script], cwd=flink_cluster.RUN, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "PYTHONPATH": ""}  # as the cluster starts it: this checkout may be on the path
+    done = subprocess.run(
+        [python, "-c", script], cwd=flink_cluster.RUN, env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith(f"{flink_cluster.RUN}/workers/lib/")
 
 

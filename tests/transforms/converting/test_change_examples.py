@@ -2,6 +2,7 @@ import base64
 import io
 import os
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 from PIL import Image
@@ -9,6 +10,7 @@ from PIL import Image
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.converting.change_examples import keep_examples, read_examples
 from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.sources.class_folders import ClassFolders
 
 
 @pytest.fixture
@@ -35,6 +37,26 @@ def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
     picture = Image.open(io.BytesIO(base64.b64decode(first.before)))
     assert picture.size == (120, 90)
     assert all(abs(a - b) < 6 for a, b in zip(picture.getpixel((9, 9)), (200, 30, 30), strict=True))
+
+
+class CountedReads(ClassFolders):
+    """Remembers which images were read."""
+
+    reads: ClassVar[list[str]] = []
+
+    def read(self, ref, max_bytes):
+        self.reads.append(ref.key)
+        return ClassFolders.read(self, ref, max_bytes)
+
+
+def test_an_image_that_shows_several_changes_is_read_once(refs, tmp_path):
+    path, settings = str(tmp_path / "examples.json"), DatasetSettings(source=CountedReads())
+    keep_examples(path, refs, {"reencoded": "a.png", "flattened": "a.png", "rotated": "b.png"}, settings)
+    assert sorted(CountedReads.reads) == ["a.png", "b.png"]
+    assert [(each.change, each.key) for each in read_examples([path])] == [
+        ("flattened", "a.png"),
+        ("reencoded", "a.png"),
+    ]
 
 
 def test_without_changes_there_are_no_examples(refs, tmp_path):

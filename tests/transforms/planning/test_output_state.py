@@ -1,4 +1,5 @@
 import json
+import shutil
 from functools import partial
 
 import pytest
@@ -289,6 +290,43 @@ def test_half_of_another_runs_switch_is_never_taken_for_a_state(dataset, monkeyp
         assert action in ("convert", "finish", "keep"), sentence
         for step in steps:
             step()
+
+
+def test_a_folder_is_listed_again_only_where_names_matter(dataset, monkeypatch):
+    real, listed = storage.folder_names, []
+
+    def list_names(folder):
+        listed.append(folder)
+        return real(folder)
+
+    def count_listings(output):
+        listed.clear()
+        read_output(output, "zzz")
+        return listed.count(output)
+
+    monkeypatch.setattr(storage, "folder_names", list_names)
+    assert count_listings(f"{dataset}/absent") == 1
+    assert count_listings(str(dataset)) == 1
+    leave(dataset, "bbb", [5])
+    assert count_listings(str(dataset)) == 2
+    storage.remove_folder(f"{dataset}/.staging-bbb")
+    (dataset / "recordmill.json").unlink()
+    assert count_listings(str(dataset)) == 2
+
+
+def test_files_that_another_run_takes_back_meanwhile_are_nobodys(dataset, monkeypatch):
+    real = storage.folder_names
+
+    def take_back(folder):
+        names = real(folder)
+        for name in FILES:
+            (dataset / name).unlink(missing_ok=True)
+        shutil.rmtree(dataset / "sidecars", ignore_errors=True)
+        return names
+
+    (dataset / "recordmill.json").unlink()
+    monkeypatch.setattr(storage, "folder_names", take_back)
+    assert decide(read_output(str(dataset), "aaa")) == ("convert", "")
 
 
 NEWER = [json.dumps({**MARKER, "recordmill": 2}), *(json.dumps({**MARKER, key: None}) for key in MARKER)]

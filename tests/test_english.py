@@ -15,7 +15,8 @@ from scripts import readme
 ROOT = Path(__file__).parents[1]
 
 BANNED = {
-    r"(?<!there\s)\b(is|are|was|were|be) no\b(?!\s(longer|more|fewer|less|larger|smaller|faster|slower|better|worse)\b)": "is not a",
+    r"(?<!there\s)\b(is|are|was|were|be) no\b"
+    r"(?!\s(longer|more|fewer|less|larger|smaller|faster|slower|better|worse)\b)": "is not a",
     r"\b(is|are) none of\b|\bnone of (them|these|those|which) (is|are)\b": "is not one of, they are not",
     r"\b(of|for|by|in|from) which (it|they|people|users|readers)\b|\b(of|behind) which\b": "two sentences, or whose",
     r"\bwhat (is|was|are|were) \w+ (is|was|are|were)\b": "a noun with an adjective",

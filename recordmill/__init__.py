@@ -12,11 +12,12 @@ from recordmill.schemas.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from recordmill.pipeline.convert import ConversionError, convert
-    from recordmill.reading.dataset import Dataset
+    from recordmill.reading.dataset import Dataset, open_dataset
     from recordmill.reading.examples_as_numpy import examples_as_numpy
     from recordmill.reading.load_error import LoadError
     from recordmill.reading.loading.load import load
     from recordmill.reading.loading.split_info import SplitInfo, describe_split
+    from recordmill.reading.verify_dataset import Verification, verify_dataset
     from recordmill.schemas.conventions import Convention, convention_names, load_convention
     from recordmill.schemas.features import (
         Feature,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from recordmill.schemas.image_ref import ImageRef
     from recordmill.schemas.label_map import LabelMap
     from recordmill.transforms.build_examples import BuildExamples
+    from recordmill.transforms.files.record_bytes import StoredFile
+    from recordmill.transforms.files.record_reader import Damage, RecordFile
     from recordmill.transforms.imaging import ImageSettings, PreparedImage, prepare_image
     from recordmill.transforms.list_images import Input, ListImages, ListingSettings
     from recordmill.transforms.read_images import ReadImages
@@ -41,6 +44,7 @@ _MODULES = {
     "ClassFolders": "transforms.sources.class_folders",
     "Convention": "schemas.conventions",
     "ConversionError": "pipeline.convert",
+    "Damage": "transforms.files.record_reader",
     "Dataset": "reading.dataset",
     "Feature": "schemas.features",
     "FilenameLabels": "transforms.sources.filename_labels",
@@ -53,9 +57,12 @@ _MODULES = {
     "LoadError": "reading.load_error",
     "PreparedImage": "transforms.imaging",
     "ReadImages": "transforms.read_images",
+    "RecordFile": "transforms.files.record_reader",
     "ReencodeImages": "transforms.reencode_images",
     "SplitExamples": "transforms.split_examples",
     "SplitInfo": "reading.loading.split_info",
+    "StoredFile": "transforms.files.record_bytes",
+    "Verification": "reading.verify_dataset",
     "convention_names": "schemas.conventions",
     "convert": "pipeline.convert",
     "describe_features": "schemas.features",
@@ -64,9 +71,11 @@ _MODULES = {
     "examples_as_numpy": "reading.examples_as_numpy",
     "load": "reading.loading.load",
     "load_convention": "schemas.conventions",
+    "open_dataset": "reading.dataset",
     "parse_example": "schemas.features",
     "prepare_image": "transforms.imaging",
     "tensorflow_features": "schemas.features",
+    "verify_dataset": "reading.verify_dataset",
 }
 """Where each public name is defined."""
 

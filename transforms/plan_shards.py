@@ -11,6 +11,7 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.schemas.dataset.file_names import STAGING_PREFIX
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
@@ -32,7 +33,6 @@ from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
-from recordmill.transforms.shards.shard_files import STAGING_PREFIX
 
 ShardId = tuple[str, int]
 

@@ -40,7 +40,7 @@ def contents_digest(marker: Marker, split: str) -> str:
 
     Not the plan's id: an image edited in place keeps that.
     """
-    labels = marker.plan.settings.labels["catch_all"], marker.labels
+    labels = marker.plan.settings.labels.get("catch_all"), marker.labels
     shards = [shard.sidecar_sha256 for shard in marker.splits[split].shards]
     return hashlib.sha256(orjson.dumps([labels, shards], option=orjson.OPT_SORT_KEYS)).hexdigest()
 

@@ -159,7 +159,8 @@ def _object_reader(kind: Any) -> Reader:
     parts = []
     for each in named:
         required = each.default is MISSING and each.default_factory is MISSING
-        of = get_args(hints[each.name])[0] if each.default is None else hints[each.name]
+        hint = hints[each.name]
+        of = get_args(hint)[0] if each.default is None and get_origin(hint) is UnionType else hint
         parts.append((each.name, each.metadata.get("key", each.name), _reader(of), required))
     keys = {key for _, key, _, _ in parts}
 

@@ -87,7 +87,7 @@ def test_a_failed_analysis_fails_the_run_and_leaves_the_dataset(photos, convert,
     sentence = f"10 images are in {done.output}; the analysis failed: why, and what to do"
     assert (done.code, done.line["status"], done.line["sentence"]) == (1, "published", sentence)
     assert done.errors == [sentence]
-    assert done.marker["ledger"]["written"] == 10
+    assert done.marker.ledger.written == 10
 
 
 @pytest.mark.parametrize(("stdout", "code"), [(b"", -11), (b"half a li", 1)])

@@ -88,7 +88,7 @@ def analyze_dataset(
     note = _describe(statistics, marker, split, size)
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
-        save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels["catch_all"])
+        save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
         try:
             publish_transform_fn(built, note, path)
         except ForeignFolderError as error:

@@ -1,4 +1,5 @@
 import pytest
+from make_marker import make_marker
 
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example_walk import ExampleWalk
@@ -15,7 +16,7 @@ BOXES = (
 
 
 def told(features, records, labels=IDS, kind="recordmill"):
-    marker = {"plan": {"recipe": {}}} if kind == "recordmill" else {}
+    marker = make_marker() if kind == "recordmill" else None
     names, walk = LabelNames(expect(Dataset("/x", kind, (), features, labels=labels, marker=marker))), ExampleWalk()
     for number, record in enumerate(records):
         data = memoryview(record)

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
@@ -48,7 +49,7 @@ def ledger(written, **rejected):
 
 
 def test_everything_listed_is_accounted_for():
-    assert balance_ledger(summary(18), reports_of()).as_dict() == {
+    assert to_json(balance_ledger(summary(18), reports_of())) == {
         "listed": 18,
         "written": 9,
         "rejected": {"empty": 2, "truncated": 2},

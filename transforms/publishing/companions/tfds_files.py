@@ -50,10 +50,11 @@ def _is_label(feature: Feature) -> bool:
 
 def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[str, Any]:
     marker = dataset.marker
+    written = format_count(marker.ledger.written, marker.unit)
     info: dict[str, Any] = {
         "name": _dataset_name(marker.name),
         "version": "1.0.0",
-        "description": f"{format_count(marker.ledger.written, marker.unit)}, plan {marker.plan.id}. README.md says more.",
+        "description": f"{written}, plan {marker.plan.id}. README.md says more.",
         "fileFormat": "tfrecord",
         "splits": [_split_info(dataset, name) for name, split in marker.splits.items() if split.shards],
     }

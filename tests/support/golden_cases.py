@@ -295,6 +295,7 @@ def _sources() -> list[Case]:
             "boxes_drawn_on_stored", of.retinanet, "boxes.drawn_on=stored", config="retinanet", inputs="annotations.csv"
         ),
         case("boxes_resized", of.voc, "images.resize={exact: [20, 80], fit: pad}", config="voc"),
+        case("boxes_area_resized", of.coco, "images.resize={longest: 15}", config="coco"),
         case("boxes_cropped", of.voc, "images.resize={exact: [16, 16]}", config="voc"),
         case(
             "voc_sets",

@@ -62,8 +62,8 @@ def _prose(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def documents() -> Iterator[tuple[str, str]]:
-    """README, CONTRIBUTING, CHANGELOG and the pages of docs/."""
-    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))):
+    """README, CONTRIBUTING, CHANGELOG, the pages of docs/ and of benchmarks/."""
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks/README.md"):
         yield from _prose(page)
 
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.find_split_cutoffs import LowestFn, SelectImages
 from recordmill.transforms.planning.key_hashes import HASH_RANGE
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings, bounds_by_rank, hash_key
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, bounds_by_rank, hash_key
 
 REFS = [
     *(

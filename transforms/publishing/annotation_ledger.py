@@ -11,9 +11,10 @@ import orjson
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.settings.limits import LossLimits
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.schemas.show_count import show_count
-from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
+from recordmill.transforms.dataset_settings import DatasetSettings
 
 MOST_CLASSES = 100
 """Classes that the marker lists under one reason; `more` counts the boxes of all others."""

@@ -15,7 +15,7 @@ from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.record_fields import describe_fields
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
 from recordmill.schemas.settings.boxes import BoxSettings
-from recordmill.schemas.settings.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
@@ -75,12 +75,12 @@ def _first_line(source: type[Any]) -> str:
 
 
 def _own_convention() -> Iterator[str]:
-    for key, default, meaning in _fields(OwnConvention):
+    for key, default, meaning in _fields(CustomConvention):
         if key != "features":
             yield f"| `convention.{key}` | {default} | {meaning} |"
             continue
         yield f"| `convention.features` | | {meaning} |"
-        for inner, inner_default, inner_meaning in _fields(OwnFeature):
+        for inner, inner_default, inner_meaning in _fields(CustomFeature):
             yield f"| `convention.features.KEY.{inner}` | {inner_default} | {inner_meaning} |"
 
 

@@ -11,7 +11,7 @@ from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards, gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.splitting import Selection
+from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import Ledger
 from recordmill.transforms.publishing.marker import (
@@ -56,7 +56,7 @@ def make_plan(**changed):
         "id",
         "convert",
         "",
-        Selection(),
+        SplitCutoffs(),
         {"train": [0, 5], "test": [0]},
         LabelMap({"cat": 0, "dog": 1}),
         Summary(),

@@ -28,10 +28,10 @@ run: setup ## Convert the sample, or run with ARGS="..."
 	$(BIN)/python -m pipeline.run --runner=DirectRunner $(ARGS)
 
 test: setup lint ## Lint, type-check and test, as CI does
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
-test-all: setup lint ## Run all tests with every conversion on DirectRunner; takes twice as long
-	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner
+test-all: setup lint ## Run the slow tests too, with every conversion on DirectRunner and more examples; takes half an hour
+	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner --hypothesis-profile=many
 
 test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI and PyTorch, in .venv-interop (5 GB)
 	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop

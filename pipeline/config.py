@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, make_dataclass, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -183,7 +184,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
             problems += str(error).splitlines()
             del values[key]
     try:
-        settings = TypeAdapter(DatasetSettings).validate_python(values)
+        settings = _adapter(DatasetSettings).validate_python(values)
     except ValidationError as error:
         problems += explain_errors(error, DatasetSettings, is_whole=not problems)
     else:
@@ -265,14 +266,26 @@ def _build_convention(convention: Any) -> Any:
     return convention
 
 
-def _build_below(key: str, kind: type[Any], value: Any) -> Any:
-    # Around the value, so that sources need not know of pydantic for unknown keys in them to be errors.
-    around = make_dataclass("Around", [(key, kind)])
-    around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
+def _build_below(key: str, kind: Any, value: Any) -> Any:
+    around: Any = _around(key, kind)
     try:
-        return getattr(TypeAdapter(around).validate_python({key: _spell(kind, value)}), key)
+        return getattr(_adapter(around).validate_python({key: _spell(kind, value)}), key)
     except ValidationError as error:
         raise ConfigError("\n".join(explain_errors(error, around))) from None
+
+
+@cache
+def _around(key: str, kind: type[Any]) -> type[Any]:
+    """A class with one value, so that sources need not know of pydantic for unknown keys in them to be errors."""
+    around = make_dataclass("Around", [(key, kind)])
+    around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
+    return around
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Pydantic's validator of a class, which takes it 50 ms to make."""
+    return TypeAdapter(kind)
 
 
 def name_dataset(

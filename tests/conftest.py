@@ -15,9 +15,10 @@ from hypothesis import settings
 from run_python import run_python
 
 # The same examples on every run and every machine, and no failure because a machine is slow.
-# To search for new ones: pytest --hypothesis-profile=default
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci")
+# `make test-all` takes many; to search for new ones: pytest --hypothesis-profile=default
+settings.register_profile("few", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("many", deadline=None, derandomize=True, max_examples=300)
+settings.load_profile("few")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,6 +52,29 @@ def _no_runner(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_job, "_make_pipeline", make)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cheap_conversions() -> Iterator[None]:
+    """Leaves out what takes long in small conversions and changes nothing in them.
+
+    The disk may keep files in its cache, since no test turns the machine off. Beam looks at the signatures of all
+    methods of a DoFn again and again.
+    """
+    from apache_beam.transforms import userstate
+
+    inspect, known = userstate.get_dofn_specs, {}
+
+    def look_once(dofn: object) -> object:
+        kind = getattr(getattr(dofn, "_fn", None), "__code__", type(dofn))
+        if kind not in known:
+            known[kind] = inspect(dofn)
+        return known[kind]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        patch.setattr(userstate, "get_dofn_specs", look_once)
         yield
 
 

@@ -1,4 +1,4 @@
-"""Conversions whose every byte is known: plan ids, shards, labels, sidecars and markers.
+"""Conversions whose results are known: plan ids, shards, sidecars, markers, and the files that other tools read.
 
 `expected/NAME.txt` has what a conversion of `tests/support/golden_cases.py` must give, a fact a line. After a change of
 bytes that is meant, `pytest tests/golden --update-goldens` writes these files anew; see CONTRIBUTING.md.
@@ -27,6 +27,7 @@ FLAGS = {
     "prism": ("--runner=PrismRunner", "--environment_type=LOOPBACK"),
 }
 CHANGES_WITH_TIME_AND_WORDS = ("run", "notes", "remarks")
+FILES_WITH_WORDS = ("README.md", "config.yaml", "croissant.json", "dataset_info.json")
 LONGEST_VALUE = 300
 
 
@@ -74,6 +75,17 @@ def digest_of(content):
     return hashlib.sha256(content).hexdigest()
 
 
+def digest_of_rows(path, *left_out):
+    """The digest of JSON lines without some keys; that of the file itself where no line has them."""
+    kept = hashlib.sha256()
+    for line in path.read_bytes().splitlines(keepends=True):
+        row = json.loads(line)
+        if not row.keys().isdisjoint(left_out):
+            line = json.dumps({key: value for key, value in row.items() if key not in left_out}).encode()
+        kept.update(line)
+    return kept.hexdigest()
+
+
 def in_a_line(value):
     """A value as JSON, or its digest where that is long."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
@@ -88,11 +100,13 @@ def describe(output):
         for shard in split["shards"]:
             assert shard["sha256"] == digest_of((output / shard["name"]).read_bytes())
             assert shard.pop("sidecar_sha256") == digest_of((output / shard["sidecar"]).read_bytes())
-            rows = [json.loads(line) for line in (output / shard["sidecar"]).read_bytes().splitlines()]
-            kept = [{key: value for key, value in row.items() if key != "detail"} for row in rows]
-            facts[shard["sidecar"]] = digest_of(json.dumps(kept, sort_keys=True).encode())
             facts[shard["name"]] = shard["sha256"]
-    facts["labels.txt"] = digest_of((output / "labels.txt").read_bytes())
+            facts[shard["sidecar"]] = digest_of_rows(output / shard["sidecar"], "detail")
+    for name in marker["files"]:
+        if name == "rejected.jsonl":
+            facts[name] = digest_of_rows(output / name, "detail", "uri")
+        elif name not in FILES_WITH_WORDS:
+            facts[name] = digest_of((output / name).read_bytes())
     return facts | {
         f"marker {path}": in_a_line(value)
         for key, part in marker.items()

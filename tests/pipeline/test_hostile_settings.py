@@ -8,7 +8,6 @@ import orjson
 import pytest
 import yaml
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from recordmill.pipeline.config import ConfigError, load_settings, name_dataset
@@ -77,7 +76,6 @@ def load(written: list[str]) -> str:
 
 
 @given(overrides())
-@examples(max_examples=300)
 def test_every_value_gives_settings_or_a_sentence(written):
     load(written)
 

@@ -1,12 +1,11 @@
 import json
 import re
-import subprocess
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from PIL import Image
+from run_python import run_python
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
@@ -20,8 +19,6 @@ SIDES = (Feature("h", "int64", "height", "rows"), Feature("w", "int64", "width",
 BOXES = Feature("boxes", "float", "boxes", "edges\nof boxes", many=True)
 TEXT = Feature('say "ä"', "bytes", "say", "words", default=b'\xc3\xb6"')
 
-# Nothing of ours can be imported: the snippet stands alone.
-RUN = "import sys; sys.modules['recordmill'] = sys.modules['schemas'] = None; exec(open('snippet.py').read())"
 TAIL = """
 import numpy as np
 for element in tf.nest.flatten(list(dataset)):
@@ -30,16 +27,22 @@ for element in tf.nest.flatten(list(dataset)):
 """
 
 
-def read(folder, tail=""):
-    """What the snippet prints, run with TensorFlow alone in the dataset's folder."""
-    if not find_spec("tensorflow"):
-        pytest.skip("TensorFlow is not installed")
-    marker = json.loads((folder / "recordmill.json").read_bytes())
-    (folder / "snippet.py").write_text(reading_snippet(marker) + tail, encoding="utf-8")
-    command = [sys.executable, "-I", "-c", RUN]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+@pytest.fixture
+def read(monkeypatch):
+    """What the snippet prints in the dataset's folder, where nothing of ours can be imported: it stands alone."""
+    pytest.importorskip("tensorflow")
+
+    def read(folder, tail=""):
+        marker = json.loads((folder / "recordmill.json").read_bytes())
+        (folder / "snippet.py").write_text(reading_snippet(marker) + tail, encoding="utf-8")
+        with monkeypatch.context() as patch:
+            for name in [each for each in sys.modules if each.partition(".")[0] == "recordmill"]:
+                patch.setitem(sys.modules, name, None)
+            done = run_python(["python", "snippet.py"], folder)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    return read
 
 
 def convert(tmp_path, **settings):
@@ -81,7 +84,7 @@ def publish(folder, features, records, *, store="encoded", rows=(), labels=None,
 @pytest.mark.parametrize(
     ("convention", "compression"), [("default", "gzip"), ("tutorial", "none"), ("image_tfrecord_builder", "gzip")]
 )
-def test_converted_datasets_are_read_with_tensorflow_alone(tmp_path, convention, compression):
+def test_converted_datasets_are_read_with_tensorflow_alone(read, tmp_path, convention, compression):
     settings = {"convention": convention, "compression": compression, "name": "zoo"}
     folder = convert(tmp_path, splits__fractions={"test": 0.5, "train": 0.5}, shards__count=2, **settings)
     printed = read(folder, "print('COUNT', len(list(dataset)))")
@@ -91,7 +94,7 @@ def test_converted_datasets_are_read_with_tensorflow_alone(tmp_path, convention,
 
 
 @pytest.mark.parametrize("sized", [True, False])
-def test_raw_pixels_are_read(tmp_path, sized):
+def test_raw_pixels_are_read(read, tmp_path, sized):
     pixels = np.arange(2 * 3 * 3, dtype=np.uint8)
     record = {"encoded": pixels.tobytes(), "label": 1, "height": 2, "width": 3}
     features = (ENCODED, LABEL, *SIDES) if sized else (ENCODED, LABEL)
@@ -102,7 +105,7 @@ def test_raw_pixels_are_read(tmp_path, sized):
     assert f"VALUE [2, 3, 3] {pixels.sum()}\n" in printed
 
 
-def test_a_table_without_images_is_read(tmp_path):
+def test_a_table_without_images_is_read(read, tmp_path):
     records = [{"say": b"hm", "boxes": [0.5, 1.5]}, {"boxes": []}]
     printed = read(publish(tmp_path / "table", (BOXES, TEXT), records, compression="gzip"), TAIL)
     assert [line for line in printed.splitlines() if line.startswith("VALUE")] == [
@@ -113,7 +116,7 @@ def test_a_table_without_images_is_read(tmp_path):
     ]
 
 
-def test_several_labels_and_none_are_read(tmp_path):
+def test_several_labels_and_none_are_read(read, tmp_path):
     image = Image.new("RGB", (4, 2), (9, 9, 9))
     image.save(tmp_path / "x.png")
     encoded = (tmp_path / "x.png").read_bytes()
@@ -124,7 +127,7 @@ def test_several_labels_and_none_are_read(tmp_path):
     assert read(folder) == "(2, 4, 3)\n"
 
 
-def test_boxes_are_read_beside_their_image(tmp_path):
+def test_boxes_are_read_beside_their_image(read, tmp_path):
     Image.new("RGB", (9, 5)).save(tmp_path / "x.jpg")
     encoded = (tmp_path / "x.jpg").read_bytes()
     label = Feature("label", "int64", "label", "class id", default=-1)

@@ -60,7 +60,7 @@ test-stores: setup ## Convert from and to object-store emulators, in a separate 
 		gcp-storage-emulator hypothesis 'moto[server]' pytest
 	$(BIN)/uv pip install --quiet --python .venv-stores/bin/python --constraint requirements.lock \
 		--editable '.[aws,gcp]'
-	.venv-stores/bin/python -m pytest -W default tests/stores tests/transforms/stores tests/docs/test_object_stores.py
+	.venv-stores/bin/python -m pytest -W default tests/stores tests/recordmill/storage/stores tests/docs/test_object_stores.py
 
 test-airflow: setup ## Run the DAG with Airflow, in a separate environment; takes ten minutes
 	test -x .venv-airflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-airflow

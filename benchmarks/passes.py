@@ -21,8 +21,8 @@ BATCH = 256
 def verify(level: str, folder: Path) -> Callable[[], int]:
     """Our verifier at a level; a pass fails where anything is wrong."""
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.shard_workers import ShardWorkers
-    from recordmill.reading.verify_dataset import verify_dataset
+    from recordmill.reading.verify.shard_workers import ShardWorkers
+    from recordmill.reading.verify.verify_dataset import verify_dataset
 
     workers = ShardWorkers(os.cpu_count() or 1)  # started in the first pass
     atexit.register(workers.__exit__)

@@ -21,12 +21,12 @@ import apache_beam as beam
 import psutil
 from apache_beam.metrics import monitoring_infos
 
-from recordmill.pipeline.job import Job
+from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
-from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.shards.progress import PROGRESS
 
 LOOK_EVERY = 0.005  # seconds
 STAGES = ("starting", "listing", "shuffling", "converting", "publishing")

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from recordmill.pipeline.options import Parser, UsageError, add_json_switch, wants_json
-from recordmill.pipeline.printable import last_line
+from recordmill import storage
+from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.terminal.printable import last_line
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
-from recordmill.transforms.files import storage
-from recordmill.transforms.files.output_errors import explain_output_error
+from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.publishing.transform_fn import DEFAULT_SIZE, TRANSFORM_FN
 
 if TYPE_CHECKING:
-    from recordmill.reading.analyze_dataset import Analysis
+    from recordmill.reading.analyze.analyze_dataset import Analysis
 
 MODULE = "python -m pipeline.analyze"
 
@@ -111,9 +111,9 @@ def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
 
 def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     # Imported here, since Beam comes with them: `--help` need not wait for it.
-    from recordmill.pipeline.preflight import normal_path
-    from recordmill.reading.analyze_dataset import analyze_dataset
-    from recordmill.reading.moment_rows import AnalysisError
+    from recordmill.pipeline.configuration.preflight import normal_path
+    from recordmill.reading.analyze.analyze_dataset import analyze_dataset
+    from recordmill.reading.analyze.channel_moments import AnalysisError
 
     path = normal_path(flags.path)
     try:

@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from recordmill.pipeline.job import Job
-from recordmill.pipeline.options import UsageError
-from recordmill.pipeline.terminal import Terminal
-from recordmill.reading.analyze_dataset import check_tensorflow
-from recordmill.reading.moment_rows import AnalysisError, open_dataset
+from recordmill.pipeline.configuration.job import Job
+from recordmill.pipeline.configuration.options import UsageError
+from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.reading.analyze.analyze_dataset import check_tensorflow
+from recordmill.reading.analyze.channel_moments import AnalysisError, open_dataset
 from recordmill.schemas.outcome import FAILED, Outcome
 from recordmill.transforms.publishing.transform_fn import TRANSFORM_FN, fits, read_note
 

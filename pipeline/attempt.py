@@ -4,17 +4,17 @@ import traceback
 from argparse import Namespace
 
 from recordmill.pipeline.analyze_output import analyze_output
-from recordmill.pipeline.config import ConfigError
-from recordmill.pipeline.job import Job
-from recordmill.pipeline.options import UsageError
-from recordmill.pipeline.preflight import PlaceError
+from recordmill.pipeline.configuration.config import ConfigError
+from recordmill.pipeline.configuration.job import Job
+from recordmill.pipeline.configuration.options import UsageError
+from recordmill.pipeline.configuration.preflight import PlaceError
 from recordmill.pipeline.prepare import prepare_job
-from recordmill.pipeline.printable import last_line
-from recordmill.pipeline.run_job import Build, StoppedError, run_job
-from recordmill.pipeline.terminal import Terminal
+from recordmill.pipeline.runners.run_job import Build, StoppedError, run_job
+from recordmill.pipeline.terminal.printable import last_line
+from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome
 from recordmill.schemas.show_count import show_count
-from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.shards.progress import PROGRESS
 
 
 def attempt(

@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.job_server import QUIET_LOGGERS
-from recordmill.pipeline.options import UsageError, build_parser, check_flags
+from recordmill.pipeline.configuration.options import UsageError, build_parser, check_flags
 from recordmill.pipeline.run import build
-from recordmill.pipeline.terminal import Terminal
+from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
+from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.outcome import INTERRUPTED, WRONG_USAGE, Outcome
 

@@ -2,14 +2,14 @@
 
 from contextlib import suppress
 
-from recordmill.pipeline.preflight import PlaceError
-from recordmill.transforms.converting.shard_files import STAGING_PREFIX
-from recordmill.transforms.files import storage
-from recordmill.transforms.files.output_errors import explain_output_error
-from recordmill.transforms.planning.claim import find_busy, staging_names
+from recordmill import storage
+from recordmill.pipeline.configuration.preflight import PlaceError
+from recordmill.storage.output_errors import explain_output_error
+from recordmill.transforms.planning.output_lock import find_busy, staging_names
 from recordmill.transforms.planning.output_state import MARKER
-from recordmill.transforms.publishing.switch_dataset import switch_dataset
-from recordmill.transforms.publishing.take_back import take_back
+from recordmill.transforms.publishing.publish_staged import switch_dataset
+from recordmill.transforms.publishing.rollback import take_back
+from recordmill.transforms.shards.shard_files import STAGING_PREFIX
 
 
 def discard_staging(output: str) -> list[str]:

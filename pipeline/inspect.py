@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from recordmill.pipeline.options import Parser, UsageError, add_json_switch, wants_json
-from recordmill.pipeline.printable import printable
-from recordmill.pipeline.record_progress import record_progress
-from recordmill.pipeline.terminal import fail
+from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.terminal.printable import printable
+from recordmill.pipeline.terminal.record_progress import record_progress
+from recordmill.pipeline.terminal.terminal import fail
 from recordmill.reading.example_walk import DamagedExampleError
 from recordmill.reading.load_error import LoadError
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
@@ -22,7 +22,7 @@ from recordmill.schemas.show_count import show_count
 
 if TYPE_CHECKING:
     from recordmill.reading.dataset import Dataset
-    from recordmill.reading.find_record import FoundRecord
+    from recordmill.reading.inspect.find_record import FoundRecord
 
 EXAMPLES = """\
 examples:
@@ -59,8 +59,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
 def _inspect(flags: argparse.Namespace, as_json: bool) -> int:
     # Imported here and below, since Beam comes with them: `--help` need not wait for it.
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.extract_images import ExtractError
-    from recordmill.reading.find_record import NoRecordError
+    from recordmill.reading.inspect.extract_images import ExtractError
+    from recordmill.reading.inspect.find_record import NoRecordError
 
     width = None if sys.stderr.isatty() else 200  # in a log hardly a line is folded
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
@@ -117,9 +117,9 @@ def _is_selective(flags: argparse.Namespace) -> bool:
 
 def _show(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> dict[str, Any]:
     """The dataset, and its first record."""
-    from recordmill.pipeline.inspect_tables import record_view, summary_view
-    from recordmill.reading.find_record import read_records
-    from recordmill.reading.summarize_dataset import summarize_dataset
+    from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
+    from recordmill.reading.inspect.find_record import read_records
+    from recordmill.reading.inspect.summarize_dataset import summarize_dataset
 
     with record_progress(console, "looking", dataset) as progress:
         summary = summarize_dataset(dataset, flags.scan, progress)
@@ -140,9 +140,9 @@ def _show(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> di
 
 def _show_records(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> dict[str, Any]:
     """The records that were asked for, their images extracted where that was asked for too."""
-    from recordmill.pipeline.inspect_tables import record_view
-    from recordmill.reading.extract_images import extract_images
-    from recordmill.reading.find_record import find_source, read_record
+    from recordmill.pipeline.terminal.inspect_tables import record_view
+    from recordmill.reading.inspect.extract_images import extract_images
+    from recordmill.reading.inspect.find_record import find_source, read_record
 
     chosen: list[FoundRecord] | None = None
     if flags.record is not None:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from recordmill.pipeline.options import MODULE, UsageError, build_parser, check_flags, wants_json
-from recordmill.pipeline.printable import last_line
-from recordmill.pipeline.terminal import Terminal
+from recordmill import storage
+from recordmill.pipeline.configuration.options import MODULE, UsageError, build_parser, check_flags, wants_json
+from recordmill.pipeline.terminal.printable import last_line
+from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome
-from recordmill.transforms.files import storage
 
 if TYPE_CHECKING:
-    from recordmill.pipeline.job import Job
+    from recordmill.pipeline.configuration.job import Job
 
 MOST_NOTES = 20
 """Notes in the line of JSON; all are in `recordmill.json`."""
@@ -69,7 +69,7 @@ def _attempt(
     """Imports what a conversion needs, Beam above all, and runs it."""
     gc.disable()  # looking for garbage in what is imported, and stays, takes 0.1 s
     from recordmill.pipeline.attempt import attempt
-    from recordmill.pipeline.run_job import StoppedError
+    from recordmill.pipeline.runners.run_job import StoppedError
 
     def stop(*_: object) -> None:
         raise StoppedError

@@ -14,13 +14,12 @@ import yaml
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from recordmill import storage
 from recordmill.pipeline.analyze_output import check_analysis_is_possible
-from recordmill.pipeline.config import ConfigError, load_settings, name_dataset, read_comment
-from recordmill.pipeline.dataflow import check_dataflow, is_dataflow
-from recordmill.pipeline.discard import discard_staging
-from recordmill.pipeline.job import Job
-from recordmill.pipeline.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, Parser, UsageError
-from recordmill.pipeline.preflight import (
+from recordmill.pipeline.configuration.config import ConfigError, load_settings, name_dataset, read_comment
+from recordmill.pipeline.configuration.job import Job
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, Parser, UsageError
+from recordmill.pipeline.configuration.preflight import (
     PlaceError,
     check_answer,
     check_places,
@@ -30,17 +29,18 @@ from recordmill.pipeline.preflight import (
     normal_path,
     parse_inputs,
 )
-from recordmill.pipeline.recognise_layout import LayoutFinder
+from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
+from recordmill.pipeline.configuration.resolve_source import settle_source
+from recordmill.pipeline.discard import discard_staging
+from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
 from recordmill.pipeline.sample import ensure_sample
-from recordmill.pipeline.settle_source import settle_source
-from recordmill.pipeline.terminal import Terminal
+from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.version import VERSION
-from recordmill.transforms.converting.read_ahead import default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.files import storage
 from recordmill.transforms.idle_settings import find_idle, find_unused_words
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.read_ahead import default_threads
 
 
 def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal) -> Job:

@@ -12,7 +12,7 @@ from recordmill.pipeline.launch import launch
 if TYPE_CHECKING:
     import apache_beam as beam
 
-    from recordmill.pipeline.job import Job
+    from recordmill.pipeline.configuration.job import Job
     from recordmill.schemas.outcome import Outcome
 
 
@@ -23,11 +23,11 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
 
     from recordmill.transforms.batch_references import BatchReferences
     from recordmill.transforms.convert_shards import ConvertShards
+    from recordmill.transforms.find_split_cutoffs import SelectImages
     from recordmill.transforms.group_duplicates import GroupDuplicates
     from recordmill.transforms.list_images import ListImages
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
     from recordmill.transforms.publish_dataset import PublishDataset
-    from recordmill.transforms.select_images import SelectImages
     from recordmill.transforms.summarize_images import SummarizeImages
 
     settings, run = job.settings, job.run

@@ -11,18 +11,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recordmill.pipeline.options import Parser, UsageError, add_json_switch, wants_json
-from recordmill.pipeline.printable import printable
-from recordmill.pipeline.record_progress import record_progress
-from recordmill.pipeline.terminal import fail
+from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.terminal.printable import printable
+from recordmill.pipeline.terminal.record_progress import record_progress
+from recordmill.pipeline.terminal.terminal import fail
 from recordmill.reading.load_error import LoadError
-from recordmill.reading.verify_shard import LEVELS
+from recordmill.reading.verify.verify_shard import LEVELS
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from recordmill.schemas.show_count import show_count
-from recordmill.transforms.files.show_bytes import show_bytes
+from recordmill.storage.show_bytes import show_bytes
 
 if TYPE_CHECKING:
-    from recordmill.reading.verify_dataset import Verification
+    from recordmill.reading.verify.verify_dataset import Verification
 
 EXAMPLES = """\
 levels, each with all of those before it:
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
 def _verify(flags: argparse.Namespace, as_json: bool) -> int:
     # Imported here, since Beam comes with them: `--help` need not wait for it.
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.verify_dataset import verify_dataset
+    from recordmill.reading.verify.verify_dataset import verify_dataset
 
     console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
     started = time.monotonic()

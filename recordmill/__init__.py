@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from recordmill.schemas.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
     from recordmill.pipeline.convert import ConversionError, convert
     from recordmill.reading.dataset import Dataset
-    from recordmill.reading.examples_as_numpy import examples_as_numpy
+    from recordmill.reading.load.examples_as_numpy import examples_as_numpy
+    from recordmill.reading.load.load import load
+    from recordmill.reading.load.split_info import SplitInfo, describe_split
     from recordmill.reading.load_error import LoadError
-    from recordmill.reading.loading.load import load
-    from recordmill.reading.loading.split_info import SplitInfo, describe_split
     from recordmill.schemas.conventions import Convention, convention_names, load_convention
     from recordmill.schemas.features import (
         Feature,
@@ -27,45 +28,44 @@ if TYPE_CHECKING:
     )
     from recordmill.schemas.image_ref import ImageRef
     from recordmill.schemas.label_map import LabelMap
-    from recordmill.transforms.build_examples import BuildExamples
-    from recordmill.transforms.imaging import ImageSettings, PreparedImage, prepare_image
+    from recordmill.transforms.compose.build_examples import BuildExamples
+    from recordmill.transforms.compose.read_images import ReadImages
+    from recordmill.transforms.compose.reencode_images import ReencodeImages
+    from recordmill.transforms.compose.split_examples import SplitExamples
+    from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+    from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
     from recordmill.transforms.list_images import Input, ListImages, ListingSettings
-    from recordmill.transforms.read_images import ReadImages
-    from recordmill.transforms.reencode_images import ReencodeImages
-    from recordmill.transforms.sources.class_folders import ClassFolders
-    from recordmill.transforms.sources.filename_labels import FilenameLabels
-    from recordmill.transforms.split_examples import SplitExamples
 
 _MODULES = {
-    "BuildExamples": "transforms.build_examples",
-    "ClassFolders": "transforms.sources.class_folders",
+    "BuildExamples": "transforms.compose.build_examples",
+    "ClassFolders": "transforms.inputs.sources.class_folders",
     "Convention": "schemas.conventions",
     "ConversionError": "pipeline.convert",
     "Dataset": "reading.dataset",
     "Feature": "schemas.features",
-    "FilenameLabels": "transforms.sources.filename_labels",
+    "FilenameLabels": "transforms.inputs.sources.filename_labels",
     "ImageRef": "schemas.image_ref",
-    "ImageSettings": "transforms.imaging",
+    "ImageSettings": "imaging",
     "Input": "transforms.list_images",
     "LabelMap": "schemas.label_map",
     "ListImages": "transforms.list_images",
     "ListingSettings": "transforms.list_images",
     "LoadError": "reading.load_error",
-    "PreparedImage": "transforms.imaging",
-    "ReadImages": "transforms.read_images",
-    "ReencodeImages": "transforms.reencode_images",
-    "SplitExamples": "transforms.split_examples",
-    "SplitInfo": "reading.loading.split_info",
+    "PreparedImage": "imaging",
+    "ReadImages": "transforms.compose.read_images",
+    "ReencodeImages": "transforms.compose.reencode_images",
+    "SplitExamples": "transforms.compose.split_examples",
+    "SplitInfo": "reading.load.split_info",
     "convention_names": "schemas.conventions",
     "convert": "pipeline.convert",
     "describe_features": "schemas.features",
-    "describe_split": "reading.loading.split_info",
+    "describe_split": "reading.load.split_info",
     "encode_example": "schemas.features",
-    "examples_as_numpy": "reading.examples_as_numpy",
-    "load": "reading.loading.load",
+    "examples_as_numpy": "reading.load.examples_as_numpy",
+    "load": "reading.load.load",
     "load_convention": "schemas.conventions",
     "parse_example": "schemas.features",
-    "prepare_image": "transforms.imaging",
+    "prepare_image": "imaging",
     "tensorflow_features": "schemas.features",
 }
 """Where each public name is defined."""

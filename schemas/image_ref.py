@@ -26,7 +26,7 @@ class ImageRef:
         version: the file's modification time when it was listed, as text; only ever compared for equality.
         offset: first byte of the image in the file, or in what `packing` makes of it.
         length: bytes of the image there; -1 for all from `offset` on.
-        packing: how the bytes are packed: the empty string for not at all; see `transforms.files.packed_files`.
+        packing: how the bytes are packed: the empty string for not at all; see `storage.packed_files`.
         label: class name, or the empty string for an image without one, or whose label is read with it.
         group: what must stay in one split; the empty string for the image alone.
         split: the split that the source gives; the empty string where it is to be decided.

@@ -16,7 +16,7 @@ class ShardReport:
         split: the shard's split.
         index: the shard's place in the plan, from 0 within its split.
         references: how many references were given to it; always `records` plus the sum of `rejected`.
-        digest: of the references, order-free and in hex; see `transforms.planning.reference_digest.digest_of`.
+        digest: of the references, order-free and in hex; see `schemas.reference_digest.digest_of`.
         records: Examples in the file, read back from it.
         bytes: size of the file.
         sha256: hex digest of the file.
@@ -25,7 +25,7 @@ class ShardReport:
         classes: Examples by class name; the empty name for those without a class of their own.
         rejected: rejected references by reason code.
         changes: Examples by what was changed on the way (`rotated`, `reencoded`, ...).
-        boxes: boxes of the references by what became of them, see `transforms.converting.boxes.PlacedBoxes`;
+        boxes: boxes of the references by what became of them, see `transforms.records.boxes.PlacedBoxes`;
             empty where there are none.
         instances: boxes, or else labels of Examples with several, by class name; empty where there are none.
         annotations: boxes and labels that are in no Example, and images without a box.

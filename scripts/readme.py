@@ -7,21 +7,21 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from recordmill.reading.finding import KINDS, NOTES
+from recordmill.imaging.prepared_image import CHANGES
+from recordmill.imaging.settings import ImageSettings, Resize
+from recordmill.reading.verify.finding import KINDS, NOTES
 from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.schemas.record_fields import describe_fields
+from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
 from recordmill.schemas.shard_name import PLACEHOLDERS
-from recordmill.transforms.converting.boxes import BoxSettings
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
-from recordmill.transforms.imaging.prepared_image import CHANGES
-from recordmill.transforms.imaging.settings import ImageSettings, Resize
+from recordmill.transforms.inputs.sources import load_source, source_names
 from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import SplitSettings
-from recordmill.transforms.rejection import IGNORED, LEFT_OUT, REASONS
-from recordmill.transforms.sources import load_source, source_names
+from recordmill.transforms.records.boxes import BoxSettings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recordmill.pipeline.options import build_parser
+from recordmill.pipeline.configuration.options import build_parser
 
 PATH = Path(__file__).parent.parent / "deploy" / "dataflow" / "metadata.json"
 

@@ -40,8 +40,8 @@ def _no_runner(request: pytest.FixtureRequest) -> Iterator[None]:
     from apache_beam.options.pipeline_options import PipelineOptions
     from eager_beam import EagerPipeline
 
-    from recordmill.pipeline import run_job
-    from recordmill.pipeline.options import IN_PROCESS_RUNNERS
+    from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS
+    from recordmill.pipeline.runners import run_job
 
     make_pipeline = run_job._make_pipeline
 

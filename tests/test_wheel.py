@@ -83,7 +83,8 @@ def test_what_the_wheel_installs_lies_below_the_package(wheel):
     entries = {f"pipeline/{name}.py" for name in ("__init__", "analyze", "inspect", "run", "verify")}
     assert {name for name in names if not name.startswith(("recordmill/", "recordmill-"))} == entries
     assert {"recordmill/reading/dataset.py", "recordmill/configs/coco.yaml"} < set(names)
-    assert {f"recordmill/transforms/describing/{name}" for name in ("report.css", "report.html.jinja")} < set(names)
+    companions = "recordmill/transforms/publishing/companions"
+    assert {f"{companions}/{name}" for name in ("report.css", "report.html.jinja")} < set(names)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["verify", "--help"], ["--version"]])
@@ -117,7 +118,7 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
         "from recordmill.pipeline.analyze_output import _run_analysis\n"
         "from recordmill.reading.dataset import open_dataset\n"
         "from recordmill.reading.expectations import expect\n"
-        "from recordmill.reading.shard_workers import ShardWorkers\n"
+        "from recordmill.reading.verify.shard_workers import ShardWorkers\n"
         "dataset = open_dataset('dataset')\n"
         "with ShardWorkers(1) as workers:\n"
         "    for shard in dataset.shards:\n"

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable
 
 from recordmill.schemas.conventions import Convention
+from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
 from recordmill.schemas.features import Feature
-from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS, RECORD_FIELDS
-from recordmill.transforms.sources import Source
+from recordmill.transforms.inputs.sources import Source
 
 _ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
 

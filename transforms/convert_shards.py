@@ -18,16 +18,24 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.transforms.converting.change_examples import keep_examples
-from recordmill.transforms.converting.convert_image import ConvertedImage, convert_image
-from recordmill.transforms.converting.read_ahead import default_threads
-from recordmill.transforms.converting.readers import Readers
-from recordmill.transforms.converting.second_process import SecondProcess
-from recordmill.transforms.converting.shard_files import (
+from recordmill.storage.output_errors import explain_output_error
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.records.change_examples import keep_examples
+from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
+from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.read_ahead import default_threads
+from recordmill.transforms.shards.readers import Readers
+from recordmill.transforms.shards.second_process import SecondProcess
+from recordmill.transforms.shards.shard_files import (
     EXAMPLES,
     failed_report,
     find_finished,
@@ -36,14 +44,6 @@ from recordmill.transforms.converting.shard_files import (
     staging_folder,
     write_shard,
 )
-from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.feature_functions.compute import FeatureFunctionError
-from recordmill.transforms.files import storage
-from recordmill.transforms.files.output_errors import explain_output_error
-from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.progress import PROGRESS
-from recordmill.transforms.run_settings import RunSettings
 
 FEWEST_FOR_TWO = 2_000
 """References below which a second process would take as long to begin as it saves."""

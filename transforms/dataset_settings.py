@@ -6,23 +6,23 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
+from recordmill.imaging.settings import ImageSettings
 from recordmill.schemas.conventions import Convention, load_convention
+from recordmill.schemas.custom_convention import OwnConvention
 from recordmill.schemas.features import ExampleEncoder, Feature
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.own_convention import OwnConvention
 from recordmill.schemas.record_fields import PIXEL_FIELDS
 from recordmill.schemas.shard_name import check_file_name, fill_pattern
-from recordmill.transforms.build_examples import check_source_features, choose_store
 from recordmill.transforms.check_fields import check_fields
-from recordmill.transforms.converting.boxes import BoxSettings
-from recordmill.transforms.feature_functions.check_functions import check_functions
-from recordmill.transforms.feature_functions.settings import FeatureFunction
-from recordmill.transforms.imaging.settings import ImageSettings
+from recordmill.transforms.compose.build_examples import check_source_features, choose_store
+from recordmill.transforms.inputs.sources import Source
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.list_images import ListingSettings
 from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import SplitSettings
-from recordmill.transforms.sources import Source
-from recordmill.transforms.sources.class_folders import ClassFolders
+from recordmill.transforms.records.boxes import BoxSettings
+from recordmill.transforms.records.features.check_functions import check_functions
+from recordmill.transforms.records.features.settings import FeatureFunction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

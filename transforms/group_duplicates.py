@@ -15,8 +15,8 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import RejectedImage
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.rejection import RejectedImage
 
 READERS = 16
 """Images read at once by one worker thread: what is waited for is the store, not a processor."""

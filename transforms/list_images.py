@@ -14,13 +14,13 @@ from itertools import chain
 import apache_beam as beam
 import pathspec
 
+from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.files import storage
-from recordmill.transforms.listing.local_folders import Entry, walk_folder
-from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.planning.splitting import SPLIT_NAMES
-from recordmill.transforms.progress import PROGRESS
-from recordmill.transforms.sources import Source
+from recordmill.transforms.shards.progress import PROGRESS
 
 SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 """Files and folders that systems leave behind; they are no images and nobody means them."""

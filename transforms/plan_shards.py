@@ -15,22 +15,22 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.show_count import show_count
+from recordmill.storage.output_errors import describe_output_error
+from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.check_fields import explain_unstored_boxes, stores_boxes
-from recordmill.transforms.converting.convert_image import convert_image
-from recordmill.transforms.converting.read_ahead import ReadAhead, default_threads
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.feature_functions.compute import FeatureFunctionError
-from recordmill.transforms.files.output_errors import describe_output_error
-from recordmill.transforms.files.record_reader import FRAMING_BYTES
-from recordmill.transforms.planning.claim import claim_output, release_claim
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.output_lock import claim_output, release_claim
 from recordmill.transforms.planning.output_state import OutputState, decide_action, make_room, read_output
 from recordmill.transforms.planning.plan import Action, Plan, class_numbers, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
-from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.records.convert_image import convert_image
+from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
 
 ShardId = tuple[str, int]
 

@@ -7,23 +7,21 @@ from typing import Any
 
 import apache_beam as beam
 
-from recordmill.schemas.finished_shards import FinishedShards
+from recordmill import storage
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.schemas.show_count import show_count
-from recordmill.transforms.converting.shard_files import staging_folder
+from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.describing import StagedDataset, choose_samples, find_remarks, shows_boxes
-from recordmill.transforms.describing.label_map_text import note_background
-from recordmill.transforms.files import storage
-from recordmill.transforms.files.output_errors import explain_output_error
 from recordmill.transforms.idle_settings import tell_acted
-from recordmill.transforms.planning.claim import OUTCOME, release_claim, remove_staging
+from recordmill.transforms.planning.output_lock import OUTCOME, release_claim, remove_staging
 from recordmill.transforms.planning.output_state import find_fault, find_marker, read_marker
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.progress import PROGRESS
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels
+from recordmill.transforms.publishing.companions import StagedDataset, choose_samples, find_remarks, shows_boxes
+from recordmill.transforms.publishing.companions.label_map_text import note_background
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
@@ -44,9 +42,11 @@ from recordmill.transforms.publishing.marker import (
     preview_numbers,
 )
 from recordmill.transforms.publishing.moved_images import compare_splits
+from recordmill.transforms.publishing.publish_staged import as_json, list_rejected, stage_dataset, switch_dataset
 from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
-from recordmill.transforms.publishing.switch_dataset import as_json, list_rejected, stage_dataset, switch_dataset
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.shard_files import staging_folder
 
 
 def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:

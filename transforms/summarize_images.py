@@ -10,10 +10,10 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.planning.used_files import Digests, FileDigests, UsedFiles, find_used, settle_ignored
-from recordmill.transforms.sources import Source
 
 
 @dataclass

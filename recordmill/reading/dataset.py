@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from recordmill import storage
 from recordmill.reading.found_shards import find_shards, match_files, name_shards, read_label_lines
 from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
@@ -14,8 +15,7 @@ from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
 from recordmill.reading.unfinished import find_unfinished
 from recordmill.schemas.features import Feature
 from recordmill.schemas.show_count import show_count
-from recordmill.transforms.files import storage
-from recordmill.transforms.files.record_reader import is_something_else
+from recordmill.storage.record_reader import is_something_else
 from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
 from recordmill.transforms.publishing.marker import LABELS, features_of
 

@@ -65,7 +65,7 @@ class Expectations:
 
 def expect(dataset: "Dataset") -> Expectations:
     """What is expected of a dataset's records."""
-    from recordmill.transforms.imaging import ImageSettings  # not needed where expectations only arrive (shard_workers)
+    from recordmill.imaging import ImageSettings  # not needed where expectations only arrive (shard_workers)
 
     features = {feature.key: feature for feature in dataset.features}
     labels = [key for key, feature in features.items() if feature.field in _LABEL_FIELDS]

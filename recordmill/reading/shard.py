@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from recordmill.transforms.files import storage
+from recordmill import storage
 
 
 @dataclass(frozen=True, slots=True)

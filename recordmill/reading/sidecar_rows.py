@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import orjson
 
+from recordmill import storage
 from recordmill.reading.shard import Shard
 from recordmill.schemas.row_totals import RowTotals
-from recordmill.transforms.files import storage
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
 """What comes of rows that Recordmill has not written."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import orjson
 
+from recordmill import storage
 from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
-from recordmill.transforms.files import storage
 
 DATASET_INFO = "dataset_info.json"
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # of TFDS's own files

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from recordmill.transforms.files import storage
-from recordmill.transforms.planning.claim import staging_names
+from recordmill import storage
+from recordmill.transforms.planning.output_lock import staging_names
 from recordmill.transforms.planning.output_state import MARKER
 from recordmill.transforms.publishing.marker import DUPLICATES, REJECTED
 

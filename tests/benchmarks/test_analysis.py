@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from benchmarks import analysis
-from recordmill.reading.moment_rows import choose_split, open_dataset, read_moments
+from recordmill.reading.analyze.channel_moments import choose_split, open_dataset, read_moments
 
 
 def test_the_rows_are_those_of_photographs(tmp_path):

@@ -9,8 +9,8 @@ from PIL import Image
 
 from benchmarks import measure, photographs, slow_reads
 from benchmarks.slow_reads import SlowFileSystem
-from recordmill.transforms.converting import read_ahead
-from recordmill.transforms.converting.readers import REMOTE_READERS
+from recordmill.transforms.shards import read_ahead
+from recordmill.transforms.shards.readers import REMOTE_READERS
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import apache_beam as beam
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from benchmarks import measure, photographs, stages
-from recordmill.transforms.progress import PROGRESS
+from recordmill.transforms.shards.progress import PROGRESS
 
 
 def run(*words):

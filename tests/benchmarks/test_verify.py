@@ -29,7 +29,7 @@ def test_ratios_are_those_of_the_fastest_passes(monkeypatch, capsys, tmp_path):
 
 
 def test_passes_read_everything(tmp_path):
-    from recordmill.transforms.files.tfrecord_file import RecordSink
+    from recordmill.storage.tfrecord_file import RecordSink
 
     sink = RecordSink(str(tmp_path / "a.tfrecord"), "none")
     for _ in range(5):

@@ -8,7 +8,7 @@ import yaml
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms.sources import source_names
+from recordmill.transforms.inputs.sources import source_names
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -79,7 +79,7 @@ def test_configuration(config, tmp_path, capsys, picture, read_examples):
 @pytest.mark.parametrize("config", CASES)
 def test_what_a_configuration_offers_in_comments_works_too(config, tmp_path):
     """Lines of settings behind `# ` are examples: each is taken in, in the place of the setting before it."""
-    from recordmill.pipeline.config import load_settings
+    from recordmill.pipeline.configuration.config import load_settings
 
     text = (CONFIGS / config).read_text(encoding="utf-8")
     offered = [line.strip().removeprefix("# ") for line in text.splitlines() if line.strip().startswith("# ")]

@@ -12,8 +12,8 @@ from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms.feature_functions.built_in import mean_std
-from recordmill.transforms.feature_functions.settings import resolve
+from recordmill.transforms.records.features.built_in import mean_std
+from recordmill.transforms.records.features.settings import resolve
 
 OWN = """
 import hashlib

@@ -20,7 +20,7 @@ CONFIGS = {
 }
 
 BINARIES, VECTORS = "configs/test_binaries.py", "configs/test_feature_vectors.py"
-LOAD = "recordmill/reading/loading/test_load.py"
+LOAD = "recordmill/reading/load/test_load.py"
 TABLES, TUTORIAL = "configs/test_tables.py", "configs/test_tutorial.py"
 NAMES, FOLDERS = "configs/test_filename_labels.py", "configs/test_class_folders.py"
 
@@ -102,7 +102,7 @@ SEEDS = {
             "test_seed_3_a_value_of_another_kind_raises_and_is_named",
         ),
         "a value that does not fit rejects its row: row, column, value, type": (
-            "transforms/sources/test_table.py",
+            "transforms/inputs/sources/test_table.py",
             "test_seed_3_a_row_whose_value_does_not_fit_is_rejected_with_row_column_value_and_type",
         ),
         "10,000 observations, with Python and with tf.data, one by one and in batches": (

@@ -12,7 +12,7 @@ import pytest
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.reading.examples_as_numpy import examples_as_numpy
+from recordmill.reading.load.examples_as_numpy import examples_as_numpy
 from recordmill.schemas.features import features_from_schema, tensorflow_features
 
 WORDS = ["cat", "dog", "chicken", "horse", "goat"]

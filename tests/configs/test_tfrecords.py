@@ -15,7 +15,7 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.example_proto import Example
-from recordmill.transforms.files.record_reader import masked
+from recordmill.storage.record_reader import masked
 
 WHOLE = ("--set", "splits={fractions: {train: 1.0}}")
 OURS = [

@@ -6,11 +6,11 @@ import sys
 import pytest
 from apache_beam.runners.pipeline_context import PipelineContext
 
-from recordmill.pipeline.options import build_parser
+from recordmill.pipeline.configuration.options import build_parser
 from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.run import build
-from recordmill.pipeline.run_job import _make_pipeline
-from recordmill.pipeline.terminal import Terminal
+from recordmill.pipeline.runners.run_job import _make_pipeline
+from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.reference_batch import ReferenceBatchCoder
 
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset"]

@@ -105,7 +105,7 @@ def test_the_check_needs_no_airflow():
 
 
 def test_the_dag_gives_flags_that_there_are():
-    from recordmill.pipeline.options import build_parser
+    from recordmill.pipeline.configuration.options import build_parser
 
     tree = ast.parse((FOLDER / "recordmill_dag.py").read_text(encoding="utf-8"))
     dicts = [

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from recordmill.pipeline.options import build_parser
+from recordmill.pipeline.configuration.options import build_parser
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, TERMINATED, TOO_MANY_REJECTED, WRONG_USAGE
 
 REPO = Path(__file__).parents[2]

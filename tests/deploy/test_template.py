@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from recordmill.pipeline.options import build_parser
+from recordmill.pipeline.configuration.options import build_parser
 from scripts import template_metadata
 
 REPO = Path(__file__).parents[2]

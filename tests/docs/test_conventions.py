@@ -8,7 +8,7 @@ from PIL import Image
 
 from recordmill.schemas.conventions import convention_names
 from recordmill.schemas.features import Feature, parse_example
-from recordmill.transforms.files.tfrecord_file import read_records
+from recordmill.storage.tfrecord_file import read_records
 
 PAGE = Path(__file__).parents[2] / "docs" / "conventions.md"
 

@@ -9,10 +9,10 @@ import pytest
 from apache_beam import coders
 from apache_beam.typehints import typehints
 
-from recordmill.pipeline.options import build_parser
+from recordmill.pipeline.configuration.options import build_parser
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.transforms.converting.readers import REMOTE_READERS
+from recordmill.transforms.shards.readers import REMOTE_READERS
 
 REPO = Path(__file__).parents[2]
 PAGE = "docs/dataflow.md"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from recordmill.pipeline.options import build_parser, find_unknown_flag
+from recordmill.pipeline.configuration.options import build_parser, find_unknown_flag
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/flink.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from recordmill.schemas.features import Feature, parse_example
-from recordmill.transforms.files.tfrecord_file import read_records
+from recordmill.storage.tfrecord_file import read_records
 
 LABELS = {"a/1.jpg": ("daisy", "train"), "a/2.jpg": ("rose, red", "train"), "b/3.jpg": ("daisy", "test")}
 

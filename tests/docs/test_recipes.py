@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from documented_inputs import count_records, draw_collections
 
-from recordmill.pipeline.config import load_settings
+from recordmill.pipeline.configuration.config import load_settings
 
 PAGE = "docs/recipes.md"
 

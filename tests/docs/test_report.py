@@ -7,9 +7,9 @@ from pathlib import Path
 from PIL import Image
 
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.describing.report_sections import MOST_BARS, SMALLEST_BARS
-from recordmill.transforms.describing.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
-from recordmill.transforms.describing.thumbnails import (
+from recordmill.transforms.publishing.companions.report_sections import MOST_BARS, SMALLEST_BARS
+from recordmill.transforms.publishing.companions.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
+from recordmill.transforms.publishing.companions.thumbnails import (
     MOST_CLASSES,
     MOST_CLASSES_WITH_BOXES,
     MOST_IMAGES,

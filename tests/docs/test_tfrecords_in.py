@@ -7,7 +7,7 @@ from crc32c import crc32c
 from PIL import Image
 
 from recordmill.schemas.example_proto import Example
-from recordmill.transforms.files.record_reader import masked
+from recordmill.storage.record_reader import masked
 
 
 def write_examples(path, examples):

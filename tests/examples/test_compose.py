@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.example_proto import Example
-from recordmill.transforms.imaging import ImageSettings, prepare_image
 
 EXAMPLE = Path(__file__).parents[2] / "examples/compose.py"
 

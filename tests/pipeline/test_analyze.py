@@ -7,8 +7,8 @@ import pytest
 
 from recordmill.pipeline import analyze as command
 from recordmill.pipeline.analyze import analyze, main
-from recordmill.reading.analyze_dataset import Analysis
-from recordmill.reading.moment_rows import AnalysisError
+from recordmill.reading.analyze.analyze_dataset import Analysis
+from recordmill.reading.analyze.channel_moments import AnalysisError
 
 NOTE = {
     "plan": "abc",
@@ -47,7 +47,7 @@ def analysis(monkeypatch):
                 raise result
             return result
 
-        monkeypatch.setattr("recordmill.reading.analyze_dataset.analyze_dataset", work)
+        monkeypatch.setattr("recordmill.reading.analyze.analyze_dataset.analyze_dataset", work)
         return asked
 
     return stand_in

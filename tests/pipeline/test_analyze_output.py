@@ -112,7 +112,7 @@ def test_a_job_that_nobody_waits_for_is_analysed_by_hand(analyses, status):
 
 
 def test_a_missing_extra_is_said_before_any_work(photos, convert, monkeypatch):
-    monkeypatch.setattr("recordmill.reading.analyze_dataset.find_spec", lambda name: None)
+    monkeypatch.setattr("recordmill.reading.analyze.analyze_dataset.find_spec", lambda name: None)
     done = convert(photos, settings=ANALYZE)
     assert done.errors == [
         "analyze: true: an analysis needs TensorFlow Transform, which is not installed: "

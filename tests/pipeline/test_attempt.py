@@ -4,12 +4,12 @@ import pytest
 
 from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.config import ConfigError
-from recordmill.pipeline.options import UsageError, build_parser
-from recordmill.pipeline.preflight import PlaceError
-from recordmill.pipeline.run_job import StoppedError
-from recordmill.pipeline.terminal import Terminal
-from recordmill.transforms.progress import Progress
+from recordmill.pipeline.configuration.config import ConfigError
+from recordmill.pipeline.configuration.options import UsageError, build_parser
+from recordmill.pipeline.configuration.preflight import PlaceError
+from recordmill.pipeline.runners.run_job import StoppedError
+from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.transforms.shards.progress import Progress
 
 AGAIN = "run the same command again to go on from there"
 

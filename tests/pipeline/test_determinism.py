@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from recordmill.transforms import convert_shards
-from recordmill.transforms.converting.read_ahead import default_threads
-from recordmill.transforms.listing import local_folders
+from recordmill.transforms.inputs.listing import local_folders
+from recordmill.transforms.shards.read_ahead import default_threads
 
 SETTINGS = {"shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}}
 

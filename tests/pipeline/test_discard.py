@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from recordmill import storage
+from recordmill.pipeline.configuration.preflight import PlaceError
 from recordmill.pipeline.discard import discard_staging
-from recordmill.pipeline.preflight import PlaceError
-from recordmill.transforms.files import storage
 
 
 def test_discard_staging_deletes_staging_alone(tmp_path):

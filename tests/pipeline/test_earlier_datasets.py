@@ -193,7 +193,7 @@ def prepare(case: Case, folder: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def stored() -> zipfile.ZipFile:
     """The datasets, where this machine has the libraries that made them: others would encode other bytes."""
-    from recordmill.transforms.imaging import imaging_versions
+    from recordmill.imaging import imaging_versions
 
     archive = zipfile.ZipFile(STORED)
     recipe = json.loads(archive.read("defaults/recordmill.json"))["plan"]["recipe"]
@@ -214,7 +214,7 @@ def test_a_dataset_of_0_1_0_is_kept_verified_and_loaded(case, stored, tmp_path, 
     from recordmill.pipeline.launch import launch
     from recordmill.pipeline.run import build
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.verify_dataset import verify_dataset
+    from recordmill.reading.verify.verify_dataset import verify_dataset
 
     flags = prepare(case, tmp_path)
     unpack(stored, case.name, tmp_path)

@@ -10,13 +10,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.pipeline.config import ConfigError, load_settings, name_dataset
-from recordmill.pipeline.setting_errors import without_none
+from recordmill.pipeline.configuration.config import ConfigError, load_settings, name_dataset
+from recordmill.pipeline.configuration.setting_errors import without_none
 from recordmill.schemas.added_setting import leave_out_added
-from recordmill.schemas.own_convention import OwnConvention
+from recordmill.schemas.custom_convention import OwnConvention
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.idle_settings import find_idle
-from recordmill.transforms.sources import load_source, source_names
+from recordmill.transforms.inputs.sources import load_source, source_names
 
 
 def paths(kind: Any, above: str) -> Iterator[str]:

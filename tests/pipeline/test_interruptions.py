@@ -89,13 +89,13 @@ SUICIDE = '''
 import importlib.abc, os, signal, sys
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Wraps a function of transforms.files.storage once that is imported."""
+    """Wraps a function of storage once that is imported."""
 
     def find_spec(self, name, path, target=None):
-        if name != "recordmill.transforms.publishing.switch_dataset":
+        if name != "recordmill.transforms.publishing.publish_staged":
             return None
         sys.meta_path.remove(self)
-        from recordmill.transforms.files import storage
+        from recordmill import storage
         function, count = os.environ["CUT"].split()
         original, calls = getattr(storage, function), []
 

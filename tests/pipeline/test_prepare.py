@@ -5,10 +5,10 @@ import yaml
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import S3Options
 
-from recordmill.pipeline.options import build_parser
-from recordmill.pipeline.preflight import UsageError
+from recordmill.pipeline.configuration.options import build_parser
+from recordmill.pipeline.configuration.preflight import UsageError
 from recordmill.pipeline.prepare import prepare_job
-from recordmill.pipeline.terminal import Terminal
+from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.transforms.list_images import Input
 
 

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
+from recordmill import storage
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
-from recordmill.reading.loading.split_info import describe_split
-from recordmill.transforms.files import storage
+from recordmill.reading.load.split_info import describe_split
 
 TWO = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}}
 

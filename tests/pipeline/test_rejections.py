@@ -160,7 +160,7 @@ def test_a_shard_with_unreadable_images_is_read_again(convert, class_folders, tm
     root = class_folders(tmp_path / "photos", {"cat": 12})
     denied = root / "cat/03.jpg"
 
-    from recordmill.transforms.files import storage
+    from recordmill import storage
 
     read = storage.read_range
 

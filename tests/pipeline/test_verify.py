@@ -17,7 +17,7 @@ CUT = """
 import os, signal, sys
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms.files import storage
+from recordmill import storage
 
 move = storage.move_file
 

@@ -11,10 +11,10 @@ import pytest
 from apache_beam.io.filesystems import FileSystems
 from PIL import Image
 
+from recordmill import storage
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms.files import storage
-from recordmill.transforms.stores import find_store as stores
+from recordmill.storage.stores import find_store as stores
 
 REPO = Path(__file__).parents[2]
 IMAGES = 60

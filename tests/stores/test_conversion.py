@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import orjson
 import pytest
 
+from recordmill import storage
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms.files import storage
 
 pytestmark = pytest.mark.slow
 

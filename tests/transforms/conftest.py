@@ -18,11 +18,11 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.batch_references import BatchReferences
 from recordmill.transforms.convert_shards import ConvertShards
 from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.find_split_cutoffs import SelectImages
 from recordmill.transforms.list_images import Input, ListImages
 from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.select_images import SelectImages
 from recordmill.transforms.summarize_images import SummarizeImages
 
 

@@ -2,27 +2,27 @@ import re
 
 import pytest
 
+from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
 from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.schemas.record_fields import RECORD_FIELDS
-from recordmill.transforms.build_examples import image_record
 from recordmill.transforms.check_fields import check_fields, find_unstored_boxes
-from recordmill.transforms.converting.annotations import resolve_annotations
-from recordmill.transforms.converting.boxes import BoxSettings, boxes_of
-from recordmill.transforms.imaging import ImageSettings, prepare_image
-from recordmill.transforms.manifests.columns import Columns
-from recordmill.transforms.sources.class_folders import ClassFolders
-from recordmill.transforms.sources.coco import Coco
-from recordmill.transforms.sources.filename_labels import FilenameLabels
-from recordmill.transforms.sources.imagefolder import ImageFolder
-from recordmill.transforms.sources.labelme import LabelMe
-from recordmill.transforms.sources.manifest import Manifest
-from recordmill.transforms.sources.tfrecords import Tfrecords
-from recordmill.transforms.sources.voc import Voc
-from recordmill.transforms.sources.yolo import Yolo
+from recordmill.transforms.compose.build_examples import image_record
+from recordmill.transforms.inputs.manifests.columns import Columns
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.inputs.sources.coco import Coco
+from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+from recordmill.transforms.inputs.sources.imagefolder import ImageFolder
+from recordmill.transforms.inputs.sources.labelme import LabelMe
+from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
+from recordmill.transforms.inputs.sources.voc import Voc
+from recordmill.transforms.inputs.sources.yolo import Yolo
+from recordmill.transforms.records.annotations import resolve_annotations
+from recordmill.transforms.records.boxes import BoxSettings, boxes_of
 
 EVERYTHING = Manifest(columns=Columns(uri="u", labels="l", boxes="b", box_labels="c"))
 SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))

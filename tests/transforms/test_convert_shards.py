@@ -16,10 +16,12 @@ from apache_beam.testing.util import assert_that
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.imaging import ImageSettings
 from recordmill.schemas.features import parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.storage.tfrecord_file import read_records
 from recordmill.transforms import convert_shards
 from recordmill.transforms.convert_shards import (
     ConvertShards,
@@ -27,14 +29,12 @@ from recordmill.transforms.convert_shards import (
     find_duplicate_key,
     order_references,
 )
-from recordmill.transforms.converting.readers import Readers
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.files.tfrecord_file import read_records
-from recordmill.transforms.imaging import ImageSettings
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import Selection
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.shards.readers import Readers
 
 SETTINGS = DatasetSettings(seed=3)
 PLAN = Plan("id", "convert", "", Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from recordmill.imaging.settings import ImageSettings
+from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.own_convention import OwnConvention, OwnFeature
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
-from recordmill.transforms.feature_functions.settings import FeatureFunction
-from recordmill.transforms.imaging.settings import ImageSettings
+from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+from recordmill.transforms.inputs.sources.table import Table
+from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.list_images import ListingSettings
 from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import SplitSettings
-from recordmill.transforms.sources.filename_labels import FilenameLabels
-from recordmill.transforms.sources.table import Table
-from recordmill.transforms.sources.voc import Voc
+from recordmill.transforms.records.features.settings import FeatureFunction
 
 OWN_IMAGE = {"img": OwnFeature(field="encoded", type="bytes")}
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from recordmill.pipeline.config import load_settings
+from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.transforms.dataset_settings import DatasetSettings

@@ -10,15 +10,15 @@ from apache_beam.io.filesystem import FileMetadata, FileSystem, MatchResult
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
+from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.files import storage
+from recordmill.transforms.inputs.sources import Source
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.inputs.sources.voc import Voc
+from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.list_images import Input, ListImages, ListingSettings, list_images
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.sources import Source
-from recordmill.transforms.sources.class_folders import ClassFolders
-from recordmill.transforms.sources.voc import Voc
-from recordmill.transforms.sources.yolo import Yolo
 
 SOURCE = ClassFolders()
 

@@ -14,14 +14,14 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 from PIL import Image
 
+from recordmill import storage
+from recordmill.imaging import ImageSettings
+from recordmill.imaging.settings import Resize
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms import plan_shards
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.files import storage
-from recordmill.transforms.imaging import ImageSettings
-from recordmill.transforms.imaging.settings import Resize
 from recordmill.transforms.plan_shards import (
     PlanShards,
     ShardAssigner,

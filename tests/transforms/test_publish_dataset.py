@@ -12,21 +12,21 @@ from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that
 
+from recordmill import storage
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.verify_dataset import verify_dataset
-from recordmill.schemas.finished_shards import FinishedShards, gather_reports
+from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.converting.convert_image import convert_image
-from recordmill.transforms.converting.shard_files import failed_report, fingerprint, staging_folder, write_shard
+from recordmill.schemas.reference_digest import version_digest_of
+from recordmill.schemas.shard_totals import FinishedShards, gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
-from recordmill.transforms.files import storage
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
-from recordmill.transforms.planning.reference_digest import version_digest_of
 from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.progress import PROGRESS
 from recordmill.transforms.publish_dataset import PublishDataset, publish
+from recordmill.transforms.records.convert_image import convert_image
+from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.shard_files import failed_report, fingerprint, staging_folder, write_shard
 
 DESCRIPTIONS = [
     "README.md",

@@ -10,11 +10,11 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.planning.key_hashes import HASH_RANGE
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.sources.class_folders import ClassFolders
-from recordmill.transforms.sources.coco import Coco
 from recordmill.transforms.summarize_images import MergeSummariesFn, SummarizeImages
 
 SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})

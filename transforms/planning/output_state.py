@@ -7,15 +7,15 @@ from typing import Any
 
 import orjson
 
+from recordmill import storage
 from recordmill.schemas.marker_shape import find_misfit
 from recordmill.schemas.outcome import TOO_MANY_REJECTED
 from recordmill.schemas.show_count import show_count
-from recordmill.transforms.converting.shard_files import MAY_HEAL, STAGING_PREFIX, staging_folder
-from recordmill.transforms.files import storage
-from recordmill.transforms.files.many_files import sizes_of
-from recordmill.transforms.files.shard_like import looks_like_shard
-from recordmill.transforms.planning.claim import OUTCOME, find_busy, other_stagings
+from recordmill.storage.many_files import sizes_of
+from recordmill.storage.shard_like import looks_like_shard
+from recordmill.transforms.planning.output_lock import OUTCOME, find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
+from recordmill.transforms.shards.shard_files import MAY_HEAL, STAGING_PREFIX, staging_folder
 
 MARKER = "recordmill.json"
 """The file whose presence says that the dataset beside it is complete."""

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import orjson
 
+from recordmill.imaging import imaging_versions
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap, build_label_map
 from recordmill.schemas.marker_shape import hash_json, plan_id_of
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.check_fields import stores_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.imaging import imaging_versions
-from recordmill.transforms.planning.class_notes import note_classes
+from recordmill.transforms.planning.label_warnings import note_classes
 from recordmill.transforms.planning.splitting import Selection, fill_empty_splits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 

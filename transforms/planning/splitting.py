@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.planning.key_hashes import HASH_RANGE, KeyHashes, hash_key
 
 SPLIT_NAMES: Mapping[str, str] = {

@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.converting.boxes import count_boxes
+from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
+from recordmill.schemas.rejection import IGNORED, LEFT_OUT
 from recordmill.transforms.planning.hash_histogram import HashHistogram
-from recordmill.transforms.planning.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.transforms.planning.splitting import ImageSplitter
-from recordmill.transforms.rejection import IGNORED, LEFT_OUT
+from recordmill.transforms.records.boxes import count_boxes
 
 SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""
@@ -52,7 +52,7 @@ class Summary:
         numbers: classes that sources announced by the numbers that they give them.
         boxes: boxes of the images to convert, and of nothing else.
         naming_files: files that name images, as annotations and manifests do.
-        digest: `transforms.planning.reference_digest.digest_of` all that was listed and not ignored, added up.
+        digest: `schemas.reference_digest.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
         versions: `version_digest_of` the same as in `digest`, added up.
         sample: (order hash, key and place, reference) of some images, chosen by hash.

@@ -14,11 +14,11 @@ from hashlib import blake2b
 from operator import add
 from typing import Self
 
+from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.record_coder import register_record
-from recordmill.transforms.files import storage
+from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.sources import Source
 
 BUCKETS = 64
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 import orjson
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
-from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from recordmill.transforms.files import storage
-from recordmill.transforms.publishing.contents import Contents, Digests
+from recordmill import storage
+from recordmill.transforms.publishing.digest_index import Contents, Digests
+from recordmill.transforms.publishing.disk_buckets import RowSpool
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
-from recordmill.transforms.publishing.row_spool import RowSpool
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
 
 EXAMPLES = 6

@@ -5,16 +5,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.reference_digest import add_digests
+from recordmill.schemas.rejection import OF_WHOLE_FILES
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.schemas.show_count import show_count
-from recordmill.transforms.converting.boxes import NOT_DROPPED
 from recordmill.transforms.dataset_settings import RejectionLimits
-from recordmill.transforms.planning.reference_digest import add_digests
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.rejection import OF_WHOLE_FILES
+from recordmill.transforms.records.boxes import NOT_DROPPED
 
 _REMEDIES = {
     "format_not_allowed": "convert such files first",

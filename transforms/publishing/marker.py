@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from recordmill.schemas.features import Feature, feature_schema, features_from_schema
-from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.marker_shape import MARKER_FORMAT
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary

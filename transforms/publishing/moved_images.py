@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from recordmill import storage
 from recordmill.schemas.show_count import show_count
-from recordmill.transforms.files import storage
-from recordmill.transforms.files.many_files import sizes_of
-from recordmill.transforms.publishing.contents import Digests
+from recordmill.storage.many_files import sizes_of
+from recordmill.transforms.publishing.digest_index import Digests
 from recordmill.transforms.publishing.statistics import Sidecar, digests_of, read_chunks
 
 MOST_COMPARED = 10_000_000

@@ -13,10 +13,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from recordmill import storage
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.transforms.converting.shard_files import shard_path
-from recordmill.transforms.files import storage
-from recordmill.transforms.publishing.contents import Contents, Digests
+from recordmill.transforms.publishing.digest_index import Contents, Digests
+from recordmill.transforms.shards.shard_files import shard_path
 
 Counts = NDArray[np.int64]
 

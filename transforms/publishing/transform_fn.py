@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from recordmill.transforms.files import storage
+from recordmill import storage
 
 TRANSFORM_FN = "transform_fn"
 """The folder, below the dataset's; TensorFlow Transform's own name for it."""

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from recordmill import storage
 from recordmill.reading.found_shards import find_shards, match_files, name_shards, read_label_lines, split_of
-from recordmill.transforms.files import storage
 
 
 @pytest.mark.parametrize(

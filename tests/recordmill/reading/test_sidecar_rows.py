@@ -4,7 +4,7 @@ import pytest
 
 from recordmill.reading.shard import Shard
 from recordmill.reading.sidecar_rows import SidecarRows
-from recordmill.reading.verify_shard import ShardCheck
+from recordmill.reading.verify.verify_shard import ShardCheck
 
 
 def check_with(path):

@@ -5,7 +5,7 @@ import pytest
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.load_error import LoadError
 from recordmill.reading.tfds_folder import read_tfds_folder
-from recordmill.reading.verify_dataset import verify_dataset
+from recordmill.reading.verify.verify_dataset import verify_dataset
 
 
 def describe(folder, **more):

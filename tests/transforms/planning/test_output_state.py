@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from recordmill.transforms.files import storage
+from recordmill import storage
 from recordmill.transforms.planning.output_state import (
     Leftover,
     OutputState,

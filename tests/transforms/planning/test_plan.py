@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.pipeline.config import settings_as_dict
+from recordmill.imaging import ImageSettings
+from recordmill.pipeline.configuration.config import settings_as_dict
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
-from recordmill.transforms.converting.boxes import BoxSettings
 from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
-from recordmill.transforms.feature_functions.settings import FeatureFunction
-from recordmill.transforms.imaging import ImageSettings
+from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import hash_histogram
 from recordmill.transforms.planning import plan as plan_module
 from recordmill.transforms.planning.hash_histogram import range_of
@@ -22,8 +22,8 @@ from recordmill.transforms.planning.plan import make_plan
 from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.sources.filename_labels import FilenameLabels
-from recordmill.transforms.sources.voc import Voc
+from recordmill.transforms.records.boxes import BoxSettings
+from recordmill.transforms.records.features.settings import FeatureFunction
 
 MB = 10**6
 IMAGES = [

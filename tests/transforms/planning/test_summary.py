@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_digest import digest_of, version_digest_of
+from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.planning import hash_histogram, summary
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.reference_digest import digest_of, version_digest_of
 from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.sources import announce_classes
 
 SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), Selection(take_below=3 << 62))
 REFS = st.builds(

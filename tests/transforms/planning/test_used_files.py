@@ -6,6 +6,8 @@ import pytest
 from apache_beam import coders
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.sources.coco import Coco
+from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.planning.used_files import (
     BUCKETS,
@@ -16,8 +18,6 @@ from recordmill.transforms.planning.used_files import (
     find_used,
     settle_ignored,
 )
-from recordmill.transforms.sources.coco import Coco
-from recordmill.transforms.sources.yolo import Yolo
 
 
 def ignored(uri, reason="taken_only_by_name"):

@@ -4,11 +4,13 @@ from dataclasses import asdict, replace
 import pytest
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
-from recordmill.schemas.finished_shards import FinishedShards
+from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
 from recordmill.schemas.label_map import LabelMap, LabelSettings
-from recordmill.schemas.own_convention import OwnConvention, OwnFeature
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
-from recordmill.transforms.manifests.columns import Columns
+from recordmill.transforms.inputs.manifests.columns import Columns
+from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.publishing.annotation_ledger import (
     ImagesWithoutBoxes,
     check_boxes,
@@ -17,8 +19,6 @@ from recordmill.transforms.publishing.annotation_ledger import (
     most_frequent,
     show_dropped,
 )
-from recordmill.transforms.sources.manifest import Manifest
-from recordmill.transforms.sources.yolo import Yolo
 
 SHIPS = ImagesWithoutBoxes(no_file=88, all_dropped=33, dropped={"unknown_class": {"1": 28, "2": 13}})
 

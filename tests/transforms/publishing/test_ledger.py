@@ -3,13 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.schemas.finished_shards import FinishedShards
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_digest import digest_of
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.transforms.converting.shard_files import fingerprint
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import RejectionLimits
-from recordmill.transforms.planning.reference_digest import digest_of
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import (
     Ledger,
@@ -21,6 +20,7 @@ from recordmill.transforms.publishing.ledger import (
     lost_labels,
     lost_splits,
 )
+from recordmill.transforms.shards.shard_files import fingerprint
 
 REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in range(13)]
 

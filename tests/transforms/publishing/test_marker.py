@@ -4,9 +4,9 @@ import orjson
 import pytest
 
 from recordmill.schemas.features import feature_schema
-from recordmill.schemas.finished_shards import FinishedShards, gather_reports
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.schemas.shard_totals import FinishedShards, gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.shard_settings import ShardSettings

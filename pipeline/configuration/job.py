@@ -1,0 +1,25 @@
+"""What a conversion is built from."""
+
+from dataclasses import dataclass
+
+from recordmill.pipeline.configuration.recognise_layout import Layout
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.list_images import Input
+from recordmill.transforms.run_settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Job:
+    """One conversion.
+
+    Attributes:
+        settings: what the dataset is.
+        inputs: what is read.
+        run: where and how it works.
+        layout: what was recognised in the inputs, if anything was.
+    """
+
+    settings: DatasetSettings
+    inputs: tuple[Input, ...]
+    run: RunSettings
+    layout: Layout | None = None

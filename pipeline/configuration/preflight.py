@@ -1,0 +1,204 @@
+"""What the launcher finds wrong before any work: each a sentence that says what to do."""
+
+import errno
+import os
+from collections.abc import Sequence
+
+from recordmill import storage
+from recordmill.pipeline.configuration.options import UsageError
+from recordmill.pipeline.configuration.probe_store import describe_soon, find_missing_extra
+from recordmill.transforms.list_images import Input
+from recordmill.transforms.planning.output_state import MARKER
+
+_SECRETS = {
+    "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
+    "--s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+    "--s3_session_token": "AWS_SESSION_TOKEN",
+    "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
+}
+
+
+class PlaceError(ValueError):
+    """A place that the run needs is not as it must be; exit code 1."""
+
+
+def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
+    """`--input` values as inputs.
+
+    Raises:
+        UsageError: several inputs of which one has no name, or two have the same.
+    """
+    parsed = []
+    for text in inputs:
+        name, equals, path = text.partition("=")
+        named = bool(equals) and name.replace("-", "_").isidentifier() and not os.path.exists(text)
+        # The shell expands ~ at the beginning of a word only, which `NAME=~/photos` and `--input=~/photos` do not have.
+        path = normal_path(os.path.expanduser(path if named else text))
+        parsed.append(Input(path, name if named else ""))
+    names = [each.name for each in parsed]
+    if len(parsed) > 1 and not all(names):
+        raise UsageError("several inputs need names, which their images' keys begin with: write --input NAME=DIR")
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"two inputs have the name {repeated}: give each a name of its own")
+    return tuple(parsed)
+
+
+def check_secrets(arguments: Sequence[str]) -> None:
+    """Refuses Beam's flags that hold secrets; their values are not told.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for flag in (argument.partition("=")[0] for argument in arguments):
+        if flag in _SECRETS:
+            raise UsageError(
+                f"{flag} would be read in the list of processes, the job and its logs: put it in the environment as "
+                f"{_SECRETS[flag]}, or let the machine's role give access"
+            )
+
+
+def normal_path(path: str) -> str:
+    """A path without slashes at its end.
+
+    Raises:
+        UsageError: it is empty, or no text.
+    """
+    if not path:
+        raise UsageError("a path is empty: name a folder")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise UsageError(f"the path {shown} is not UTF-8: rename it, or give a link to it") from None
+    return path.rstrip("/") or "/"
+
+
+def find_folder(source: Input, text: str, here: bool) -> str:
+    """The folder that an input's paths are below: the input itself, or the folder of the one file that it is.
+
+    Args:
+        source: the input.
+        text: what the user wrote; with a slash at its end it is a folder, and a store need not be asked.
+        here: whether the job works on this machine, so that it reaches no more than this process does.
+
+    Raises:
+        PlaceError: there is no file system for such paths, or its store does not answer.
+    """
+    path = source.path
+    if storage.is_local(path):
+        return (os.path.dirname(path) or ".") if os.path.isfile(path) else path
+    is_file = not text.endswith("/") and _is_file("input", path, path, here)
+    return path.rpartition("/")[0] if is_file else path
+
+
+def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
+    """Asks the output's store for something, unless that is the store of an input, which was asked.
+
+    Raises:
+        PlaceError: there is no file system for such paths, or the store does not answer.
+    """
+    if not storage.is_local(output) and _bucket(output) not in {_bucket(each.path) for each in inputs}:
+        _is_file("output", output, storage.join(output, MARKER), here)
+
+
+def _bucket(path: str) -> str:
+    return path[: (path + "/").index("/", path.find("://") + 3)]
+
+
+def _is_file(what: str, place: str, path: str, here: bool) -> bool:
+    try:
+        return describe_soon(path) is not None
+    except OSError as error:  # the job, whose rights may be others, says what is wrong
+        if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
+            why = " ".join(str(error.strerror or error).split())
+            raise PlaceError(f"the store of the {what} {place} cannot be reached: {why:.300}") from None
+        return False
+    except ValueError as error:
+        raise PlaceError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
+
+
+def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
+    """Checks that inputs are there, and that the output can be written, lies outside them and is a folder of its own.
+
+    Raises:
+        PlaceError: one of them is not so, or a store's client is not installed.
+    """
+    _check_client("output", output)
+    for each in inputs:
+        _check_client("input", each.path)
+        if storage.is_local(each.path):
+            _check_local_input(each.path)
+        if _is_inside(output, each.path):
+            raise PlaceError(
+                f"the output {output} lies inside the input {each.path} and would become part of it: "
+                "choose a folder outside it"
+            )
+        if _is_inside(each.path, output) and not _holds_dataset(output):
+            raise PlaceError(
+                f"the output {output} holds the input {each.path}, so that the dataset's files would lie among others: "
+                f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
+            )
+    if storage.is_local(output) and not preview:
+        _check_local_output(output)
+
+
+def _holds_dataset(output: str) -> bool:
+    """Whether a folder is a dataset already; yes where that cannot be found out, since the job will say why."""
+    try:
+        return describe_soon(os.path.join(output, MARKER)) is not None
+    except (OSError, ValueError):
+        return True
+
+
+def check_summary(path: str | None, output: str | None) -> None:
+    """Checks that `--summary_json` names a file in a folder that is there, or that the run makes for its output.
+
+    Raises:
+        PlaceError: it does not.
+    """
+    if path and storage.is_local(path) and os.path.isdir(path):
+        raise PlaceError(f"the summary {path} is a folder: name a file")
+    folder = os.path.dirname(path or "")
+    if folder and storage.is_local(folder) and not os.path.isdir(folder) and not _is_inside(output or "", folder):
+        raise PlaceError(f"the summary {path} cannot be written: there is no folder {folder}")
+
+
+def _check_client(what: str, path: str) -> None:
+    if extra := find_missing_extra(path):
+        raise PlaceError(
+            f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
+        )
+
+
+def _check_local_input(path: str) -> None:
+    if not os.path.exists(path):
+        raise PlaceError(f"the input {path} does not exist: check the path")
+    if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
+        raise PlaceError(f"the input {path} cannot be read: check its permissions")
+
+
+def _check_local_output(output: str) -> None:
+    if os.path.exists(output) and not os.path.isdir(output):
+        raise PlaceError(f"the output {output} is a file: choose a folder")
+    parent = output
+    while not os.path.isdir(parent):
+        if os.path.exists(parent):
+            raise PlaceError(f"the output {output} cannot be made: {parent} is a file")
+        parent = os.path.dirname(parent) or "."
+    if not os.access(parent, os.W_OK | os.X_OK) or _is_read_only(parent):
+        raise PlaceError(f"the output {output} cannot be written: {parent} is read-only")
+
+
+def _is_read_only(folder: str) -> bool:
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    if storage.is_local(path) != storage.is_local(folder):
+        return False
+    if storage.is_local(path):
+        path, folder = os.path.realpath(path), os.path.realpath(folder)
+        if os.path.isfile(folder):
+            return False
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -1,0 +1,247 @@
+"""`--config auto`: what an input's files are is recognised on the launcher, and becomes settings as if written."""
+
+import posixpath
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import orjson
+import yaml
+from pathspec import GitIgnoreSpec
+
+from recordmill.pipeline.configuration.config import COMMENT, ConfigError
+from recordmill.pipeline.terminal.printable import printable
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
+from recordmill.transforms.inputs.listing.look_at_input import look_at_input
+from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
+from recordmill.transforms.inputs.sources.manifest import TABLE_ENDINGS
+from recordmill.transforms.list_images import Input, ListingSettings
+
+_OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
+"""Keys below `splits` by which a user decides what becomes of splits that are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What was recognised.
+
+    Attributes:
+        kind: the source.
+        why: by which files.
+        flags: what to add to the command in place of `--config auto`, to recognise nothing the next time.
+    """
+
+    kind: str
+    why: str
+    flags: str
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return f"recognised {self.kind}: {self.why}; to say it yourself: {self.flags}"
+
+    def as_dict(self) -> dict[str, str]:
+        """As plain JSON values."""
+        return asdict(self)
+
+
+class LayoutFinder:
+    """Recognises what the inputs of one run are, and says so.
+
+    Attributes:
+        found: what was recognised; None if nothing was, or nothing was to be.
+    """
+
+    def __init__(self, inputs: Sequence[Input], say: Callable[[str], None]) -> None:
+        self._inputs, self._say = inputs, say
+        self.found: Layout | None = None
+
+    @property
+    def comment(self) -> str:
+        """The reason, for the dataset's `config.yaml`, in which the settings are."""
+        return f"{COMMENT}{self.found.kind}: {printable(self.found.why)}\n" if self.found else ""
+
+    def fill_in(self, written: Mapping[str, Any]) -> dict[str, Any]:
+        """Adds to settings in YAML's shape what the files say; what is written stays.
+
+        A `source.kind` that is written is the only one that is looked for; of it, where it is not found in the names,
+        the usual words stand for splits.
+
+        Raises:
+            ConfigError: the user must choose between layouts, or say more; one sentence.
+        """
+        source = _part(written, "source")
+        kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
+        found: list[tuple[Input, Recognised]] = []
+        with suppress(OSError):  # this process may have no right to look where the job has
+            for each in self._inputs:
+                if recognised := _look(each.path, kinds, written):
+                    found.append((each, recognised))
+        if not found:
+            gives_words = "kind" in source and load_source(source["kind"]).gives_words
+            usual = {"splits": {"from_source": USUAL_WORDS}} if gives_words else {}
+            return {**_without_splits(usual, written), **written}
+        settings = _without_splits(found[0][1].settings, written)
+        if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
+            looks = "; ".join(f"{each.path} like {recognised.kind}" for each, recognised in found)
+            raise ConfigError(
+                f"the inputs have different layouts ({looks}): convert them one by one, or write --config"
+            )
+        self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
+        self._say(self.found.sentence)
+        return _merge(settings, written)
+
+
+def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recognised | None:
+    """Recognises one input.
+
+    Raises:
+        ConfigError: as `recognise`; or all annotations lie in one folder, or no file looks like an image.
+        OSError: the input cannot be looked at.
+    """
+    ignore = _listing(written).ignores
+    sketch = look_at_input(place, ignore)
+    found = recognise(sketch, kinds, place, written)
+    top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
+    if (not found or found.kind == "class_folders") and len(top.folders) == 1 and not top.images:
+        folder = f"{place}/{top.folders[0]}"
+        below = look_at_input(folder, ignore)
+        inside = recognise(below, kinds if below.split_folders else others, folder, written)
+        if inside and inside.is_firm:
+            looks = f"{folder} looks like {inside.kind} ({inside.why})"
+            raise ConfigError(f"{looks}: let --input end in /{top.folders[0]}")
+    if not found and "source" not in written and top.files and not top.folders:
+        _refuse_files(top.files, place)
+    return found
+
+
+def _refuse_files(files: Sequence[str], place: str) -> None:
+    """Refuses files that all have endings other than an image's."""
+    endings = {posixpath.splitext(name)[1].lower() for name in files}
+    if "" in endings or endings & set(IMAGE_ENDINGS):
+        return
+    are = "is not an image:" if len(files) == 1 else "are not images, such as"
+    what = f"{show_count(len(files), 'file')} {are} {files[0]}"
+    advice = "let --input name what is to be converted, or --config what it is"
+    if all(name.lower().endswith(TABLE_ENDINGS) for name in files):
+        named = "--set source.kind=manifest --set source.columns.uri=COLUMN if a column names images"
+        advice = f"add {named}, or --config configs/observations.yaml if there are none"
+    raise ConfigError(f"{place}: {what}: {advice}")
+
+
+def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:
+    """The one way in which an input may be meant; None if its names say nothing.
+
+    Args:
+        sketch: the input.
+        kinds: the sources that are asked.
+        place: the input's path, for messages.
+        written: what the user has said already.
+
+    Raises:
+        ConfigError: there are several ways, or something must be said first; one sentence that has the flags.
+    """
+    if sketch.only:
+        kinds = [kind for kind in kinds if _reads(load_source(kind), sketch.only)]
+    found = [each for kind in kinds for each in load_source(kind).recognise(sketch)]
+    found = [each for each in found if each.is_firm] or found
+    agreeing = [_agreements(each.settings, written) for each in found]
+    found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
+    if len(found) > 1:
+        ways = "; or ".join(f"{each.kind} ({each.why}): {flags_of(each.settings)}" for each in found)
+        raise ConfigError(f"{place} may be meant in {len(found)} ways, choose one: {ways}")
+    if found and found[0].needs and not (found[0].needed_key and _has_key(written, found[0].needed_key)):
+        each = found[0]
+        raise ConfigError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
+    return found[0] if found else None
+
+
+def flags_of(settings: Mapping[str, Any]) -> str:
+    """Settings as flags for a shell."""
+    flags = []
+    for key, value in _flat(settings):
+        text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
+        text = orjson.dumps(value).decode() if "'" in text else text.splitlines()[0]  # a shell quotes by ' too
+        flags.append(f"--set {shlex.quote(f'{key}={text}')}")
+    return " ".join(flags)
+
+
+def _flat(settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Settings by their keys' paths, two levels deep."""
+    pairs = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            pairs += [(f"{key}.{inner}", each) for inner, each in value.items()]
+        else:
+            pairs.append((key, value))
+    return pairs
+
+
+def _reads(source: type[Any], name: str) -> bool:
+    """Whether a source takes a file by its name, and not every file."""
+    files = source().files
+    return bool(files) and bool(GitIgnoreSpec.from_lines(files).match_file(name))
+
+
+def _kinds_with(source: Mapping[str, Any]) -> list[str]:
+    """The sources that have all settings that are written."""
+    return [kind for kind in source_names() if set(source) <= {each.name for each in fields(load_source(kind))}]
+
+
+def _listing(written: Mapping[str, Any]) -> ListingSettings:
+    """What is left alone, as far as it is written as it must be."""
+    given = [written.get(key) for key in ("include", "ignore")]
+    texts = [each if isinstance(each, list) and all(isinstance(one, str) for one in each) else [] for each in given]
+    return ListingSettings(include=tuple(texts[0]), ignore=tuple(texts[1]))
+
+
+def _agreements(settings: Any, written: Any) -> int:
+    """How many settings are written so already; less than none where one is written otherwise."""
+    if isinstance(settings, Mapping) and isinstance(written, Mapping):
+        counts = [_agreements(value, written[key]) for key, value in settings.items() if key in written]
+        return min(counts) if counts and min(counts) < 0 else sum(counts)
+    return 1 if settings == written else -1
+
+
+def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Recognised settings without those of splits, where the user has decided what these are."""
+    splits, labels = _part(written, "splits"), _part(written, "labels")
+    given = settings.get("splits", {})
+    are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(labels.get("classes") or ())
+    patterns = [[_part(each, "source").get(key) for each in (settings, written)] for key in ("split", "sets")]
+    are_other_words = "from_source" in given and any(own not in (None, found) for found, own in patterns)
+    if not (are_classes or are_other_words or any(splits.get(key) for key in _OWN_SPLITS)):
+        return settings
+    kept = {key: value for key, value in settings.items() if key != "splits"}
+    if "source" in kept:  # what finds words for splits would do nothing
+        idle = set(load_source(kept["source"]["kind"]).split_settings)
+        kept["source"] = {key: value for key, value in kept["source"].items() if key not in {*idle, "sets"}}
+        if isinstance(columns := kept["source"].get("columns"), Mapping):
+            kept["source"]["columns"] = {key: value for key, value in columns.items() if key != "split"}
+    return kept
+
+
+def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The settings below a key, if they are such."""
+    part = written.get(key)
+    return part if isinstance(part, dict) else {}
+
+
+def _has_key(written: Any, path: str) -> bool:
+    for key in path.split("."):
+        if not isinstance(written, dict) or key not in written:
+            return False
+        written = written[key]
+    return True
+
+
+def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings where those of `over` win, key by key; an empty mapping there is one that is meant to be empty."""
+    merged = {**under, **over}
+    for key in under.keys() & over.keys():
+        if over[key] and isinstance(under[key], Mapping) and isinstance(over[key], Mapping):
+            merged[key] = _merge(under[key], over[key])
+    return merged

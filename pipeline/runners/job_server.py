@@ -1,0 +1,150 @@
+"""What portable runners need of their flags and of the machines they name, looked at before any work."""
+
+import logging
+import os
+import re
+import shutil
+import socket
+import threading
+import time
+import urllib.request
+from urllib.parse import urlsplit
+
+import orjson
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
+
+from recordmill.pipeline.configuration.options import UsageError
+from recordmill.pipeline.configuration.preflight import PlaceError
+from recordmill.pipeline.terminal.terminal import Terminal
+
+OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
+"""Runners that start a job server, which ends with this process, where no `--job_endpoint` names one."""
+
+QUIET_LOGGERS = ("apache_beam", "PIL")
+
+ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
+
+SECONDS_TO_CONNECT = 5.0
+
+
+def loops_back(runner: str, options: PipelineOptions) -> bool:
+    """Whether a portable runner sends the work back to this process, as Beam decides it in `default_environment`."""
+    chosen = options.view_as(PortableOptions).environment_type
+    if chosen:
+        return bool(chosen == "LOOPBACK")
+    return runner == "PrismRunner" or (runner == "FlinkRunner" and not _flink_address(options))
+
+
+def ends_with_this_process(runner: str, options: PipelineOptions) -> bool:
+    """Whether a job would be lost if this process left: the work is done here, or the job server is ours."""
+    ours = runner in OWN_JOB_SERVERS and not options.view_as(PortableOptions).job_endpoint
+    return loops_back(runner, options) or (ours and not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar)
+
+
+def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) -> None:
+    """Checks that there is a job server, or what is needed to start one.
+
+    A job server that does not answer yet is waited for as long as `--job_server_timeout` says, as Beam does.
+
+    Raises:
+        UsageError: a flag is missing, or names a file that is not there.
+        PlaceError: nobody answers at an address.
+    """
+    portable = options.view_as(PortableOptions)
+    endpoint = portable.job_endpoint
+    if endpoint:
+        seconds = float(portable.job_server_timeout)
+        _check_address(endpoint, seconds, f"no job server answers at --job_endpoint={endpoint}", terminal)
+    elif runner == "PortableRunner":
+        raise UsageError("--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server")
+    elif runner == "FlinkRunner":
+        _check_flink(options, terminal)
+
+
+def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
+    """Cancels a job through Flink's own interface: Beam's job server says that it has, and lets a batch job go on.
+
+    Args:
+        options: what names the cluster.
+        name: the job's.
+
+    Returns:
+        Whether Flink has taken it on; False where no cluster is named, or it knows no such job that runs.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    master = _flink_address(options)
+    if not master:
+        return False
+    root = master if "://" in master else f"http://{master}"
+    with urllib.request.urlopen(f"{root}/jobs/overview", timeout=SECONDS_TO_CONNECT) as answer:
+        jobs = orjson.loads(answer.read())["jobs"]
+    found = [job["jid"] for job in jobs if job["name"] == name and job["state"] not in ENDED_ON_FLINK]
+    for jid in found:
+        cancel = urllib.request.Request(f"{root}/jobs/{jid}?mode=cancel", method="PATCH")
+        urllib.request.urlopen(cancel, timeout=SECONDS_TO_CONNECT).close()
+    return bool(found)
+
+
+def quiet_beam(quiet: bool) -> None:
+    """Keeps what Beam and Pillow log to itself, or lets it through: whatever matters ends in one sentence."""
+    for name in QUIET_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL if quiet else logging.WARNING)
+    # What a job server says Beam logs on the root logger; a filter there sees that alone, not what others log.
+    root = logging.getLogger()
+    root.removeFilter(_drop)
+    threading.excepthook = _tell_thread if quiet else threading.__excepthook__
+    if quiet:
+        root.addFilter(_drop)
+
+
+def _drop(_: logging.LogRecord) -> bool:
+    return False
+
+
+def _tell_thread(args: threading.ExceptHookArgs) -> None:
+    """Beam's threads end with an error of gRPC's where the runner has hung up, which is how every job here ends."""
+    if args.exc_type.__module__.partition(".")[0] != "grpc":
+        threading.__excepthook__(args)
+
+
+def _flink_address(options: PipelineOptions) -> str:
+    """The Flink cluster that is named; empty for one that Beam starts itself."""
+    master = str(options.view_as(FlinkRunnerOptions).flink_master).strip()
+    return "" if master in ("[auto]", "[local]") else master
+
+
+def _check_flink(options: PipelineOptions, terminal: Terminal) -> None:
+    jar = options.view_as(FlinkRunnerOptions).flink_job_server_jar
+    if jar and not urlsplit(jar).scheme and not os.path.isfile(jar):
+        raise UsageError(f"there is no file {jar}: --flink_job_server_jar names the jar of Beam's job server")
+    java = options.view_as(JobServerOptions).job_server_java_launcher
+    uber = options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
+    if not uber and not shutil.which(java):
+        raise UsageError(
+            f"FlinkRunner starts a job server and there is no {java} to run it: install Java, or name a job server "
+            "that runs in --job_endpoint"
+        )
+    if master := _flink_address(options):
+        _check_address(urlsplit(master).netloc or master, 0.0, f"no Flink answers at --flink_master={master}", terminal)
+
+
+def _check_address(address: str, seconds: float, problem: str, terminal: Terminal) -> None:
+    """Tries HOST:PORT; what else gRPC may understand is left to it."""
+    parts = re.fullmatch(r"\[?([\w.:-]+?)\]?:(\d+)", address)
+    if not parts:
+        return
+    deadline, waits = time.monotonic() + seconds, False
+    while True:
+        try:
+            socket.create_connection((parts[1], int(parts[2])), timeout=SECONDS_TO_CONNECT).close()
+            return
+        except (OSError, OverflowError) as error:  # the latter: a port above 65,535
+            why = (getattr(error, "strerror", None) or str(error)).lower()
+        if time.monotonic() >= deadline:
+            raise PlaceError(f"{problem} ({why}): start it, or correct the address")
+        if not waits:
+            terminal.say(f"waiting for the job server at {address}: {why}")
+            waits = True
+        time.sleep(min(1.0, max(0.0, deadline - time.monotonic())))

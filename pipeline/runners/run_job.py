@@ -1,0 +1,184 @@
+"""One job on its runner: built, run, waited for, and asked how it ended."""
+
+import os
+import signal
+import threading
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from typing import Any
+
+import apache_beam as beam
+import orjson
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, SetupOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from recordmill import storage
+from recordmill.pipeline.configuration.job import Job
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, UsageError
+from recordmill.pipeline.runners.dataflow import explain_built, is_dataflow, name_job
+from recordmill.pipeline.runners.job_server import (
+    cancel_on_flink,
+    check_job_server,
+    ends_with_this_process,
+    loops_back,
+    quiet_beam,
+)
+from recordmill.pipeline.terminal.printable import last_line
+from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.outcome import FAILED, Outcome
+from recordmill.transforms.planning.output_lock import release_claims
+from recordmill.transforms.shards.progress import PROGRESS
+
+Build = Callable[[beam.Pipeline, Job], Any]
+
+JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
+"""Runners behind a Beam job server, whose word that a job was cancelled says nothing about the cluster."""
+
+SECONDS_TO_CANCEL = 10.0
+"""How long a runner may take to answer that a job is to end."""
+
+
+class StoppedError(BaseException):
+    """SIGTERM arrived."""
+
+
+def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str], terminal: Terminal) -> Outcome:
+    """Runs one job.
+
+    Returns:
+        How it ended; that it was submitted, where it works elsewhere and is not waited for; that it was only built.
+
+    Raises:
+        UsageError: there is no such runner, or it lacks a flag.
+        PlaceError: its job server does not answer.
+        KeyboardInterrupt: so it was ended; what became of a job elsewhere is its text. `StoppedError` likewise.
+        Exception: whatever the runner raises.
+    """
+    PROGRESS.reset(job.settings.unit)
+    quiet_beam(not flags.traceback)
+    pipeline, here = _make_pipeline(flags.runner, beam_arguments)
+    check_job_server(flags.runner, pipeline.options, terminal)
+    named = pipeline.options.view_as(GoogleCloudOptions)  # where Beam keeps it, whatever the runner
+    named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
+    leave = not flags.wait and not here
+    if leave and ends_with_this_process(flags.runner, pipeline.options):
+        terminal.say(f"note: --no_wait has no effect, since the job server of {flags.runner} ends with this process")
+        leave = False
+    build(pipeline, job)
+    result, end_server = None, _nothing_to_end
+    try:
+        with terminal.watch(PROGRESS) if here else nullcontext():
+            result, end_server = _start(pipeline)
+            if is_dataflow(flags.runner):
+                if sentence := explain_built(pipeline.options):
+                    return Outcome("built", sentence, 0)
+                terminal.say(name_job(result, pipeline.options))
+            if leave:  # what works in this process ends with it
+                sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
+                return Outcome("submitted", sentence, 0)
+            if not here:
+                terminal.say(f"the job runs on {flags.runner}; progress is shown there")
+            state = result.wait_until_finish()
+    except BaseException as error:
+        if here and not flags.plan:  # the job's last step, which takes the claim back, was not reached
+            release_claims(job.run.output, job.run.run_id)
+        if not (stop := _find_stop(error)):
+            raise
+        cancelled = _cancel(result, flags.runner, pipeline.options) if flags.runner not in IN_PROCESS_RUNNERS else ""
+        end_server()
+        raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
+    return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
+
+
+def _make_pipeline(runner: str, beam_arguments: list[str]) -> tuple[beam.Pipeline, bool]:
+    """An empty pipeline, and whether its work is done in this process."""
+    in_process = runner in IN_PROCESS_RUNNERS
+    try:
+        options = PipelineOptions(beam_arguments if in_process else [*beam_arguments, f"--runner={runner}"])
+        options.view_as(SetupOptions).save_main_session = False
+        # Behind the name DirectRunner Beam would look for a Prism binary, and run elsewhere on line than off line.
+        pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
+        os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a run that is killed would leave it
+        return pipeline, in_process or loops_back(runner, options)
+    except SystemExit:
+        raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None
+    except (ValueError, ImportError, AttributeError) as error:  # the last two: a runner named by its class's path
+        raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
+
+
+def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None]]:
+    """Hands the job to its runner, and takes Ctrl-C back.
+
+    A runner that starts a job server has it ended by Ctrl-C, before the job could be cancelled through it.
+
+    Returns:
+        The runner's result, and what ends its job server: an interrupted launcher leaves without doing what is due at
+        exit.
+    """
+    ours = signal.getsignal(signal.SIGINT)
+    result = pipeline.run()
+    theirs = signal.getsignal(signal.SIGINT)
+    if theirs is ours or not callable(theirs):
+        return result, _nothing_to_end
+    signal.signal(signal.SIGINT, ours)
+
+    def end_server() -> None:
+        with suppress(KeyboardInterrupt):  # which the runner's handler passes on
+            theirs(signal.SIGINT, None)
+
+    return result, end_server
+
+
+def _nothing_to_end() -> None:
+    pass
+
+
+def _find_stop(error: BaseException | None) -> BaseException | None:
+    """The signal behind an error: Beam makes a RuntimeError of one that arrives while this thread runs a step."""
+    while error is not None and not isinstance(error, KeyboardInterrupt | StoppedError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
+    """Ends a job that would go on without this process; says what was done."""
+    if result is None:
+        return f"the job may have reached {runner} already: look there, and stop it if it runs"
+    problem, certain = [f"no answer in {SECONDS_TO_CANCEL:.0f} s"], [runner not in JOB_SERVER_RUNNERS]
+
+    def attempt() -> None:
+        try:
+            if runner == "FlinkRunner":
+                certain[0] = cancel_on_flink(options, options.view_as(GoogleCloudOptions).job_name)
+            result.cancel()
+            problem[0] = ""
+        except Exception as error:  # noqa: BLE001  # whatever a runner raises is told
+            problem[0] = last_line(error)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    try:
+        thread.join(SECONDS_TO_CANCEL)
+    except (KeyboardInterrupt, StoppedError):
+        problem[0] = "stopped while asking"
+    again = "run the same command again to go on from its finished shards"
+    if certain[0] and (not problem[0] or runner in JOB_SERVER_RUNNERS):
+        return f"the job on {runner} was cancelled; {again}"
+    if problem[0]:
+        return f"the job on {runner} could not be cancelled ({problem[0]}) and may go on: stop it there"
+    return f"the job server of {runner} was asked to cancel the job, which may go on all the same: look there; {again}"
+
+
+def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
+    path = job.run.outcome_file
+    told = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
+    if told.get("run_id") != job.run.run_id:  # none, or an earlier run's
+        sentence = f"the job on {runner} ended ({state}) without saying how: its outcome was expected in {path}"
+        if storage.is_local(path) and runner not in LOCAL_RUNNERS:
+            sentence += ", which must be a folder that its workers and this machine share"
+        return Outcome("failed", sentence, FAILED)
+    if not keep:
+        storage.remove_files([path])
+    fields = {key: told[key] for key in ("status", "sentence", "exit_code", "plan_id", "numbers")}
+    return Outcome(**fields, notes=tuple(told["notes"]))

@@ -1,0 +1,1 @@
+"""What people see while a command works, and after."""

@@ -1,0 +1,140 @@
+"""What a dataset holds, and one of its records, as tables for people."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from recordmill.imaging import BadImage
+from recordmill.imaging.jpeg_header import read_jpeg_header
+from recordmill.imaging.sniff import sniff
+from recordmill.pipeline.terminal.printable import printable
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.inspect.find_record import FoundRecord
+from recordmill.reading.inspect.summarize_dataset import Summary
+from recordmill.storage.show_bytes import show_bytes
+
+_BAR = 24  # cells of the longest bar
+_KINDS = {
+    "recordmill": "a dataset of Recordmill",
+    "tfds": "a dataset described by dataset_info.json",
+    "files": "TFRecord files that nobody describes",
+}
+
+
+def summary_view(summary: Summary, most_labels: int) -> Iterator[RenderableType]:
+    """What is in a dataset: splits, features, labels."""
+    dataset = summary.dataset
+    convention = dataset.marker.get("convention")
+    known = f", convention {convention}" if convention else ""
+    yield Text.assemble((printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(known)}")
+    yield _splits(summary)
+    yield _features(summary)
+    if any(split.labels for split in summary.splits.values()):
+        yield _labels(summary, most_labels)
+
+
+def _table(*titles: str, right: tuple[str, ...] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    for title in titles:
+        table.add_column(title, justify="right" if title in right else "left", overflow="fold")
+    return table
+
+
+def _splits(summary: Summary) -> Table:
+    sized = any(split.largest for split in summary.splits.values())
+    right = ("files", "records", "bytes", "damaged")
+    table = _table("split", *right[:3], *(["a record"] if sized else []), *(["damaged"] if sized else []), right=right)
+    for name, split in summary.splits.items():
+        row: list[RenderableType] = [printable(name), f"{split.files:,}", f"{split.records:,}", show_bytes(split.bytes)]
+        if sized:
+            row.append(f"{show_bytes(split.smallest or 0)} to {show_bytes(split.largest or 0)}")
+            row.append(Text(f"{split.damages:,}", style="bold red" if split.damages else "green"))
+        table.add_row(*row)
+    return table
+
+
+def _features(summary: Summary) -> Table:
+    records = sum(split.records for split in summary.splits.values())
+    counted = any(feature.records not in (None, records) for feature in summary.features.values())
+    explained = any(feature.meaning for feature in summary.features.values())
+    titles = ["feature", "kind", "shape", *(["records"] if counted else []), *(["meaning"] if explained else [])]
+    table = _table(*titles, right=("records",))
+    for key, feature in summary.features.items():
+        row: list[RenderableType] = [Text(printable(key), style="cyan"), feature.kind, Text(feature.shape)]
+        row += [f"{feature.records or 0:,}"] if counted else []
+        row += [Text(printable(feature.meaning), style="dim")] if explained else []
+        table.add_row(*row)
+    return table
+
+
+def _labels(summary: Summary, most: int) -> RenderableType:
+    """Records by label and split, a bar for all of them together, in the order of the ids."""
+    names = list(summary.splits)
+    totals = {label: 0 for split in summary.splits.values() for label in split.labels}
+    for split in summary.splits.values():
+        for label, count in split.labels.items():
+            totals[label] += count
+    ids = summary.dataset.labels
+    order = sorted(totals, key=lambda label: (ids.get(label, 2**63), _number(label), label))
+    longest = max(totals.values())
+    table = _table(*(["id"] if ids else []), "label", *map(printable, names), "", right=("id", *map(printable, names)))
+    for label in order[:most]:
+        bar = "\u2501" * max(1, round(totals[label] / longest * _BAR))
+        counts = [f"{summary.splits[name].labels[label]:,}" for name in names]
+        number = [str(ids.get(label, "?"))] if ids else []
+        table.add_row(*number, Text(printable(label)), *counts, Text(bar, style="blue"))
+    if len(order) > most:
+        rest = f"and {len(order) - most:,} further labels (--labels {len(order)} shows them, --json has them)"
+        return Group(table, Text(rest, style="dim"))
+    return table
+
+
+def _number(label: str) -> int:
+    return int(label) if label.lstrip("-").isdigit() and len(label) < 20 else 2**63
+
+
+def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
+    """One record: where it is, where it came from, and its values."""
+    where = f"record {found.place:,} of {found.shard.name}, {len(found.data):,} bytes, frame at byte {found.offset:,}"
+    head = Text.assemble((f"{printable(found.shard.split)}:{found.number}", "bold"), f"  {printable(where)}")
+    lines: list[RenderableType] = [head]
+    if found.row:
+        row = found.row
+        changed = f", {', '.join(row['changes']).replace('_', ' ')}" if row.get("changes") else ", untouched"
+        lines.append(Text(f"from {printable(row['key'])}, {row['bytes']:,} bytes{changed}"))
+    table = _table("feature", "kind", "value")
+    names = {label_id: name for name, label_id in dataset.labels.items()}
+    for key, (kind, values) in found.values().items():
+        text = show_values(values)
+        if len(values) == 1 and isinstance(values[0], int) and "label" in key and values[0] in names:
+            text += f" ({printable(names[values[0]])})"
+        table.add_row(Text(printable(key), style="cyan"), kind, Text(text))
+    return Group(*lines, table)
+
+
+def show_values(values: list[Any], most: int = 8) -> str:
+    """A feature's values in one line: text as text, images by what they are, other bytes by their first."""
+    shown = [_show(value) for value in values[:most]]
+    more = [f"... {len(values):,} values"] if len(values) > most else []
+    return ", ".join([*shown, *more]) if values else "no value"
+
+
+def _show(value: bytes | int | float) -> str:
+    if not isinstance(value, bytes):
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+    image_format = sniff(value) if len(value) > 32 else None
+    if image_format == "JPEG":
+        try:
+            header = read_jpeg_header(value)
+            return f"JPEG, {header.width} x {header.height} pixels, {len(value):,} bytes"
+        except BadImage as bad:
+            return f"JPEG, {len(value):,} bytes, {bad}"
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        what = image_format or value[:8].hex(" ") + " ..."
+        return f"{what}, {len(value):,} bytes"
+    return printable(text) if len(text) <= 100 else f"{printable(text[:100])}... {len(text):,} characters"

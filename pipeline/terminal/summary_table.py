@@ -1,0 +1,114 @@
+"""The tables at the end of a run."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.show_count import show_count
+from recordmill.storage.show_bytes import show_bytes
+from recordmill.transforms.idle_settings import say_idle
+from recordmill.transforms.records.boxes import NOT_DROPPED
+
+
+def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
+    """What an outcome's numbers say: images, shards and bytes by split; then what became of everything listed."""
+    numbers = outcome.numbers
+    if numbers.get("splits"):
+        yield _table_of_splits(numbers, "about " if outcome.status == "planned" else "")
+    facts = Table.grid(padding=(0, 3, 0, 0))
+    for title, text in _facts(outcome, output):
+        facts.add_row(f"[bold]{title}[/bold]", escape(text))
+    yield facts
+
+
+def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
+    table = Table("split", box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    for title in (f"{numbers['unit']}s", "shards", "bytes"):
+        table.add_column(title, justify="right")
+    splits = numbers["splits"]
+    for name, split in splits.items():
+        table.add_row(name, f"{split['images']:,}", f"{split['shards']:,}", about + show_bytes(split["bytes"]))
+    images, shards, size = (sum(split[key] for split in splits.values()) for key in ("images", "shards", "bytes"))
+    table.add_row("together", f"{images:,}", f"{shards:,}", about + show_bytes(size), style="dim", end_section=True)
+    return table
+
+
+def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
+    numbers = outcome.numbers
+    ledger = numbers.get("ledger")
+    if ledger:
+        yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
+    if named := numbers.get("named"):
+        yield "found", f"{show_count(named['images'], 'image')} named by {show_count(named['files'], 'file')}"
+    if numbers.get("classes"):
+        yield "classes", f"{numbers['classes']:,}"
+    if numbers.get("boxes"):
+        yield "boxes", _boxes(numbers["boxes"])
+    further = {
+        "changed": _counted(numbers.get("changes", {})),
+        "no effect": _idle(numbers),
+        "duplicates": _duplicates(numbers),
+    }
+    yield from ((title, text) for title, text in further.items() if text)
+    if numbers.get("output_bytes"):
+        before, after = numbers["input_bytes"], numbers["output_bytes"]
+        ratio = f"{after / max(before, 1):.2f}x"
+        yield "bytes", f"{show_bytes(before)} of {numbers['unit']}s became {show_bytes(after)} of TFRecords, {ratio}"
+    if numbers.get("remarks"):
+        yield "worth a look", "\n".join(numbers["remarks"])
+    if outcome.status in ("published", "kept"):
+        listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
+        if "report" in numbers:
+            yield "look at", f"{output}/{numbers['report']}"
+        yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
+
+
+def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]]:
+    parts = [f"{ledger['written']:,} written" if "written" in ledger else f"{planned:,} to convert"]
+    kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
+    parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
+    yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
+    for kind in kinds:
+        yield kind.replace("_", " "), _counted(ledger[kind])
+
+
+def _boxes(counts: Mapping[str, int]) -> str:
+    dropped = {name: count for name, count in counts.items() if name not in NOT_DROPPED}
+    parts = [f"{counts.get('written', 0):,} written", *([_counted(dropped)] if dropped else [])]
+    cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
+    enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
+    return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
+
+
+def _idle(numbers: Mapping[str, Any]) -> str:
+    idle = [key for key, count in numbers.get("acted", {}).items() if not count]
+    return ", ".join(say_idle(key, numbers["ledger"]["written"], numbers["unit"]) for key in idle)
+
+
+def _duplicates(numbers: Mapping[str, Any]) -> str:
+    duplicates = numbers.get("duplicates") or {}
+    same, alike = duplicates.get("same_bytes") or {}, duplicates.get("look_alike") or {}
+    parts = []
+    if same.get("groups"):
+        found, unit = same["groups"] + same["images"], numbers["unit"]
+        hold = f"files hold {show_count(same['groups'], unit)}"
+        only = f"{unit}s are only {same['groups']:,} different ones"
+        parts.append(f"{found:,} {hold if unit == 'image' else only}" + _crossing(same))
+    if alike.get("pairs"):
+        pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
+        least = "" if alike["complete"] else "at least "
+        parts.append(f"{least}{alike['pairs']:,} {pairs} alike" + _crossing(alike))
+    return "; ".join(parts) + " (duplicates.jsonl)" if parts else ""
+
+
+def _crossing(numbers: Mapping[str, int]) -> str:
+    said = [(numbers["across_splits"], "across splits"), (numbers["conflicting"], "with different classes")]
+    told = [f"{count:,} {what}" for count, what in said if count]
+    return f", {' and '.join(told)}" if told else ""
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())

@@ -1,0 +1,130 @@
+"""What people see: lines, a progress bar on a terminal, a table at the end. All of it on stderr."""
+
+import io
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from recordmill.pipeline.terminal.printable import printable
+from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.shards import progress
+
+if TYPE_CHECKING:
+    from recordmill.pipeline.configuration.job import Job
+
+SECONDS_BETWEEN_LINES = 10.0
+"""How often progress is told where there is no terminal."""
+
+
+class Terminal:
+    """Tells a person, or a log, what a run does."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        """Tells it to a stream; without one to nobody."""
+        self.muted = stream is None
+        stream = stream or io.StringIO()
+        self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=_width(stream))
+
+    def say(self, text: str) -> None:
+        """One line; names of files in it cannot steer the terminal."""
+        self._console.print("\n".join(map(printable, text.split("\n"))), markup=False)
+
+    @contextmanager
+    def watch(self, work: progress.Progress) -> Iterator[None]:
+        """Shows progress while the block runs: a live bar on a terminal, a line now and then elsewhere."""
+        done = threading.Event()
+        show = self._show_bar if self._console.is_terminal else self._write_lines
+        thread = threading.Thread(target=show, args=(work, done), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join(timeout=2)
+
+    def _show_bar(self, work: progress.Progress, done: threading.Event) -> None:
+        columns = (
+            TextColumn("{task.description:<10}"),
+            BarColumn(),
+            TextColumn("{task.fields[count]}"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=self._console, transient=True) as bar:
+            task = bar.add_task(work.stage, total=None, count="")
+            started = time.monotonic()
+            while not done.wait(0.1):
+                count = _count(work, _seconds(work, started))
+                bar.update(task, description=work.stage, total=work.planned or None, completed=work.done, count=count)
+
+    def _write_lines(self, work: progress.Progress, done: threading.Event) -> None:
+        started = time.monotonic()
+        while not done.wait(SECONDS_BETWEEN_LINES):
+            seconds = _seconds(work, started)
+            left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
+            self.say(f"{work.stage}: {_count(work, seconds)}" + (f", about {left:,.0f} s left" if left else ""))
+
+    def tell(self, outcome: Outcome, job: "Job | None") -> None:
+        """How a run ended: notes, a table of splits, what became of everything listed, and one sentence."""
+        for note in outcome.notes:
+            self.say(f"note: {note}")
+        if outcome.numbers:
+            # Imported here, since Beam comes with it: wrong flags have no numbers, and need not wait for it.
+            from recordmill.pipeline.terminal.summary_table import summary_tables
+
+            for table in summary_tables(outcome, job.run.output if job else ""):
+                self._console.print()
+                with self._console.capture() as drawn:
+                    self._console.print(table)
+                for line in drawn.get().splitlines():  # columns are filled up with blanks
+                    self._console.out(line.rstrip(), highlight=False)
+            self._console.print()
+        for line in outcome.sentence.splitlines():
+            self.say(line if outcome.exit_code == 0 else f"error: {line}")
+
+
+def fail(sentence: str, exit_code: int, as_json: bool) -> int:
+    """Says why a command did not do its work: people on stderr, programs by a line of JSON on stdout.
+
+    Returns:
+        The exit code.
+    """
+    Terminal(sys.stderr).say(f"error: {sentence}")
+    if as_json:
+        sys.stdout.write(json.dumps({"exit_code": exit_code, "sentence": sentence}) + "\n")
+    return exit_code
+
+
+def _width(stream: TextIO) -> int | None:
+    """A terminal's own width; in a log no table is folded."""
+    return None if stream.isatty() else 200
+
+
+def _seconds(work: progress.Progress, started: float) -> float:
+    """How long listing has taken, or converting, if that has begun."""
+    return time.monotonic() - work.entered.get("converting" if work.planned else "listing", started)
+
+
+def _count(work: progress.Progress, seconds: float) -> str:
+    """How much has been found or done in so many seconds, and how fast."""
+    if not work.planned:
+        return f"{show_count(work.listed, 'file')} found" + _rate(work.listed, "file", seconds)
+    share = f"{work.done:,}/{work.planned:,} {work.unit}s ({work.done / work.planned:.0%})"
+    return share + _rate(work.done, work.unit, seconds)
+
+
+def _rate(number: int, thing: str, seconds: float) -> str:
+    """With a comma before it; empty where it is too early to tell."""
+    if not number or seconds < 0.5:
+        return ""
+    rate = number / seconds
+    if rate < 1:
+        return f", {1 / rate:,.1f} s/{thing}"
+    return f", {rate:,.{1 if rate < 10 else 0}f} {thing}s/s"

@@ -1,0 +1,102 @@
+"""Two small pictures of an image that was changed: as its file has it, and as it is stored."""
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from recordmill.imaging.bad_image import BadImage
+from recordmill.imaging.pillow_decode import load_image, open_image
+from recordmill.imaging.prepared_image import PreparedImage
+from recordmill.imaging.sniff import sniff
+
+SIDE = 192
+"""Pixels of a picture's longer side at most."""
+
+CROP = 64
+"""Pixels of each side of what is cut out where only the encoding differs; shown three times as large."""
+
+MOST_PIXELS = 2**25
+"""Larger images are not decoded once more."""
+
+_TRANSPARENT = frozenset({"LA", "PA", "RGBA", "La", "RGBa"})
+_PLAIN = frozenset({"1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr"})
+
+
+def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, bytes] | None:
+    """Two JPEGs, the second of what is stored; None for images that cannot be shown so.
+
+    Where nothing but the encoding differs, these are enlarged crops from where it differs most; else the whole images,
+    the first without any of the changes: not turned, colours as the numbers say, transparency as a chequered ground.
+
+    Args:
+        data: the file's bytes.
+        stored: what became of them.
+    """
+    before, after = _decode(data), _decode_stored(stored)
+    if before is None or after is None:
+        return None
+    if stored.changes == ("reencoded",) and before.size == after.size:
+        return _crops(before, after)
+    return _whole(before), _whole(after)
+
+
+def _decode(data: bytes) -> Image.Image | None:
+    file_format = sniff(data)
+    if file_format is None:
+        return None
+    try:
+        opened = open_image(data, file_format)
+        if opened.width * opened.height > MOST_PIXELS:
+            return None
+        image = load_image(opened, file_format).image
+    except BadImage:
+        return None
+    if image.mode in _TRANSPARENT or "transparency" in image.info:
+        layer = image.convert("RGBA")
+        ground = Image.fromarray(_chequered(*image.size))
+        ground.paste(layer, mask=layer.getchannel("A"))
+        return ground
+    return image.convert("RGB") if image.mode in _PLAIN else None  # 16 bits cannot be shown as they are
+
+
+def _decode_stored(stored: PreparedImage) -> Image.Image | None:
+    if stored.height * stored.width > MOST_PIXELS:
+        return None
+    if stored.format == "RAW":
+        pixels = np.frombuffer(stored.encoded, np.uint8).reshape(stored.height, stored.width, stored.channels)
+        return Image.fromarray(pixels[..., 0] if stored.channels == 1 else pixels).convert("RGB")
+    return _decode(stored.encoded)
+
+
+def _chequered(width: int, height: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    square = max(width, height) // 16 + 1
+    dark = (np.arange(height)[:, None] // square + np.arange(width) // square) % 2
+    return np.repeat(np.where(dark, 190, 240).astype(np.uint8)[..., None], 3, axis=2)
+
+
+def _whole(image: Image.Image) -> bytes:
+    small = image.copy()
+    small.thumbnail((SIDE, SIDE))
+    return _encode(small)
+
+
+def _crops(before: Image.Image, after: Image.Image) -> tuple[bytes, bytes]:
+    difference = np.abs(np.asarray(before, np.int16) - np.asarray(after, np.int16)).sum(2)
+    rows, columns = (range(0, max(side - CROP, 0) + 1, CROP // 2) for side in (before.height, before.width))
+    places = [
+        (int(difference[top : top + CROP, left : left + CROP].sum()), -top, -left) for top in rows for left in columns
+    ]
+    _, top, left = max(places)
+    box = (-left, -top, min(CROP - left, before.width), min(CROP - top, before.height))
+    first, second = (
+        _encode(cut.resize((3 * cut.width, 3 * cut.height), Image.Resampling.NEAREST))
+        for cut in (before.crop(box), after.crop(box))
+    )
+    return first, second
+
+
+def _encode(image: Image.Image) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=92, subsampling=0)
+    return stream.getvalue()

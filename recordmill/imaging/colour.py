@@ -1,0 +1,90 @@
+"""Any of Pillow's modes becomes 8-bit gray or sRGB, without transparency."""
+
+from PIL import Image
+
+from recordmill.imaging.depth import is_deep, reduce_depth
+from recordmill.imaging.icc import judge_profile, lab_to_srgb, to_srgb
+
+Colour = tuple[int, int, int]
+
+
+def to_gray_or_srgb(image: Image.Image, icc_profile: bytes | None, background: Colour) -> tuple[Image.Image, set[str]]:
+    """Converts a loaded image.
+
+    Args:
+        image: of any mode that the accepted formats load as.
+        icc_profile: as embedded in the file; one that cannot be used is ignored.
+        background: sRGB colour behind transparent pixels.
+
+    Returns:
+        An image of mode L (where gray was stored, and the background is neutral or not needed) or RGB, and the names of
+        what was changed.
+    """
+    plain, changes = _unpack(image)
+    alpha = plain.getchannel("A") if plain.mode in ("LA", "RGBA") else None
+    if alpha is not None:
+        plain = plain.convert(plain.mode.removesuffix("A"))
+    plain, profile_changes = apply_profile(plain, icc_profile)
+    changes |= profile_changes
+    if plain.mode == "CMYK":
+        plain = plain.convert("RGB")
+    elif plain.mode == "LAB":
+        plain = lab_to_srgb(plain)
+    if alpha is not None and alpha.getextrema() != (255, 255):
+        plain = _lay_on(plain, alpha, background)
+        changes.add("flattened")
+    return plain, changes
+
+
+def apply_profile(image: Image.Image, icc_profile: bytes | None) -> tuple[Image.Image, set[str]]:
+    """Converts an L, RGB, CMYK or LAB image to sRGB by its profile, where that makes a difference."""
+    match judge_profile(icc_profile, image.mode):
+        case "needed" if icc_profile is not None:
+            return to_srgb(image, icc_profile), {"icc_converted"}
+        case "unusable":
+            return image, {"icc_ignored"}
+        case _:
+            return image, set()
+
+
+def on_background(image: Image.Image, background: Colour) -> tuple[Image.Image, int | Colour]:
+    """An L or RGB image in a mode that can show the background, and the background in that mode.
+
+    Gray stays gray on neutral backgrounds, and becomes RGB on coloured ones.
+    """
+    if image.mode != "L":
+        return image, background
+    if len(set(background)) == 1:
+        return image, background[0]
+    return image.convert("RGB"), background
+
+
+def _unpack(image: Image.Image) -> tuple[Image.Image, set[str]]:
+    """The image as L, LA, RGB, RGBA, CMYK or LAB."""
+    transparent = "transparency" in image.info
+    match image.mode:
+        case mode if is_deep(mode):
+            return reduce_depth(image), {"depth_reduced"}
+        case "P" | "PA":
+            return image.convert("RGBA" if transparent or image.mode == "PA" else "RGB"), {"palette_expanded"}
+        case "1" | "L":
+            return image.convert("LA" if transparent else "L"), set()
+        case "RGB":
+            return image.convert("RGBA") if transparent else image, set()
+        case "La" | "RGBa":
+            return image.convert(image.mode.upper()), set()
+        case "CMYK":
+            return image, {"cmyk_converted"}
+        case "LAB":
+            return image, {"lab_converted"}
+        case "LA" | "RGBA":
+            return image, set()
+        case _:  # YCbCr, HSV, RGBX
+            return image.convert("RGB"), set()
+
+
+def _lay_on(image: Image.Image, alpha: Image.Image, background: Colour) -> Image.Image:
+    image, colour = on_background(image, background)
+    below = Image.new(image.mode, image.size, colour)
+    below.paste(image, mask=alpha)
+    return below

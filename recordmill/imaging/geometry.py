@@ -1,0 +1,123 @@
+"""Where a point of the source is on the image that is stored, after the same turns, crops and resizing."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from recordmill.imaging.jpeg_header import read_jpeg_header
+from recordmill.imaging.limits import accepted_format
+from recordmill.imaging.orientation import is_turned_sideways
+from recordmill.imaging.pillow_decode import load_image, open_image
+from recordmill.imaging.prepared_image import PreparedImage
+from recordmill.imaging.resize import Size, centred_box, padded_box
+from recordmill.imaging.settings import ImageSettings, Resize
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+_INVERSE = {6: 8, 8: 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How the pixels of a stored image came from those of its source.
+
+    Attributes:
+        source_size: width and height as the source's bytes have them.
+        orientation: what the source's metadata ask for, 1 to 8.
+        turned: whether the stored image was turned so; if not, it is as its bytes are.
+        resize: how it was resized; None where it was not.
+        stored_size: width and height of the stored image.
+    """
+
+    source_size: Size
+    orientation: int
+    turned: bool
+    resize: Resize | None
+    stored_size: Size
+
+    @property
+    def displayed_size(self) -> Size:
+        """Width and height of the source as people see it."""
+        width, height = self.source_size
+        return (height, width) if is_turned_sideways(self.orientation) else (width, height)
+
+    @property
+    def area_scale(self) -> float:
+        """How many pixels of the stored image show one of the source."""
+        if self.resize is None or self.resize.exact is None:
+            return self.stored_size[0] * self.stored_size[1] / (self.source_size[0] * self.source_size[1])
+        left, top, right, bottom = self._shown()
+        if self.resize.fit == "crop":
+            return self.stored_size[0] * self.stored_size[1] / ((right - left) * (bottom - top))
+        return (right - left) * (bottom - top) / (self.source_size[0] * self.source_size[1])
+
+    def place(self, box: Box, drawn_on: Literal["displayed", "stored"]) -> Box:
+        """A box on the stored image; what sticks out was cropped away.
+
+        Args:
+            box: in fractions of the source.
+            drawn_on: which way up the source was then.
+
+        Returns:
+            The box in fractions of the stored image.
+        """
+        if self.turned and drawn_on == "stored":
+            box = turn_box(box, self.orientation)
+        elif not self.turned and drawn_on == "displayed":
+            box = turn_box(box, _INVERSE.get(self.orientation, self.orientation))
+        if self.resize is None or self.resize.exact is None:
+            return box
+        left, top, right, bottom = self._shown()
+        (width, height), target = self.displayed_size, self.stored_size
+        if self.resize.fit == "crop":
+            return tuple(  # type: ignore[return-value]
+                (side * whole - start) / (end - start)
+                for side, whole, start, end in zip(
+                    box, (width, height) * 2, (left, top) * 2, (right, bottom) * 2, strict=True
+                )
+            )
+        return tuple(  # type: ignore[return-value]
+            (start + side * (end - start)) / whole
+            for side, whole, start, end in zip(box, target * 2, (left, top) * 2, (right, bottom) * 2, strict=True)
+        )
+
+    def _shown(self) -> Box:
+        """For `crop` the part of the source that is shown, for `pad` that of the target which shows it; in pixels."""
+        if self.resize is not None and self.resize.fit == "crop":
+            return centred_box(self.displayed_size, self.stored_size)
+        return padded_box(self.displayed_size, self.stored_size)
+
+
+def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) -> Geometry:
+    """The geometry of an image that was prepared.
+
+    For a JPEG it reads the header once more; any other file is loaded again, since its metadata may follow the pixels.
+
+    Args:
+        data: the source's bytes.
+        image: what was made of them.
+        settings: how.
+    """
+    file_format = accepted_format(data, settings)
+    if file_format == "JPEG":
+        header = read_jpeg_header(data)
+        size, orientation = (header.width, header.height), header.orientation
+    else:
+        loaded = load_image(open_image(data, file_format), file_format)
+        size, orientation = loaded.image.size, loaded.orientation
+    resize = settings.resize if "resized" in image.changes else None
+    return Geometry(size, orientation, "rotated" in image.changes, resize, (image.width, image.height))
+
+
+def turn_box(box: Box, orientation: int) -> Box:
+    """A box in fractions on the image as `orientation` wants it seen."""
+    left, top, right, bottom = box
+    return {
+        2: (1 - right, top, 1 - left, bottom),
+        3: (1 - right, 1 - bottom, 1 - left, 1 - top),
+        4: (left, 1 - bottom, right, 1 - top),
+        5: (top, left, bottom, right),
+        6: (1 - bottom, left, 1 - top, right),
+        7: (1 - bottom, 1 - right, 1 - top, 1 - left),
+        8: (top, 1 - right, bottom, 1 - left),
+    }.get(orientation, box)

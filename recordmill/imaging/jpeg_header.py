@@ -1,0 +1,272 @@
+"""What a JPEG says about itself before its first scan (ITU-T T.81, annex B), read without decoding anything."""
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from recordmill.imaging.bad_image import BadImage
+from recordmill.imaging.orientation import find_orientation, is_turned_sideways
+from recordmill.imaging.work_limits import check_directories
+
+_SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
+_FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
+_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})  # TEM, RST0 to RST7
+_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}  # but for reserved markers
+_SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})  # APP0 to APP15, COM: libjpeg bears any length of these
+_MARKER = re.compile(rb"\xff[^\x00\xff]")  # any number of 0xFF may precede a marker; 0xFF00 is none
+_SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the length of what follows with these two bytes
+_APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
+_READ = _FRAME_HEADERS | {_APP0, _APP1, _APP2, _APP13, _APP14}  # what is looked into; the rest is only stepped over
+_HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
+
+Subsampling = Literal["4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1"]
+"""How many samples of colour a JPEG has for its samples of brightness, as libjpeg-turbo can encode it."""
+
+# By how many times fewer samples of colour there are, across and down.
+_SUBSAMPLINGS: dict[tuple[float, float], Subsampling] = {
+    (2, 1): "4:2:2",
+    (2, 2): "4:2:0",
+    (1, 2): "4:4:0",
+    (4, 1): "4:1:1",
+}
+_TURNED: dict[Subsampling, Subsampling] = {"4:2:2": "4:4:0", "4:4:0": "4:2:2", "4:1:1": "4:2:0"}
+
+_NEEDED = _FRAME_HEADERS | {0xC4, 0xCC, 0xDB, 0xDD, _APP14}  # tables, restarts, and Adobe's word for the colours
+
+_EXIF = b"Exif\0"
+_XMP = b"http://ns.adobe.com/xap/1.0/\0"
+_ICC = b"ICC_PROFILE\0"
+
+# Readers in Python take a microsecond for each segment and each stray byte, and copy all of Exif for each part of it.
+# Real headers have some twenty segments, at most 4,096 full ones in 256 MiB, and Exif of at most a few parts.
+MAX_SEGMENTS = 65_536
+MAX_STRAY_BYTES = 2**20
+MAX_EXIF_BYTES = 2**24
+
+
+class Soundness(Enum):
+    """How far a header can be trusted to be read by everybody."""
+
+    PLAIN = "segments that every reader steps over, one after the other"
+    UNUSUAL = "stray bytes, or a segment that some reader may stumble over"
+    MALFORMED = "a segment shorter than its own length field"
+
+
+@dataclass(slots=True)
+class JpegHeader:
+    """The frame header and the metadata that change how the picture looks.
+
+    Attributes:
+        process: the frame header's marker, 0xC0 (baseline) to 0xCF.
+        precision: bits a sample.
+        height: of the stored picture in pixels, at least 1.
+        width: likewise.
+        components: 1 gray, 3 colour, 4 CMYK.
+        subsampling: of the stored picture's colours. Gray, which has none, counts as 4:2:0; a rare sampling that cannot
+            be encoded counts as 4:4:4, which loses nothing.
+        orientation: 1 to 8, see `imaging.orientation`.
+        icc_profile: None where there is none, or not all of it.
+        scan_start: where in the file the first scan's marker stands.
+        soundness: whether other readers than libjpeg can be expected to read it.
+    """
+
+    process: int
+    precision: int
+    height: int
+    width: int
+    components: int
+    subsampling: Subsampling
+    orientation: int
+    icc_profile: bytes | None
+    scan_start: int
+    soundness: Soundness
+
+    @property
+    def is_widely_readable(self) -> bool:
+        """Whether every JPEG reader in the field decodes it: 8-bit Huffman-coded DCT, gray or three components."""
+        return self.process in _HUFFMAN_DCT and self.precision == 8 and self.components in (1, 3)
+
+    @property
+    def upright_subsampling(self) -> Subsampling:
+        """`subsampling` of the picture once it is turned as `orientation` asks for."""
+        turned = is_turned_sideways(self.orientation)
+        return _TURNED.get(self.subsampling, self.subsampling) if turned else self.subsampling
+
+    @property
+    def is_progressive(self) -> bool:
+        """Whether the picture comes in many scans over all of it."""
+        return self.process in (0xC2, 0xC6, 0xCA, 0xCE)
+
+
+def read_jpeg_header(data: bytes) -> JpegHeader:
+    """Reads everything before the first scan.
+
+    As lenient as libjpeg: bytes between segments are skipped, and unknown segments too.
+
+    Raises:
+        BadImage: `truncated` where the data end before the first scan, `too_much_work` where there is far more
+            before it than in any real file, else `bad_header`.
+    """
+    segments, scan_start, soundness = _header_segments(data)
+    frames = [(marker, *_read_frame(payload)) for marker, payload in segments if marker in _FRAME_HEADERS]
+    if len(frames) != 1:
+        raise BadImage("bad_header", f"JPEG: {len(frames)} frame headers before the first scan")
+    metadata = [payload for marker, payload in segments if marker == _APP1]
+    exif = [payload for payload in metadata if payload.startswith(_EXIF)]
+    if len(exif) > 1:
+        _check_exif(exif)
+    xmp = next((payload for payload in metadata if payload.startswith(_XMP)), None) if metadata else None
+    orientation = find_orientation(exif[0] if exif else None, xmp) if metadata else 1
+    return JpegHeader(*frames[0], orientation, _icc_profile(segments), scan_start, soundness)
+
+
+def _check_exif(parts: list[bytes]) -> None:
+    if sum(map(len, parts)) > MAX_EXIF_BYTES:
+        raise BadImage("too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif")
+    check_directories(b"".join(part[6:] for part in parts))
+
+
+def plain_copy(data: bytes, header: JpegHeader) -> bytes:
+    """The same picture with nothing before its first scan but what decoding it takes.
+
+    For a decoder to which stray bytes, and a version of JFIF that it does not know, are damage like any other.
+    """
+    kept = [b"\xff\xd8"]
+    for marker, start, end in _walk(data, 2):
+        payload = data[start:end]
+        if marker == _APP0 and payload.startswith(b"JFIF\0") and len(payload) >= 14:
+            payload = payload[:5] + b"\1\1" + payload[7:12] + bytes(2)
+        elif marker not in _NEEDED:
+            continue
+        kept.append(_SEGMENT.pack(0xFF, marker, 2 + len(payload)) + payload)
+    return b"".join(kept) + data[header.scan_start :]
+
+
+def _header_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int, Soundness]:
+    """Markers and payloads of what is read, where in the file the first scan's marker stands, and what is odd."""
+    segments, adjacent_end = _adjacent_segments(data)
+    if data.startswith(b"\xff\xda", adjacent_end):  # as in nearly all files
+        _segment_end(data, adjacent_end + 2, _SOS)
+        return segments, adjacent_end, Soundness.PLAIN if _are_plain(segments) else Soundness.UNUSUAL
+    soundness = Soundness.UNUSUAL
+    for marker, start, end in _walk(data, adjacent_end):
+        if marker == _SOS:
+            scan_start = start - 4
+        elif marker in _READ:
+            segments.append((marker, data[start:end]))
+        if start == end and data[start - 2 : start] in (b"\0\0", b"\0\1"):
+            soundness = Soundness.MALFORMED
+    return segments, scan_start, soundness
+
+
+def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
+    """Whether Pillow is sure to open it: it reads more of some segments than libjpeg, and fails where they are cut.
+
+    It reads Exif only for the resolution, where JFIF does not have it.
+    """
+    has_resolution = False
+    for marker, payload in segments:
+        match marker:
+            case 0xE0:
+                has_resolution |= payload.startswith(b"JFIF") and payload[7:8] in (b"\1", b"\2") and len(payload) >= 12
+                if len(payload) < 7:
+                    return False
+            case 0xE1 if payload.startswith(_EXIF) and not has_resolution:
+                return False
+            case 0xE2 if payload.startswith(b"MPF\0") or (payload.startswith(_ICC) and len(payload) < len(_ICC) + 2):
+                return False
+            case 0xED if payload[-6:-2] == b"8BIM":  # of a Photoshop resource nothing but its number
+                return False
+            case 0xEE if len(payload) < 7:
+                return False
+    return True
+
+
+def _walk(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
+    """Marker, and start and end of the payload, of each segment up to the first scan's header, which is last."""
+    stray = 0
+    for _ in range(MAX_SEGMENTS):
+        marker, start = _next_marker(data, position)
+        stray += start - 2 - position
+        if stray > MAX_STRAY_BYTES:
+            break
+        if marker == _SOI:
+            raise BadImage("bad_header", "JPEG: a second start of image before the first scan")
+        if marker == _EOI:
+            raise BadImage("truncated", "JPEG: ends before its first scan")
+        position = start
+        if marker not in _WITHOUT_LENGTH:
+            position = _segment_end(data, start, marker)
+            yield marker, start + 2, position
+        if marker == _SOS:
+            return
+    raise BadImage("too_much_work", "JPEG: segments or stray bytes without end before the first scan")
+
+
+def _adjacent_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
+    """What of the header is well-formed, without bytes between segments, and where that ends: a quick first look."""
+    segments = []
+    position = 2
+    for _ in range(MAX_SEGMENTS):
+        if position + _SEGMENT.size > len(data):
+            break
+        fill, marker, length = _SEGMENT.unpack_from(data, position)
+        end = position + 2 + length
+        if fill != 0xFF or marker not in _WITH_LENGTH or length < 2 or end > len(data):
+            break
+        if marker in _READ:
+            segments.append((marker, data[position + 4 : end]))
+        position = end
+    return segments, position
+
+
+def _next_marker(data: bytes, position: int) -> tuple[int, int]:
+    """The next marker and the position behind it."""
+    found = _MARKER.search(data, position)
+    if found is None:
+        raise BadImage("truncated", "JPEG: ends before its first scan")
+    return found[0][1], found.end()
+
+
+def _segment_end(data: bytes, position: int, marker: int) -> int:
+    """The position behind the segment whose length stands at `position`."""
+    length = int.from_bytes(data[position : position + 2], "big")
+    end = position + length
+    if position + 2 > len(data) or end > len(data):
+        raise BadImage("truncated", "JPEG: ends inside a header segment")
+    if length < 2 and marker not in _SKIPPED_BY_ALL:
+        raise BadImage("bad_header", "JPEG: a segment shorter than its own length field")
+    return max(end, position + 2)
+
+
+def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
+    """Precision, height, width, components, subsampling."""
+    if len(payload) < 6:
+        raise BadImage("bad_header", "JPEG: the frame header is too short")
+    precision, height, width, components = struct.unpack_from(">BHHB", payload)
+    if not height or not width or not components:
+        raise BadImage("bad_header", f"JPEG: {width} x {height} pixels, {components} components")
+    if len(payload) != 6 + 3 * components:
+        raise BadImage("bad_header", "JPEG: the frame header is as long as for another number of components")
+    return precision, height, width, components, _read_subsampling(components, payload[7::3])
+
+
+def _read_subsampling(components: int, factors: bytes) -> Subsampling:
+    if components < 3:
+        return "4:2:0" if components == 1 else "4:4:4"
+    (across, down), *colours = [(both >> 4, both & 15) for both in factors[:3]]
+    if colours[0] != colours[1] or 0 in colours[0]:
+        return "4:4:4"
+    return _SUBSAMPLINGS.get((across / colours[0][0], down / colours[0][1]), "4:4:4")
+
+
+def _icc_profile(segments: list[tuple[int, bytes]]) -> bytes | None:
+    """The profile, joined: it comes in chunks of up to 64 KB, each with its number and their count (ICC.1, B.4)."""
+    bodies = [payload[len(_ICC) :] for marker, payload in segments if marker == _APP2 and payload.startswith(_ICC)]
+    chunks = {body[0]: body[2:] for body in bodies if len(body) > 2}
+    if not chunks or sorted(chunks) != list(range(1, bodies[0][1] + 1)):
+        return None
+    return b"".join(chunks[number] for number in sorted(chunks))

@@ -1,0 +1,188 @@
+"""Opening and loading files with Pillow, one plugin for each accepted format, and nothing global changed but a filter.
+
+The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open` compares the size
+with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, where each caller here brings limits of its own.
+"""
+
+import io
+import re
+import struct
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from PIL import (
+    BmpImagePlugin,
+    GifImagePlugin,
+    Image,
+    ImageFile,
+    JpegImagePlugin,
+    PngImagePlugin,
+    PpmImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
+
+from recordmill.imaging.bad_image import BadImage, describe
+from recordmill.imaging.depth import is_deep
+from recordmill.imaging.gif_frames import has_second_frame
+from recordmill.imaging.jpeg_header import JpegHeader
+from recordmill.imaging.netpbm import read_samples
+from recordmill.imaging.orientation import find_orientation
+from recordmill.imaging.work_limits import CountedReads, check_packed_pixels, check_runs, check_structure
+
+# Pillow warns about odd metadata, file by file: on a million images that drowns everything else, and none of it changes
+# a pixel. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
+warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning, module=r"PIL\.")
+
+_PLUGINS: dict[str, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
+    "JPEG": JpegImagePlugin.JpegImageFile,  # of a multi-picture file it reads the first
+    "PNG": PngImagePlugin.PngImageFile,
+    "GIF": GifImagePlugin.GifImageFile,
+    "WEBP": WebPImagePlugin.WebPImageFile,
+    "BMP": BmpImagePlugin.BmpImageFile,
+    "TIFF": TiffImagePlugin.TiffImageFile,
+    "PPM": PpmImagePlugin.PpmImageFile,
+}
+
+# What the plugins raise on damaged files; none of them says "bad image" in one way.
+_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
+
+_ENDS_EARLY = re.compile(
+    r"truncated|not enough (?:image )?data|unexpected end|premature end|reached eof", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A decoded first frame, of whatever mode.
+
+    Attributes:
+        image: the pixels, as stored; TIFFs already as their orientation wants them.
+        orientation: 1 to 8, still to be applied.
+        icc_profile: as embedded.
+        changes: what loading alone has changed.
+    """
+
+    image: Image.Image
+    orientation: int
+    icc_profile: bytes | None
+    changes: frozenset[str]
+
+
+def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
+    """Reads the header; `.size`, `.mode` and `.info` are known then, and no pixels are allocated.
+
+    Raises:
+        BadImage: `truncated`, `bad_header` or `too_much_work`.
+    """
+    check_structure(data, file_format)
+    with _translated(file_format, "bad_header"):
+        opened = _PLUGINS[file_format](CountedReads(data, file_format))
+    if file_format == "PNG":
+        check_packed_pixels(data, *opened.size)
+    return opened
+
+
+def opens_elsewhere(data: bytes, header: JpegHeader) -> bool:
+    """Whether Pillow opens a JPEG as its users do, whatever libjpeg says, and finds the same size and components."""
+    try:
+        opened = JpegImagePlugin.jpeg_factory(CountedReads(data, "JPEG"))
+    except (*_ERRORS, AssertionError):
+        return False
+    return opened.size == (header.width, header.height) and len(opened.getbands()) == header.components
+
+
+def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
+    """Decodes the first frame of an opened image.
+
+    Raises:
+        BadImage: `truncated`, `decode_error` or `too_much_work`.
+    """
+    changes = set()
+    if file_format == "BMP" and opened.tile and opened.tile[0].codec_name == "bmp_rle":
+        check_runs(*opened.size)
+    with _translated(file_format, "decode_error"):
+        if file_format == "PPM":
+            read_samples(opened)
+        deep = _has_16_bits(opened)
+        if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
+            changes.add("rotated")  # Pillow turns TIFFs while it loads them
+        opened.load()
+        if opened.im.mode != opened.mode:  # a GIF without palettes whose control blocks are damaged
+            raise ValueError(f"{opened.im.mode} pixels in an image of mode {opened.mode}")
+    if deep or is_deep(opened.mode):
+        changes.add("depth_reduced")
+    key = opened.info.get("transparency")
+    if deep and isinstance(key, tuple):  # Pillow kept the high bytes of the pixels, but all of the transparent colour
+        opened.info["transparency"] = tuple(value >> 8 for value in key)
+    profile = opened.info.get("icc_profile")
+    return Loaded(
+        opened,
+        1 if file_format == "TIFF" else find_orientation(_exif(opened), _xmp(opened)),
+        profile if isinstance(profile, bytes) and profile else None,
+        frozenset(changes),
+    )
+
+
+def has_more_frames(data: bytes, opened: ImageFile.ImageFile) -> bool:
+    """Whether anything follows the first frame; damage there counts as nothing."""
+    if opened.format != "GIF":
+        return bool(getattr(opened, "is_animated", False))
+    return has_second_frame(data)  # Pillow would walk on to find out, and may lose the first frame on the way
+
+
+def count_encoded_channels(opened: ImageFile.ImageFile) -> int:
+    """How many channels a reader that keeps transparency decodes: 1 to 4."""
+    transparent = "transparency" in opened.info
+    if opened.mode in ("P", "PA"):
+        return 4 if transparent or opened.mode == "PA" else 3
+    return len(opened.getbands()) + (transparent and opened.mode in ("1", "L", "I;16", "RGB"))
+
+
+@contextmanager
+def _translated(file_format: str, code: str) -> Iterator[None]:
+    """Turns the plugins' errors into BadImage."""
+    try:
+        yield
+    except Image.DecompressionBombError as error:  # a frame or tile far larger than the picture
+        raise BadImage("too_many_pixels", f"{file_format}: {describe(error)}") from None
+    except _ERRORS as error:
+        early = _ENDS_EARLY.search(str(error)) is not None
+        raise BadImage("truncated" if early else code, f"{file_format}: {describe(error)}") from None
+
+
+def _has_16_bits(opened: ImageFile.ImageFile) -> bool:
+    """Whether Pillow is about to drop the low bytes, which it does of colour pictures without a word."""
+    return any(";16" in str(tile.args) for tile in opened.tile)
+
+
+def _exif(image: Image.Image) -> bytes | None:
+    exif = image.info.get("exif")
+    if exif is None and "Raw profile type exif" in image.info:  # ImageMagick's way of storing it in PNGs, as hex digits
+        try:
+            exif = bytes.fromhex("".join(image.info["Raw profile type exif"].split("\n")[3:]))
+        except ValueError:
+            return None
+    return exif if isinstance(exif, bytes) else None
+
+
+def _xmp(image: Image.Image) -> bytes | None:
+    xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp")
+    return xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp if isinstance(xmp, bytes) else None

@@ -1,0 +1,206 @@
+"""One image from its file's bytes to what is stored: the package's one way in."""
+
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from recordmill.imaging.bad_image import BadImage
+from recordmill.imaging.colour import apply_profile, to_gray_or_srgb
+from recordmill.imaging.dhash import difference_hash, hash_reduction
+from recordmill.imaging.icc import judge_profile
+from recordmill.imaging.jpeg_codec import (
+    SMALLEST_REDUCTION,
+    UnusualJpeg,
+    check_end,
+    check_scans,
+    decode_jpeg,
+)
+from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
+from recordmill.imaging.limits import accepted_format, check_size
+from recordmill.imaging.orientation import is_turned_sideways, turn
+from recordmill.imaging.pillow_decode import (
+    Loaded,
+    count_encoded_channels,
+    has_more_frames,
+    load_image,
+    open_image,
+    opens_elsewhere,
+)
+from recordmill.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
+from recordmill.imaging.png_soundness import is_sound_png
+from recordmill.imaging.prepared_image import PreparedImage
+from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
+from recordmill.imaging.settings import ImageSettings
+from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
+
+
+def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
+    """Checks an image and brings it into the form that is stored.
+
+    A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on any thread of any
+    number. Sizes are checked before pixels are allocated.
+
+    Args:
+        data: the file.
+        settings: limits, size and encoding.
+        keep_pixels: whether the result has the decoded pixels; then every image is decoded in full.
+
+    Raises:
+        BadImage: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
+    """
+    file_format = accepted_format(data, settings)
+    if file_format != "JPEG":
+        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels)
+    header = read_jpeg_header(data)
+    check_size(header.width, header.height, settings)
+    check_scans(data, header, settings.max_pixels)
+    if not header.is_widely_readable:
+        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels)
+    return _prepare_jpeg(data, header, settings, keep_pixels)
+
+
+def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
+    """Brings decoded pixels into the form that is stored; they are always encoded, whatever `reencode` says.
+
+    Args:
+        pixels: height x width x 1 or 3 channels, red first.
+        settings: limits, size and encoding.
+        keep_pixels: whether the result has them too.
+
+    Raises:
+        BadImage: there are too many of them.
+    """
+    height, width, channels = pixels.shape
+    check_size(width, height, settings)
+    expanded = settings.grayscale == "expand" and channels == 1
+    measured = settings.moments or settings.near_duplicates or keep_pixels
+    if settings.store == "raw" and settings.resize is None and not measured and not expanded:
+        return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
+    whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
+    image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings)
+    return _encode(to_raster(image), changes, None, settings, keep_pixels)
+
+
+def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool) -> PreparedImage:
+    """The path that nearly all images take."""
+    size = (header.height, header.width) if is_turned_sideways(header.orientation) else (header.width, header.height)
+    target = target_size(size, settings.resize)
+    profile = judge_profile(header.icc_profile, "L" if header.components == 1 else "RGB")
+    fits = (
+        header.orientation == 1
+        and target == size
+        and profile != "needed"
+        and not (settings.grayscale == "expand" and header.components == 1)
+    )
+    passes = settings.reencode == "when_needed" and stored_format(settings) == "JPEG"
+    never = settings.reencode == "never"
+    untouched = never or (passes and fits and header.soundness is not Soundness.MALFORMED)
+    if untouched and header.soundness is not Soundness.PLAIN and not opens_elsewhere(data, header):
+        if never:
+            raise BadImage("bad_header", "JPEG: Pillow cannot open it, and reencode is never")
+        untouched = False
+    if untouched and settings.check == "header" and not keep_pixels:
+        check_end(data, header)
+        return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
+    reduction = jpeg_reduction(size, target)
+    if untouched and not settings.moments and not keep_pixels:
+        # Nobody sees the pixels of an image that stays as it is: to check it, an eighth of each side will do.
+        reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
+    raster = _decode(data, header, reduction)
+    if untouched:
+        taken = moments(raster) if settings.moments else None
+        hashed = difference_hash(raster) if settings.near_duplicates else None
+        kept = raster if keep_pixels else None
+        return PreparedImage(data, "JPEG", header.height, header.width, header.components, taken, (), hashed, kept)
+    if fits:
+        return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), header, settings, keep_pixels)
+    image, changes = apply_profile(to_image(raster), header.icc_profile)
+    image, more_changes = _arrange(image, header.orientation, target, settings)
+    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels)
+
+
+def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
+    try:
+        return decode_jpeg(data, header, reduction)
+    except UnusualJpeg:
+        # Pillow is forgiving, as TensorFlow is: stray bytes between segments, odd subsampling. But it bears a cut, too.
+        with suppress(UnusualJpeg):
+            decode_jpeg(plain_copy(data, header), header, SMALLEST_REDUCTION)
+        return to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
+
+
+def _prepare_with_pillow(
+    data: bytes, file_format: str, header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
+) -> PreparedImage:
+    opened = open_image(data, file_format)
+    width, height = opened.size
+    check_size(width, height, settings)
+    never = settings.reencode == "never"
+    channels = count_encoded_channels(opened)
+    if never and settings.check == "header" and not keep_pixels:
+        return PreparedImage(data, file_format, height, width, channels, None, ())
+    loaded = load_image(opened, file_format)
+    if never:
+        if file_format == "PNG" and not is_sound_png(data):
+            raise BadImage("decode_error", "PNG: damaged, though Pillow decodes it, and reencode is never")
+        taken = moments(to_raster(loaded.image)) if settings.moments and _shows_as_it_is(loaded, file_format) else None
+        hashed = shown = None
+        if settings.near_duplicates or keep_pixels:
+            shown = to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
+            hashed = difference_hash(shown) if settings.near_duplicates else None
+        kept = shown if keep_pixels else None
+        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed, kept)
+    image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
+    size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
+    image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
+    changes |= loaded.changes | more_changes
+    if has_more_frames(data, opened):
+        changes.add("first_frame")
+    passes = settings.reencode == "when_needed" and stored_format(settings) == file_format == "PNG"
+    fits = not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands())
+    if passes and fits and is_sound_png(data):
+        raster = to_raster(image)
+        taken = moments(raster) if settings.moments else None
+        hashed = difference_hash(raster) if settings.near_duplicates else None
+        kept = raster if keep_pixels else None
+        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed, kept)
+    return _encode(to_raster(image), changes, header, settings, keep_pixels)
+
+
+def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
+    """Whether any reader sees the values that were loaded: `tf.io.decode_jpeg` reads JPEG and PNG, and CMYK its way."""
+    return file_format in ("JPEG", "PNG") and loaded.image.mode in ("L", "RGB") and not loaded.changes
+
+
+def _arrange(
+    image: Image.Image, orientation: int, target: Size, settings: ImageSettings
+) -> tuple[Image.Image, set[str]]:
+    """Turns, resizes and expands an L or RGB image; the names of what was changed."""
+    changes = set()
+    mode = image.mode
+    if orientation != 1:
+        image = turn(image, orientation)
+        changes.add("rotated")
+    if settings.resize is not None and image.size != target:
+        image = resize_image(image, target, settings.resize, settings.background)
+        changes.add("resized")
+    if settings.grayscale == "expand" and image.mode == "L":
+        image = image.convert("RGB")
+    if image.mode != mode:
+        changes.add("grayscale_expanded")
+    return image, changes
+
+
+def _encode(
+    raster: Raster, changes: set[str], header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
+) -> PreparedImage:
+    encoded = encode_raster(raster, settings, header)
+    height, width = raster.shape[:2]
+    taken = moments(as_stored(raster, encoded, settings)) if settings.moments else None
+    hashed = difference_hash(raster) if settings.near_duplicates else None
+    names = tuple(sorted(changes | {"reencoded"}))
+    kept = raster if keep_pixels else None
+    form = stored_format(settings)
+    return PreparedImage(encoded, form, height, width, count_channels(raster), taken, names, hashed, kept)

@@ -1,0 +1,74 @@
+"""Bringing images to the size asked for."""
+
+from PIL import Image
+
+from recordmill.imaging.colour import Colour, on_background
+from recordmill.imaging.settings import Resize
+
+Size = tuple[int, int]  # width, height, in Pillow's order
+
+# Pillow may first shrink by whole factors as long as this many times the final size is left, which is several times
+# faster; from 3.0 on its documentation calls the result indistinguishable.
+_REDUCING_GAP = 3.0
+
+
+def target_size(size: Size, resize: Resize | None) -> Size:
+    """Width and height after `resize` of an image of `size`, seen the right way up; the same size where it fits."""
+    width, height = size
+    if resize is None:
+        return size
+    if resize.exact is not None:
+        return resize.exact[1], resize.exact[0]
+    longest = resize.longest or max(size)
+    if max(size) <= longest:
+        return size
+    scale = longest / max(size)
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def jpeg_reduction(size: Size, target: Size) -> int:
+    """The fraction 1/1, 1/2, 1/4 or 1/8 to decode a JPEG to: at least twice the target is left for a good filter."""
+    spare = min(size[0] / target[0], size[1] / target[1]) / 2
+    return next((reduction for reduction in (8, 4, 2) if spare >= reduction), 1)
+
+
+def resize_image(image: Image.Image, target: Size, resize: Resize, background: Colour) -> Image.Image:
+    """Resamples an L or RGB image to the target with a Lanczos filter.
+
+    Where the shapes differ, `resize.fit` says what happens. Padding makes a gray image RGB if the background is
+    coloured.
+    """
+    if resize.exact is None:
+        return _resample(image, target)
+    if resize.fit == "crop":
+        return _resample(image, target, centred_box(image.size, target))
+    return _pad(image, target, background)
+
+
+def _resample(image: Image.Image, target: Size, box: tuple[float, float, float, float] | None = None) -> Image.Image:
+    return image.resize(target, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
+
+
+def centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
+    """The largest part of the image that has the target's shape: left, top, right, bottom in pixels."""
+    width, height = size
+    scale = min(width / target[0], height / target[1])
+    box_width, box_height = min(width, target[0] * scale), min(height, target[1] * scale)
+    left, top = (width - box_width) / 2, (height - box_height) / 2
+    return left, top, min(width, left + box_width), min(height, top + box_height)
+
+
+def padded_box(size: Size, target: Size) -> tuple[int, int, int, int]:
+    """The part of the target that shows an image of `size`, whole and centred: left, top, right, bottom in pixels."""
+    scale = min(target[0] / size[0], target[1] / size[1])
+    width, height = (max(1, min(limit, round(side * scale))) for side, limit in zip(size, target, strict=True))
+    left, top = (target[0] - width) // 2, (target[1] - height) // 2
+    return left, top, left + width, top + height
+
+
+def _pad(image: Image.Image, target: Size, background: Colour) -> Image.Image:
+    left, top, right, bottom = padded_box(image.size, target)
+    shown, colour = on_background(_resample(image, (right - left, bottom - top)), background)
+    padded = Image.new(shown.mode, target, colour)
+    padded.paste(shown, (left, top))
+    return padded

@@ -1,0 +1,116 @@
+"""From a finished dataset to the `transform_fn/` beside it."""
+
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from recordmill.reading.analyze.channel_moments import AnalysisError, choose_split, open_dataset, read_moments
+from recordmill.reading.analyze.image_model import save_image_model
+from recordmill.reading.analyze.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
+from recordmill.transforms.publishing.transform_fn import (
+    DEFAULT_SIZE,
+    ForeignFolderError,
+    contents_digest,
+    fits,
+    publish_transform_fn,
+    read_note,
+)
+
+_WANTED = ("tensorflow", "tensorflow_transform")
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What became of an analysis.
+
+    Attributes:
+        done: whether it was made now; False where the one that was there fits.
+        note: what `analysis.json` says.
+        seconds: of importing TensorFlow and of the rest.
+    """
+
+    done: bool
+    note: Mapping[str, Any]
+    seconds: Mapping[str, float]
+
+
+def check_tensorflow() -> None:
+    """Looks for TensorFlow Transform without importing it.
+
+    Raises:
+        AnalysisError: it is not installed.
+    """
+    if not all(map(find_spec, _WANTED)):
+        raise AnalysisError(
+            "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
+        )
+
+
+def analyze_dataset(
+    path: str,
+    split: str | None = None,
+    size: tuple[int, int] | None = None,
+    importing: AbstractContextManager[Any] | None = None,
+) -> Analysis:
+    """Writes `transform_fn/` beside a dataset, unless the one that is there fits.
+
+    Args:
+        path: the dataset's folder, on any of Beam's file systems.
+        split: the split to learn from; None: that of the analysis that is there if it fits, else `train`.
+        size: height and width of the model's images; None: that of the analysis that is there if it fits, else that
+            of all images where they agree, else `DEFAULT_SIZE`.
+        importing: entered while TensorFlow is imported, which takes seconds and is noisy.
+
+    Raises:
+        AnalysisError: the dataset cannot be analysed, for a reason that a user can mend.
+        OSError: something cannot be read or written.
+    """
+    started = time.monotonic()
+    marker = open_dataset(path)
+    note = read_note(path)
+    if note is not None and fits(note, marker, split, size):
+        return Analysis(False, note, {"imports": 0.0, "analysis": _since(started)})
+    split = choose_split(marker, split, path)
+    numbers = read_moments(path, marker, split)
+    check_tensorflow()
+    read = time.monotonic()
+    with importing or nullcontext():
+        _import_tensorflow()
+    imported = time.monotonic()
+    statistics = compute_statistics(numbers)
+    size = size or statistics.common_size or DEFAULT_SIZE
+    note = _describe(statistics, marker, split, size)
+    with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
+        built = Path(folder) / "model"
+        save_image_model(built, statistics, size, marker["labels"], marker["plan"]["recipe"]["labels"]["catch_all"])
+        try:
+            publish_transform_fn(built, note, path)
+        except ForeignFolderError as error:
+            raise AnalysisError(str(error)) from None
+    return Analysis(True, note, {"imports": imported - read, "analysis": _since(started) - (imported - read)})
+
+
+def _import_tensorflow() -> None:
+    import tfx_bsl.public.tfxio  # noqa: F401
+
+
+def _describe(statistics: Statistics, marker: Mapping[str, Any], split: str, size: tuple[int, int]) -> dict[str, Any]:
+    """`analysis.json`."""
+    return {
+        "plan": marker["plan"]["id"],
+        "contents": contents_digest(marker, split),
+        "split": split,
+        "size": size,
+        **asdict(statistics),
+        "rank_error": RANK_ERROR,
+        "labels": marker["labels"],
+    }
+
+
+def _since(started: float) -> float:
+    return time.monotonic() - started

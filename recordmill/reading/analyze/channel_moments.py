@@ -1,0 +1,118 @@
+"""A dataset's sidecars as rows of numbers: all that an analysis needs to know of the images, in 64 bytes each."""
+
+import hashlib
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from recordmill import storage
+from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
+from recordmill.transforms.planning.plan import PLAN_VERSION
+
+COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
+"""Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
+
+
+class AnalysisError(ValueError):
+    """A dataset that cannot be analysed; one sentence says why, and what to do."""
+
+
+def open_dataset(path: str) -> dict[str, Any]:
+    """The marker of the finished dataset in a folder.
+
+    Raises:
+        AnalysisError: there is none, or it cannot be read.
+    """
+    try:
+        return read_marker(path)
+    except FileNotFoundError:
+        raise AnalysisError(f"{path} holds no finished dataset: there is no {MARKER}") from None
+    except DamagedMarkerError as error:
+        raise AnalysisError(f"{error}: convert the images again") from None
+
+
+def choose_split(marker: Mapping[str, Any], asked: str | None, path: str) -> str:
+    """The split to learn from: the one asked for, else `train`.
+
+    Raises:
+        AnalysisError: the dataset has no such split, or no image in it.
+    """
+    splits = marker["splits"]
+    name = asked or "train"
+    if name not in splits:
+        raise AnalysisError(f"{path} has no split {name}: name one of {', '.join(splits)} with --split")
+    if not splits[name]["records"]:
+        raise AnalysisError(f"split {name} of {path} has no images: name another with --split")
+    return name
+
+
+def read_moments(path: str, marker: Mapping[str, Any], split: str) -> NDArray[np.int64]:
+    """The numbers of every image of a split, in the order of its shards and records.
+
+    Args:
+        path: the dataset's folder.
+        marker: its marker.
+        split: the split's name.
+
+    Returns:
+        int64 of shape (images, 8): `COLUMNS`. A gray image's channel counts as all three, as
+        `tf.io.decode_jpeg(channels=3)` shows it.
+
+    Raises:
+        AnalysisError: the sidecars have no moments, or are not those that the marker lists.
+    """
+    _check_recipe(path, marker["plan"]["recipe"])
+    numbers = array("q")
+    for shard in marker["splits"][split]["shards"]:
+        for row in _read_rows(path, shard):
+            numbers.extend(_numbers_of(row, path))
+    return np.frombuffer(numbers, np.int64).reshape(-1, len(COLUMNS))
+
+
+def _check_recipe(path: str, recipe: Mapping[str, Any]) -> None:
+    images = recipe.get("images", {})
+    if images.get("check") == "header":
+        raise AnalysisError(
+            f"{path} was made with images.check: header, without its pixels being seen: "
+            "convert it again with images.check: decode and analyze: true, and --overwrite"
+        )
+    if images.get("store") == "raw":
+        raise AnalysisError(
+            f"{path} holds raw pixels, and the model decodes images: convert it with images.store: png or jpeg"
+        )
+    if not images.get("moments"):
+        raise AnalysisError(
+            f"the sidecars of {path} have no moments: convert it again with --set analyze=true --overwrite"
+        )
+    if recipe.get("plan_version", 0) < PLAN_VERSION:
+        raise AnalysisError(
+            f"{path} was made by an older version, whose moments are of other pixels: convert it again with --overwrite"
+        )
+
+
+def _read_rows(path: str, shard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    try:
+        content = storage.read_range(storage.join(path, shard["sidecar"]))
+    except FileNotFoundError:
+        raise AnalysisError(f"{path} lacks {shard['sidecar']}: convert the images again with --overwrite") from None
+    if hashlib.sha256(content).hexdigest() != shard["sidecar_sha256"]:
+        raise AnalysisError(
+            f"{path}/{shard['sidecar']} is not the file that {MARKER} lists: convert the images again with --overwrite"
+        )
+    rows = map(orjson.loads, content.splitlines())
+    return (row for row in rows if "rejected" not in row)
+
+
+def _numbers_of(row: Mapping[str, Any], path: str) -> Sequence[int]:
+    moments = row.get("moments")
+    if moments is None:
+        raise AnalysisError(
+            f"{row['key']} is stored in {path} as TensorFlow does not read it, or not alike: "
+            "convert it again with images.reencode: when_needed, and --overwrite"
+        )
+    channels = moments * 3 if len(moments) == 1 else moments
+    return [row["height"], row["width"], *(channel[0] for channel in channels), *(channel[1] for channel in channels)]

@@ -1,0 +1,63 @@
+"""Images out of records, as files."""
+
+import os
+import re
+from collections.abc import Iterable
+
+from recordmill.imaging.sniff import sniff
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.inspect.find_record import FoundRecord, read_records
+
+_EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "WEBP": "webp", "PNG": "png", "GIF": "gif", "BMP": "bmp", "PPM": "ppm"}
+
+
+class ExtractError(ValueError):
+    """Nothing can be extracted; the message is one sentence that says why."""
+
+
+def extract_images(
+    dataset: Dataset, folder: str, chosen: Iterable[FoundRecord] | None = None, limit: int | None = None
+) -> int:
+    """Writes the encoded images of records as they are to `folder/<split>/<number>-<name of the source>.<format>`.
+
+    Args:
+        dataset: the dataset.
+        folder: of this machine; must be absent or empty.
+        chosen: whose images; None for all records'.
+        limit: at most so many images; None for all.
+
+    Returns:
+        How many were written.
+
+    Raises:
+        ExtractError: the folder holds something, or no record has an image.
+        OSError: a file cannot be read or written.
+    """
+    if os.path.isdir(folder) and os.listdir(folder):
+        raise ExtractError(f"{folder} holds something already: name a new folder for the images")
+    count = 0
+    for found in read_records(dataset) if chosen is None else chosen:
+        if count == limit:
+            break
+        image = found.image(dataset)
+        if image:
+            path = os.path.join(folder, _safe(found.shard.split), _file_name(found, image))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "xb") as file:
+                file.write(image)
+            count += 1
+    if not count:
+        raise ExtractError(f"no record of {dataset.folder} that was looked at holds an encoded image")
+    return count
+
+
+def _file_name(found: FoundRecord, image: bytes) -> str:
+    source = os.path.splitext(str(found.row.get("key", "")))[0]
+    extension = _EXTENSIONS.get(sniff(image) or "", "bin")
+    name = f"{found.number:06d}-{_safe(source)}" if source else f"{found.number:06d}"
+    return f"{name[:120]}.{extension}"
+
+
+def _safe(text: str) -> str:
+    """A name that means the same to every file system, and never another folder."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text).strip(".") or "_"

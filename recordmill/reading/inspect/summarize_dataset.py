@@ -1,0 +1,189 @@
+"""What is in a dataset: splits, features, labels, sizes; by our marker, or by looking at every record once."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.example_walk import DamagedExampleError, ExampleWalk, Profile, feature_values
+from recordmill.reading.expectations import expect
+from recordmill.reading.shard import Shard
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile
+from recordmill.transforms.publishing.marker import class_counts
+
+_MOST_LABELS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSummary:
+    """One feature.
+
+    Attributes:
+        kind: `bytes`, `float`, `int64`; several joined by `or` where records differ; `empty` where no list is set.
+        shape: `[]` for one value, `[4]` for always four, `[0..7]` for a number between, `[?]` where nobody has looked.
+        records: how many records have it; None where nobody has looked.
+        meaning: one line, where it is known.
+    """
+
+    kind: str
+    shape: str
+    records: int | None
+    meaning: str = ""
+
+
+@dataclass(slots=True)
+class SplitSummary:
+    """One split.
+
+    Attributes:
+        files: how many.
+        records: how many, good ones.
+        bytes: of its files.
+        damages: how often a frame or an Example was expected and none was there.
+        smallest: bytes of the smallest record; None where nobody has looked, or there is none.
+        largest: likewise.
+        labels: records by label: class names, or ids as text.
+    """
+
+    files: int = 0
+    records: int = 0
+    bytes: int = 0
+    damages: int = 0
+    smallest: int | None = None
+    largest: int | None = None
+    labels: Counter[str] = field(default_factory=Counter)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "files": self.files,
+            "records": self.records,
+            "bytes": self.bytes,
+            "damages": self.damages,
+            "smallest": self.smallest,
+            "largest": self.largest,
+            "labels": dict(self.labels),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is in a dataset.
+
+    Attributes:
+        dataset: the dataset.
+        splits: by name.
+        features: by key, sorted.
+        scanned: whether every record was looked at; else it is what the marker says.
+        unreadable: files that are listed and cannot be read.
+    """
+
+    dataset: Dataset
+    splits: dict[str, SplitSummary]
+    features: dict[str, FeatureSummary]
+    scanned: bool
+    unreadable: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "path": self.dataset.folder,
+            "kind": self.dataset.kind,
+            "convention": self.dataset.marker.get("convention", ""),
+            "scanned": self.scanned,
+            "splits": {name: split.as_dict() for name, split in self.splits.items()},
+            "features": {key: asdict(feature) for key, feature in self.features.items()},
+            "labels": dict(self.dataset.labels),
+            "unreadable": list(self.unreadable),
+        }
+
+
+def summarize_dataset(
+    dataset: Dataset, scan: bool = False, progress: Callable[[int], None] = lambda records: None
+) -> Summary:
+    """Says what is in a dataset.
+
+    Args:
+        dataset: of whatever kind.
+        scan: looks at every record even where the marker says it all.
+        progress: called now and then with the number of records since the last call.
+    """
+    if dataset.marker and dataset.whole and not scan:
+        return _by_marker(dataset)
+    label_keys = expect(dataset).label_keys
+    splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
+    profiles: Counter[Profile] = Counter()
+    unreadable = []
+    for shard in dataset.shards:
+        try:
+            _scan_shard(shard, splits[shard.split], profiles, label_keys, progress)
+        except OSError:
+            unreadable.append(shard.name)
+    names = {str(label_id): name for name, label_id in dataset.labels.items()}
+    for split in splits.values():
+        split.labels = Counter({names.get(label, label): count for label, count in sorted(split.labels.items())})
+    meanings = {feature.key: feature.meaning for feature in dataset.features}
+    return Summary(dataset, splits, _describe(profiles, meanings), True, tuple(unreadable))
+
+
+def _by_marker(dataset: Dataset) -> Summary:
+    splits = {}
+    for name, stated in dataset.marker["splits"].items():
+        labels = Counter({label: count for label, count in class_counts(stated).items() if label})
+        splits[name] = SplitSummary(len(stated["shards"]), stated["records"], stated["bytes"], labels=labels)
+    features = {
+        feature.key: FeatureSummary(feature.kind, "[?]" if feature.many else "[]", None, feature.meaning)
+        for feature in sorted(dataset.features, key=lambda feature: feature.key)
+    }
+    return Summary(dataset, splits, features, False)
+
+
+def _scan_shard(
+    shard: Shard,
+    split: SplitSummary,
+    profiles: Counter[Profile],
+    label_keys: tuple[str, ...],
+    progress: Callable[[int], None],
+) -> None:
+    walk = ExampleWalk()
+    with StoredFile(shard.path) as stored:
+        split.bytes += stored.size
+        for number, (_, data) in enumerate(RecordFile(stored), start=1):
+            if not number % 256:
+                progress(256)
+            if isinstance(data, Damage):
+                split.damages += 1
+                continue
+            try:
+                content = walk(data)
+            except DamagedExampleError:
+                split.damages += 1
+                continue
+            split.records += 1
+            split.smallest = min(split.smallest or len(data), len(data))
+            split.largest = max(split.largest or 0, len(data))
+            profiles[content.profile] += 1
+            labels = next(filter(len, (feature_values(data, content, key) for key in label_keys)), ())
+            for label in labels:
+                text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
+                if text in split.labels or len(split.labels) < _MOST_LABELS:
+                    split.labels[text] += 1
+
+
+def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str, FeatureSummary]:
+    """Features by key from the profiles of the records."""
+    kinds: dict[str, Counter[str]] = {}
+    counts: dict[str, list[int]] = {}
+    for profile, times in profiles.items():
+        for key, kind, values in profile:
+            kinds.setdefault(key, Counter())[kind or "empty"] += times
+            counts.setdefault(key, []).append(values)
+    features = {}
+    for key in sorted(kinds):
+        fewest, most = min(counts[key]), max(counts[key])
+        shape = f"[{fewest}..{most}]" if fewest < most else "[]" if most == 1 else f"[{most}]"
+        named = " or ".join(name for name, _ in kinds[key].most_common())
+        features[key] = FeatureSummary(named, shape, kinds[key].total(), meanings.get(key, ""))
+    return features

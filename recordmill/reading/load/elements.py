@@ -1,0 +1,123 @@
+"""From serialised Examples to the elements that a training loop takes: parse, decode, choose."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from recordmill.reading.load.image_tensors import ImageLayout, image_from
+from recordmill.reading.load.split_info import SplitInfo
+from recordmill.reading.load_error import LoadError
+from recordmill.schemas.features import Feature, tensorflow_features
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+Shape = Literal["pair", "dict", "tuple"]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementLayout:
+    """What an element is made of.
+
+    Attributes:
+        shape: `pair`: (image, label), `dict`: values by key, `tuple`: values in the order of `keys`.
+        keys: the features that stand in it.
+        image: the key of the image that is decoded; None where none is.
+    """
+
+    shape: Shape
+    keys: tuple[str, ...]
+    image: str | None
+
+    @property
+    def label(self) -> str:
+        """The key of a pair's label."""
+        return self.keys[1]
+
+
+def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | None, decode: bool) -> ElementLayout:
+    """Decides what elements are.
+
+    Args:
+        info: the split.
+        features: keys for a tuple of them, `all` for a dict of all; None for pairs of image and label where the
+            dataset has both, else a dict of all.
+        decode: whether the image is decoded.
+
+    Raises:
+        LoadError: a key is no feature of the dataset.
+    """
+    image = info.key_of("encoded")
+    label = info.key_of("label") or info.key_of("labels") or info.key_of("label_text")
+    decoded = image if decode else None
+    every = tuple(feature.key for feature in info.features)
+    if features is None and image and label:
+        return ElementLayout("pair", (image, label), decoded)
+    if features is None or features == "all":
+        return ElementLayout("dict", every, decoded)
+    keys = (features,) if isinstance(features, str) else tuple(features)
+    unknown = [key for key in keys if key not in every]
+    if unknown or not keys:
+        raise LoadError(f"{info.folder} has no feature {unknown[0] if unknown else ''!r}: choose of {', '.join(every)}")
+    return ElementLayout("tuple", keys, decoded if decoded in keys else None)
+
+
+def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Callable[[tf.Tensor], dict[str, Any]]":
+    """The function that parses a batch of serialised Examples into tensors by key, and names classes by their ids.
+
+    Features of many values become ragged tensors, or are `padded` with zeros to the longest of the batch. What the
+    elements do not need is not parsed.
+    """
+    import tensorflow as tf
+
+    needed = set(layout.keys)
+    if layout.image and info.raw:
+        needed |= {key for field in ("height", "width") if (key := info.key_of(field))}
+    description = tensorflow_features(feature for feature in info.features if feature.key in needed)
+    by_name = layout.shape == "pair" and layout.label == info.key_of("label_text")
+    names = tf.constant(list(info.labels), tf.string)
+    ids = tf.constant(list(info.labels.values()), tf.int64)
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(names, ids), -1) if by_name else None
+
+    def parse(records: "tf.Tensor") -> dict[str, Any]:
+        parsed = tf.io.parse_example(records, description)
+        many = tf.sparse.to_dense if padded else tf.RaggedTensor.from_sparse
+        values = {key: many(value) if isinstance(value, tf.SparseTensor) else value for key, value in parsed.items()}
+        if table is not None:
+            values[layout.label] = table.lookup(values[layout.label])
+        return values
+
+    return parse
+
+
+def finish_function(
+    info: SplitInfo, layout: ElementLayout, images: ImageLayout
+) -> "Callable[[Mapping[str, Any]], Any]":
+    """The function that turns parsed values, of one record where there is an image to decode, into an element."""
+
+    def finish(values: Mapping[str, Any]) -> Any:
+        chosen = {key: values[key] for key in layout.keys}
+        if layout.image:
+            chosen[layout.image] = image_from(values, info, layout.image, images)
+            if layout.shape == "pair" and many_of(info, layout.label):
+                chosen[layout.label] = _multi_hot(values[layout.label], info.label_depth)
+        return chosen if layout.shape == "dict" else tuple(chosen[key] for key in layout.keys)
+
+    return finish
+
+
+def many_of(info: SplitInfo, key: str) -> bool:
+    """Whether a feature holds any number of values."""
+    return next(feature.many for feature in info.features if feature.key == key)
+
+
+def ragged_keys(info: SplitInfo, layout: ElementLayout) -> list[Feature]:
+    """The features of many values that stand in an element as they are."""
+    hot = layout.label if layout.shape == "pair" and layout.image else None
+    return [feature for feature in info.features if feature.many and feature.key in layout.keys and feature.key != hot]
+
+
+def _multi_hot(ids: "tf.Tensor", depth: int) -> "tf.Tensor":
+    import tensorflow as tf
+
+    return tf.cast(tf.reduce_any(tf.one_hot(ids, depth, on_value=True, off_value=False), axis=0), tf.float32)

@@ -1,0 +1,136 @@
+"""What a reader knows of one split before any record is read: files, features, label names, numbers, weights."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from recordmill import storage
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.load_error import LoadError
+from recordmill.reading.shard import Shard
+from recordmill.schemas.features import Feature
+from recordmill.transforms.planning.output_state import MARKER
+from recordmill.transforms.publishing.marker import class_counts
+
+_PEEK_BYTES = 2**18
+
+
+@dataclass(frozen=True)
+class SplitInfo:
+    """One split of a dataset, or several read as one, by its marker.
+
+    Attributes:
+        folder: the dataset's folder.
+        split: the split's name; several joined by `+`.
+        features: what an Example holds, sorted by key.
+        labels: class ids by name, as they are stored.
+        class_counts: records by class name, of the classes that the split has; where records have boxes or several
+            labels, how many of these.
+        shards: the files, in the marker's order.
+        compression: `gzip` or `none`.
+        raw: whether images are stored as their pixels, height by width by channels of uint8, not encoded.
+    """
+
+    folder: str
+    split: str
+    features: tuple[Feature, ...]
+    labels: Mapping[str, int]
+    class_counts: Mapping[str, int]
+    shards: tuple[Shard, ...]
+    compression: str
+    raw: bool
+
+    @property
+    def num_examples(self) -> int:
+        """How many records the split holds."""
+        return sum(shard.records or 0 for shard in self.shards)
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes the dataset has, whether or not this split holds them."""
+        return len(self.labels)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The class names in the order of their ids."""
+        return tuple(self.labels_to_names.values())
+
+    @property
+    def labels_to_names(self) -> dict[int, str]:
+        """Class names by id, in the order of the ids."""
+        return dict(sorted((label_id, name) for name, label_id in self.labels.items()))
+
+    @property
+    def label_depth(self) -> int:
+        """The largest id and one: the length of a one-hot label, and the outputs that a classifier of the ids needs."""
+        return max(self.labels.values(), default=-1) + 1
+
+    @property
+    def class_weights(self) -> dict[int, float]:
+        """Weights by id that make classes count alike, for Keras's `class_weight`: their mean over records is 1.
+
+        A class's weight is n / (k * n_class), of n labels in k classes that the split has; the others have none.
+        """
+        total = sum(self.class_counts.values())
+        return {
+            self.labels[name]: total / (len(self.class_counts) * count)
+            for name, count in sorted(self.class_counts.items(), key=lambda item: self.labels[item[0]])
+        }
+
+    @property
+    def items_to_descriptions(self) -> dict[str, str]:
+        """What each feature means, by its key."""
+        return {feature.key: feature.meaning for feature in self.features}
+
+    def key_of(self, field: str) -> str | None:
+        """The key of the feature that a field fills (`encoded`, `label`, ...); None where there is none."""
+        return next((feature.key for feature in self.features if feature.field == field), None)
+
+    @cached_property
+    def image_size(self) -> tuple[int, int] | None:
+        """Height and width that all images have, by the first rows of the sidecars; None where they differ.
+
+        The first 256 KiB of the first sidecar are read, so that an image of another size may still turn up later.
+        """
+        sizes = {(row["height"], row["width"]) for row in self._first_rows() if row.get("height") is not None}
+        return sizes.pop() if len(sizes) == 1 else None
+
+    def _first_rows(self) -> list[dict[str, Any]]:
+        if not self.shards:
+            return []
+        try:
+            block = storage.read_range(self.shards[0].sidecar, 0, _PEEK_BYTES)
+        except FileNotFoundError:  # files copied without their sidecars can be read all the same
+            return []
+        return [row for row in map(orjson.loads, block[: block.rfind(b"\n") + 1].splitlines()) if "rejected" not in row]
+
+
+def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo:
+    """Opens a dataset's folder and describes one of its splits, or several as one; needs no TensorFlow.
+
+    Args:
+        path: the folder that holds `recordmill.json`, on any of Beam's file systems.
+        split: the split's name; several as a sequence, or joined by `+`.
+
+    Raises:
+        LoadError: there is no dataset, or no such split, or the dataset is of another version of Recordmill.
+    """
+    dataset = open_dataset(str(path))
+    if not (dataset.marker and dataset.whole):
+        raise LoadError(f"{path} holds no {MARKER}: name the folder of a finished dataset")
+    names, recipe = dataset.split_names(split), dataset.marker["plan"]["recipe"]
+    counts = sum((Counter(class_counts(dataset.marker["splits"][name])) for name in names), Counter[str]())
+    return SplitInfo(
+        folder=dataset.folder,
+        split="+".join(names),
+        features=dataset.features,
+        labels=dataset.labels,
+        class_counts={name: count for name, count in sorted(counts.items()) if name and count},
+        shards=dataset.shards_of(names),
+        compression=recipe["compression"],
+        raw=(recipe.get("images") or {}).get("store") == "raw",
+    )

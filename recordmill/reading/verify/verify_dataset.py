@@ -1,0 +1,218 @@
+"""A whole dataset, or any folder of TFRecord files: its shards side by side, then what only all of them show."""
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+from recordmill import storage
+from recordmill.reading.analyze.decode_images import ImageDecoder
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.expectations import expect
+from recordmill.reading.found_shards import SHARD_NUMBER, find_shards
+from recordmill.reading.shard import Shard
+from recordmill.reading.verify.finding import Finding
+from recordmill.reading.verify.shard_workers import ShardWorkers
+from recordmill.reading.verify.verify_marker import check_marker
+from recordmill.reading.verify.verify_pixels import PixelCheck
+from recordmill.reading.verify.verify_shard import Level, ShardCheck, verify_shard
+from recordmill.reading.verify.verify_side_files import check_side_files
+from recordmill.transforms.planning.output_state import MARKER
+
+_SHOWN_DUPLICATES = 100
+_WORTH_PROCESSES = 2**28  # bytes: less is read in the time that processes take to start
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What verifying showed.
+
+    Attributes:
+        dataset: what was verified.
+        level: how closely.
+        checks: file by file, in the dataset's order.
+        findings: everything that was found: file by file, then what only all of them show.
+    """
+
+    dataset: Dataset
+    level: Level
+    checks: tuple[ShardCheck, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def records(self) -> int:
+        """How many good frames were read."""
+        return sum(check.records for check in self.checks)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the files have."""
+        return sum(check.bytes for check in self.checks)
+
+    @property
+    def failed(self) -> int:
+        """How many findings are more than notes."""
+        return sum(not finding.is_note for finding in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "path": self.dataset.folder,
+            "kind": self.dataset.kind,
+            "level": self.level,
+            "files": len(self.checks),
+            "records": self.records,
+            "bytes": self.bytes,
+            "damages": self.failed,
+            "notes": len(self.findings) - self.failed,
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
+
+def verify_dataset(
+    dataset: Dataset,
+    level: Level = "files",
+    threads: int = 0,
+    progress: Callable[[int], None] = lambda records: None,
+    workers: ShardWorkers | None = None,
+) -> Verification:
+    """Reads a dataset and compares it with what is stated of it.
+
+    Args:
+        dataset: of whatever kind.
+        level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
+            also sizes, digests, sidecars, the files beside them, missing and stale files, labels and class names,
+            images that are in several splits; a shard with the digest that our marker states is not looked at frame by
+            frame (`verify_shard`). `pixels`: as `frames` and `files`, and decodes every image.
+        threads: files at once; 0 for one a processor.
+        progress: called from any thread with the number of records since the last call.
+        workers: processes for local files whose records are looked at one by one, for as many files at once. Where
+            absent, some are started if the files are large, and ended.
+
+    Returns:
+        What was found; nothing that the files hold makes this raise.
+    """
+    expected = expect(dataset)
+
+    count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
+    decoders: SimpleQueue[ImageDecoder] = SimpleQueue()
+
+    def check(shard: Shard) -> ShardCheck:
+        if workers and _is_walked(shard, level):
+            return workers.verify(shard, expected, level, progress)
+        if level != "pixels":
+            return verify_shard(shard, expected, level, None, progress)
+        decoder = decoders.get()
+        try:
+            return verify_shard(shard, expected, level, PixelCheck(expected, decoder), progress)
+        finally:
+            decoders.put(decoder)
+
+    with ExitStack() as stack:
+        if workers is None and count > 1 and _bytes_to_walk(dataset, level) >= _WORTH_PROCESSES:
+            workers = stack.enter_context(ShardWorkers(count))
+        for _ in range(count):
+            decoders.put(stack.enter_context(ImageDecoder(expected.max_pixels)))
+        checks = tuple(stack.enter_context(ThreadPoolExecutor(count)).map(check, dataset.shards))
+    findings = [finding for each in checks for finding in each.findings]
+    if not dataset.features:
+        findings += _compare_kinds(checks)
+    if level != "frames" and dataset.whole:
+        findings += [
+            *(check_marker(dataset, checks) if dataset.kind == "recordmill" else ()),
+            *check_side_files(dataset),
+            *_find_missing(dataset),
+            *_find_strangers(dataset),
+            *_find_duplicates(checks, dataset.marker.get("unit", "image")),
+        ]
+    return Verification(dataset, level, checks, tuple(findings))
+
+
+def _is_walked(shard: Shard, level: Level) -> bool:
+    """Whether a process pays: the records of a local file are to be looked at one by one, and no image is decoded."""
+    return storage.is_local(shard.path) and (level == "frames" or (level == "files" and not shard.sha256))
+
+
+def _bytes_to_walk(dataset: Dataset, level: Level) -> int:
+    return sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
+
+
+def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
+    """Where a feature's kind in one file is another one than in the files before it."""
+    first: dict[str, tuple[str, str]] = {}
+    for check in checks:
+        for key, (kind, record) in check.kinds.items():
+            known, shard = first.setdefault(key, (kind, check.shard.name))
+            if known != kind:
+                detail = f"feature {key} is {kind} here and {known} in {shard}"
+                yield Finding("feature", detail, check.shard.name, record)
+
+
+def _find_missing(dataset: Dataset) -> Iterator[Finding]:
+    """What is counted in the names of shards, and is not there."""
+    if dataset.kind != "files":
+        return
+    for stem, numbers in _sets_of(dataset).items():
+        count = max(numbers)
+        there = numbers[count]
+        first = 0 if 0 in there else 1
+        for number in sorted(set(range(first, first + count)) - there)[:_SHOWN_DUPLICATES]:
+            yield Finding("missing", f"shard {number} of {count} is not there", stem)
+        for other in sorted(numbers.keys() - {count}):
+            detail = f"{len(numbers[other])} files of a set of {other} lie beside the set of {count}"
+            yield Finding("stale", f"{detail}: a reader that globs takes both", stem)
+
+
+def _sets_of(dataset: Dataset) -> dict[str, dict[int, set[int]]]:
+    """The numbers of the shards that are there, by the rest of their names and by the count that they state."""
+    sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for shard in dataset.shards:
+        if match := SHARD_NUMBER.search(shard.name):
+            stem = SHARD_NUMBER.sub("*", shard.name)
+            sets[stem][int(match["count"])].add(int(match["number"]))
+    return sets
+
+
+def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
+    """Files in a dataset that lists its own, look like shards or sidecars, and are not listed."""
+    if dataset.kind == "files":
+        return
+    listed = {shard.name for shard in dataset.shards}
+    for shard in find_shards(dataset.folder):
+        if shard.name not in listed and not _is_in_a_dataset(dataset.folder, shard.name):
+            yield Finding("stale", "the dataset does not list this file: a reader that globs takes it", shard.name)
+    if dataset.kind == "recordmill":
+        sidecars = storage.join(dataset.folder, "sidecars")
+        known = {shard.sidecar for shard in dataset.shards}
+        known |= {storage.join(dataset.folder, name) for name in dataset.marker["files"]}
+        for name in storage.folder_names(sidecars):
+            if storage.join(sidecars, name) not in known:
+                yield Finding(
+                    "stale", "the dataset does not list this file: it lies among the sidecars", f"sidecars/{name}"
+                )
+
+
+def _is_in_a_dataset(folder: str, name: str) -> bool:
+    """Whether a file lies in a folder below that is a dataset of its own."""
+    parts = name.split("/")[:-1]
+    return any(storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts)))
+
+
+def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Finding]:
+    """Sources of the same bytes in several splits."""
+    places: dict[str, list[tuple[ShardCheck, str]]] = defaultdict(list)
+    seen = Counter(digest for check in checks for digest in check.keys_by_digest)
+    for check in checks:
+        for digest, key in check.keys_by_digest.items():
+            if seen[digest] > 1:
+                places[digest].append((check, key))
+    crossing = [found for found in places.values() if len({check.shard.split for check, _ in found}) > 1]
+    for found in crossing[:_SHOWN_DUPLICATES]:
+        told = " and ".join(f"{key} in {check.shard.split}" for check, key in found)
+        yield Finding("duplicate", f"one {unit} in several splits: {told}", found[0][0].shard.name)
+    if len(crossing) > _SHOWN_DUPLICATES:
+        yield Finding("duplicate", f"{len(crossing) - _SHOWN_DUPLICATES:,} further {unit}s are in several splits")

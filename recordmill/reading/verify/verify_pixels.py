@@ -1,0 +1,61 @@
+"""Whether the image in a record can be decoded, and is what its record says it is."""
+
+import hashlib
+import re
+
+from recordmill.imaging.sniff import sniff
+from recordmill.reading.analyze.decode_images import ImageDecoder
+from recordmill.reading.example_walk import Content, feature_values
+from recordmill.reading.expectations import Expectations
+
+_SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height", "image_width"))
+_DIGEST = "image/key/sha256"
+_HEX = re.compile(rb"[0-9a-f]{64}")
+_UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
+
+
+def find_image(data: memoryview, content: Content, expected: Expectations) -> tuple[str, bytes]:
+    """The key and the bytes of a record's encoded image; ("", b"") where it has none.
+
+    A feature that only has an image's usual name must begin like one: raw pixels have such names too.
+    """
+    for key in expected.image_keys:
+        values = feature_values(data, content, key)
+        if len(values) == 1 and isinstance(values[0], bytes):
+            image = values[0]
+            if expected.images_are_stated or sniff(image) in _UNMISTAKABLE:
+                return key, image
+    return "", b""
+
+
+class PixelCheck:
+    """Decodes the images of records.
+
+    Attributes:
+        images: how many records had one.
+    """
+
+    def __init__(self, expected: Expectations, decoder: ImageDecoder) -> None:
+        self._expected = expected
+        self._decoder = decoder
+        self.images = 0
+
+    def __call__(self, data: memoryview, content: Content) -> tuple[str, str]:
+        """The kind of what is wrong with a record's image, and what; two empty strings where nothing is."""
+        key, image = find_image(data, content, self._expected)
+        if not key:
+            return "", ""
+        self.images += 1
+        stated = feature_values(data, content, _DIGEST)
+        is_digest = len(stated) == 1 and isinstance(stated[0], bytes) and _HEX.fullmatch(stated[0])
+        if is_digest and hashlib.sha256(image).hexdigest().encode() != stated[0]:
+            return "sha256", f"the image's sha256 is not the one of {_DIGEST}"
+        decoded = self._decoder.decode(image)
+        if decoded.problem:
+            return "pixels", decoded.problem
+        for height_key, width_key in _SIZES:
+            said = [*feature_values(data, content, height_key), *feature_values(data, content, width_key)]
+            if len(said) == 2 and said != [decoded.height, decoded.width]:
+                there = f"{decoded.width} x {decoded.height} pixels"
+                return "pixels", f"the image has {there} and the record says {said[1]} x {said[0]}"
+        return "", ""

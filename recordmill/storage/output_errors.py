@@ -1,0 +1,35 @@
+"""What a user can mend about an output: a full disk, a read-only folder, missing permissions, a name that is taken."""
+
+import errno
+
+from recordmill.storage import is_local
+
+_OF_NAMES = frozenset({errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG})
+_USERS_ERRORS = _OF_NAMES | {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOENT,
+}
+
+
+def explain_output_error(error: OSError, output: str) -> str:
+    """One sentence on what keeps an output from being written.
+
+    Raises:
+        OSError: the error itself, where it is a store's outage or bug: the runner may try again.
+    """
+    if error.errno not in _USERS_ERRORS and not is_local(output):
+        raise error
+    return describe_output_error(error, output)
+
+
+def describe_output_error(error: OSError, output: str) -> str:
+    """One sentence on whatever keeps an output from being written."""
+    name = (error.filename2 or error.filename) if error.errno in _OF_NAMES else None
+    where = f" ({name})" if name else ""
+    why = " ".join((error.strerror or str(error)).split()).lower()
+    return f"the output {output} cannot be written: {why}{where}"

@@ -1,0 +1,240 @@
+"""The bytes of a TFRecord file, unpacked, by place: of plain files and of gzip files, on any of Beam's file systems."""
+
+import errno
+import hashlib
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from recordmill import storage
+
+BLOCK_BYTES = 2**20
+"""Read at a time: small enough to stay in a processor's cache while checksums and digests are taken."""
+
+_MOST_UNPACKED = 1032
+"""Bytes that one byte of a deflate stream can become (zlib's technical notes)."""
+
+
+class StoredFile:
+    """A file as it is stored, open for reading by place.
+
+    Attributes:
+        size: bytes.
+    """
+
+    def __init__(self, path: str, digest: bool = False) -> None:
+        """Opens a file.
+
+        Args:
+            path: on any of Beam's file systems.
+            digest: whether `sha256` will be asked for: it is taken on the way.
+
+        Raises:
+            OSError: it is not there, is not a file, or cannot be opened.
+        """
+        self._stream: BinaryIO | None = None
+        self._file = -1
+        if storage.is_local(path):
+            self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+            status = os.fstat(self._file)
+            if not stat.S_ISREG(status.st_mode):  # some devices never end
+                os.close(self._file)
+                is_folder = stat.S_ISDIR(status.st_mode)
+                raise OSError(errno.EINVAL, "is a directory" if is_folder else "it is a pipe or a device", path)
+            self.size = status.st_size
+        else:
+            self._stream = storage.open_to_read(path)
+            self.size = storage.size_of(path) or 0
+        self._digest = hashlib.sha256() if digest else None
+        self._digested = 0
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """The `count` bytes from `offset` on; fewer only at the end of the file."""
+        data = self._read(offset, count)
+        while data and len(data) < count and (more := self._read(offset + len(data), count - len(data))):
+            data += more  # networks' file systems may give less
+        if self._digest and offset <= self._digested < offset + len(data):
+            self._digest.update(memoryview(data)[self._digested - offset :])
+            self._digested = offset + len(data)
+        return data
+
+    def _read(self, offset: int, count: int) -> bytes:
+        if self._stream is None:
+            return os.pread(self._file, count, offset)
+        self._stream.seek(offset)
+        return self._stream.read(count)
+
+    def sha256(self) -> str:
+        """The file's hex digest; what of it was not read yet is read now. Only where `digest` was asked for."""
+        assert self._digest is not None
+        while self.read_at(self._digested, BLOCK_BYTES):
+            pass
+        return self._digest.hexdigest()
+
+    def __enter__(self) -> "StoredFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stream is None:
+            os.close(self._file)
+        else:
+            self._stream.close()
+
+
+class PlainBytes:
+    """A file that is not packed.
+
+    Attributes:
+        members: gzip members met so far: none.
+        fault: why reading ended before the end: never.
+    """
+
+    members = 0
+    fault = ""
+    is_checksum_fault = False
+
+    def __init__(self, stored: StoredFile) -> None:
+        self._stored = stored
+
+    def read(self, offset: int, count: int) -> memoryview:
+        """The bytes from `offset` on: at least `count` of them, fewer only at the end; the view stays good."""
+        return memoryview(self._stored.read_at(offset, max(count, BLOCK_BYTES)))
+
+    def most_left(self, offset: int) -> int:
+        """How many bytes there are from `offset` on."""
+        return self._stored.size - offset
+
+    @contextmanager
+    def looking_ahead(self) -> Iterator[None]:
+        """In the block `read` may go forward; after it reading goes on where it was."""
+        yield
+
+
+class GzipBytes:
+    """A gzip file, unpacked: one member, or several one behind the other.
+
+    `read` goes forward only: no byte before the last `offset` can be read again.
+
+    Attributes:
+        members: how many members have been met so far.
+        fault: why reading ended, where that is damage of the gzip file itself; the empty string where it is not.
+        is_checksum_fault: whether the fault is a trailer that does not fit what was unpacked.
+    """
+
+    def __init__(self, stored: StoredFile) -> None:
+        self._stored = stored
+        self._packed_at = 0  # in the stored file
+        self._tail = b""  # read, and not unpacked yet
+        self._unpacked = b""
+        self._start = 0  # of `_unpacked`, in the unpacked file
+        self._inflate: Any = zlib.decompressobj(wbits=31)
+        self._ended = False
+        self.members = 1
+        self.fault = ""
+        self.is_checksum_fault = False
+
+    def read(self, offset: int, count: int) -> memoryview:
+        """As `PlainBytes.read`; what cannot be unpacked any more counts as beyond the end."""
+        at = offset - self._start
+        if len(self._unpacked) - at < count and not self._ended:
+            pieces, have = [self._unpacked[at:]], len(self._unpacked) - at
+            at = 0
+            if have < 0:  # forward, over what nobody wants
+                pieces = []
+            while have < count and not self._ended:
+                piece = self._unpack()
+                have += len(piece)
+                if have > 0:
+                    pieces.append(piece[-have:] if have < len(piece) and not pieces else piece)
+            self._unpacked, self._start = b"".join(pieces), offset
+        return memoryview(self._unpacked)[at:]
+
+    @property
+    def packed_bytes(self) -> int:
+        """How much of the stored file has been unpacked."""
+        return self._packed_at - len(self._tail)
+
+    def most_left(self, offset: int) -> int:
+        """How many bytes there can be from `offset` on, however well they are packed."""
+        held = self._start + len(self._unpacked) - offset
+        if self._ended:
+            return held
+        packed = self._stored.size - self._packed_at + len(self._tail)
+        return held + (packed + 64) * _MOST_UNPACKED
+
+    @contextmanager
+    def looking_ahead(self) -> Iterator[None]:
+        """In the block `read` may go forward; after it reading goes on where it was."""
+        saved = dict(vars(self))
+        if not self._ended:
+            saved["_inflate"] = self._inflate.copy()
+        try:
+            yield
+        finally:
+            vars(self).update(saved)
+
+    def _unpack(self) -> bytes:
+        """The next unpacked bytes; none where there are none left, and then `_ended` is set."""
+        while True:
+            if not self._tail:
+                self._tail = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
+                self._packed_at += len(self._tail)
+            if not self._tail:
+                return self._end("the gzip stream ends early: the file was cut")
+            before, tail = self._inflate.copy(), self._tail
+            try:
+                piece: bytes = self._inflate.decompress(tail, BLOCK_BYTES)
+            except zlib.error as error:
+                self._end(f"the gzip stream is damaged ({_reason(error)})")
+                self.is_checksum_fault = "incorrect" in str(error) and "header" not in str(error)
+                return _unpack_what_can_be(before, tail)
+            self._tail = self._inflate.unconsumed_tail
+            if self._inflate.eof:
+                self._begin_member()
+            if piece or self._ended:
+                return piece
+
+    def _begin_member(self) -> None:
+        """Goes on behind a member that is complete, with another one or to the end."""
+        self._tail = self._inflate.unused_data
+        if len(self._tail) < 2:
+            more = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
+            self._packed_at += len(more)
+            self._tail += more
+        if self._tail.startswith(b"\x1f\x8b"):
+            self.members += 1
+            self._inflate = zlib.decompressobj(wbits=31)
+        elif self._tail:
+            what = "zeros" if not self._tail.strip(b"\0") else "bytes that are no gzip"
+            self._end(f"{what} behind the end of the gzip stream")
+        else:
+            self._ended = True
+
+    def _end(self, fault: str) -> bytes:
+        self._ended, self.fault = True, fault
+        return b""
+
+
+def _reason(error: zlib.error) -> str:
+    return re.sub(r"Error -?\d+ while decompressing data: ", "", str(error))
+
+
+def _unpack_what_can_be(inflate: Any, tail: bytes) -> bytes:
+    """All that comes out before the place where unpacking fails, found by halves: a failing call gives nothing."""
+    pieces, count = [], len(tail)
+    while count and not inflate.eof:
+        attempt = inflate.copy()
+        try:
+            pieces.append(attempt.decompress(tail[:count], BLOCK_BYTES))
+        except zlib.error:
+            count //= 2
+            continue
+        inflate, tail = attempt, attempt.unconsumed_tail + tail[count:]
+    return b"".join(pieces)

@@ -1,0 +1,227 @@
+"""Reading any TFRecord file, whatever has happened to it: each record with its place, each damage in its stead.
+
+No length is believed: what a frame claims is compared with what is left before anything is read, and what is large is
+summed up in pieces before it is held. A file is gzip if its bytes say so, never by its name.
+
+A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, the data, and the data's masked CRC-32C
+(tensorflow/core/lib/io/record_writer.h).
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from crc32c import crc32c
+
+from recordmill.storage.record_bytes import BLOCK_BYTES, GzipBytes, PlainBytes, StoredFile
+
+FRAMING_BYTES = 16
+"""Bytes that a record's frame adds to its data."""
+
+_HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
+_HELD_UNCHECKED = 4 * BLOCK_BYTES
+_NOT_ZERO = re.compile(rb"[^\0]")
+_HIGH_BYTES = bytes(4)  # of the length of any record below 4 GiB
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What stands in the place of a record, or of several, that cannot be read.
+
+    Attributes:
+        kind: what does not fit: the `length` or the `data` with their checksums, the end (`cut`), the `gzip` stream
+            around them, or nothing but zeros are left (`zeros`).
+        detail: the same in a few words for people.
+    """
+
+    kind: Literal["length", "data", "cut", "gzip", "zeros"]
+    detail: str
+
+
+_BAD_DATA = Damage("data", "the data do not fit their checksum")
+
+
+class RecordFile:
+    """One TFRecord file, read once from its first byte to its last."""
+
+    def __init__(self, stored: StoredFile) -> None:
+        packed = _is_gzip(stored.read_at(0, _HEADER.size))
+        self._bytes = GzipBytes(stored) if packed else PlainBytes(stored)
+        self.compression: Literal["gzip", "none"] = "gzip" if packed else "none"
+
+    @property
+    def members(self) -> int:
+        """How many gzip members have been met so far; 0 in a plain file."""
+        return self._bytes.members
+
+    def __iter__(self) -> Iterator[tuple[int, memoryview | Damage]]:
+        """Yields `(offset, record)`: where its frame begins in the unpacked file, and its data, or a `Damage`.
+
+        The view stays good. Behind a damage reading goes on with the next frame whose length, below 4 GiB, fits its
+        checksum; what lies between is lost, so that the numbers of later records are not known from counting.
+        """
+        source, offset = self._bytes, 0
+        block, at = source.read(0, BLOCK_BYTES), 0
+        lost = damaged = False
+        while not lost:
+            if len(block) - at < _HEADER.size:
+                block, at = source.read(offset, _HEADER.size), 0
+                if len(block) < _HEADER.size:
+                    break
+            length, checksum = _HEADER.unpack_from(block, at)
+            damage: Damage | None = None
+            if masked(crc32c(block[at : at + 8])) != checksum:
+                damage = self._bad_length(offset)
+            else:
+                if len(block) - at < length + FRAMING_BYTES:
+                    block, damage = self._take(offset, length)
+                    at = 0
+                if damage is None:
+                    end = at + _HEADER.size + length
+                    data = block[at + _HEADER.size : end]
+                    if masked(crc32c(data)) == _CHECKSUM.unpack_from(block, end)[0]:
+                        yield offset, data
+                        at, offset = end + _CHECKSUM.size, offset + length + FRAMING_BYTES
+                        continue
+                    damage = _BAD_DATA
+            damaged = True
+            yield offset, damage
+            offset = self._find_frame(offset + 1)
+            lost = offset < 0
+            block, at = source.read(max(offset, 0), _HEADER.size) if not lost else block, 0
+        if (damage := self._look_at_end(offset, len(block) - at, lost, damaged)) is not None:
+            yield offset, damage
+
+    def _bad_length(self, offset: int) -> Damage:
+        with self._bytes.looking_ahead():
+            zeros = self._count_zeros(offset)
+        return _zeros(zeros) if zeros else Damage("length", "the length does not fit its checksum")
+
+    def _count_zeros(self, offset: int) -> int:
+        """How many bytes there are from `offset` on, where all of them are zeros; else 0."""
+        begin = offset
+        while block := self._bytes.read(offset, BLOCK_BYTES):
+            if _NOT_ZERO.search(block):
+                return 0
+            offset += len(block)
+        return offset - begin
+
+    def _take(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
+        """A block that begins with a record which was not in the last one, or what is wrong with it."""
+        most = self._bytes.most_left(offset)
+        damage = _cut(length, most) if length + FRAMING_BYTES > most else None
+        if damage is None and length > _HELD_UNCHECKED:
+            damage = self._sum_up(offset, length)
+        if damage is not None:
+            return memoryview(b""), damage
+        block = self._bytes.read(offset, length + FRAMING_BYTES)
+        return block, self._ended_inside(length, len(block)) if len(block) < length + FRAMING_BYTES else None
+
+    def _sum_up(self, offset: int, length: int) -> Damage | None:
+        """What is wrong with a large record, before as much as it claims is held."""
+        with self._bytes.looking_ahead():
+            checksum, done = 0, _HEADER.size
+            while done < _HEADER.size + length:
+                piece = self._bytes.read(offset + done, 1)[: _HEADER.size + length - done]
+                if not piece:
+                    return self._ended_inside(length, done)
+                checksum = crc32c(piece, checksum)
+                done += len(piece)
+            stated = self._bytes.read(offset + done, _CHECKSUM.size)[: _CHECKSUM.size]
+            if len(stated) < _CHECKSUM.size:
+                return self._ended_inside(length, done + len(stated))
+            return None if masked(checksum) == _CHECKSUM.unpack(stated)[0] else _BAD_DATA
+
+    def _ended_inside(self, length: int, there: int) -> Damage:
+        """The file, or what can be unpacked of it, ends inside a record."""
+        return Damage("gzip", f"{self._bytes.fault}") if self._bytes.fault else _cut(length, there)
+
+    def _find_frame(self, offset: int) -> int:
+        """Where, from `offset` on, the next frame begins whose length fits its checksum and the file; -1 if nowhere."""
+        while len(block := self._bytes.read(offset, BLOCK_BYTES)) >= FRAMING_BYTES:
+            for at in _frame_starts(block):
+                if _HEADER.unpack_from(block, at)[0] + FRAMING_BYTES <= self._bytes.most_left(offset + at):
+                    return offset + at
+            offset += len(block) - _HEADER.size + 1
+        return -1
+
+    def _look_at_end(self, offset: int, left: int, lost: bool, damaged: bool) -> Damage | None:
+        """What is wrong where no further frame begins, and was not told yet."""
+        fault = self._bytes.fault
+        if fault and not (damaged and self._bytes.is_checksum_fault):
+            return Damage("gzip", fault)
+        if lost or not left:
+            return None
+        if not _NOT_ZERO.search(self._bytes.read(offset, left)):
+            return _zeros(left)
+        return Damage("cut", f"the file ends inside the record's length: {left} bytes of its 12")
+
+
+def _is_gzip(start: bytes) -> bool:
+    """By the first bytes; those of a plain file may be the same by chance, but then they fit their checksum."""
+    if len(start) == _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack(start)[1]:
+        return False
+    return start.startswith(b"\x1f\x8b")
+
+
+def _frame_starts(block: memoryview) -> Iterator[int]:
+    """Where in a block there are 8 bytes, the last four of them 0, and their checksum."""
+    text = block.tobytes()
+    place = text.find(_HIGH_BYTES, 4)
+    while 0 <= place <= len(text) - 8:
+        at = place - 4
+        if text.startswith(_HIGH_BYTES, at) and text.startswith(_HIGH_BYTES, at + 8):  # zeros are no frame: over them
+            other = _NOT_ZERO.search(text, at)
+            place = max(place + 1, (other.start() if other else len(text)) - 7)
+        else:
+            if masked(crc32c(text[at : at + 8])) == _HEADER.unpack_from(text, at)[1]:
+                yield at
+            place += 1
+        place = text.find(_HIGH_BYTES, place)
+
+
+def _cut(length: int, left: int) -> Damage:
+    inside = "data" if left < _HEADER.size + length else "checksum"
+    held = max(left - _HEADER.size, 0)
+    claim = f"{length:,} bytes are claimed, by a length that fits its checksum, and {held:,} are left"
+    return Damage("cut", f"the file ends inside the record's {inside}: {claim}")
+
+
+def _zeros(count: int) -> Damage:
+    return Damage("zeros", f"{count:,} zeros where a record would begin, to the end of the file")
+
+
+def masked(checksum: int) -> int:
+    """A CRC-32C as TFRecord stores it: rotated right by 15 bits, plus 0xa282ead8."""
+    return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def looks_like_records(path: str) -> bool:
+    """Whether a file begins with a frame's length and its checksum, packed or not.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with StoredFile(path) as stored:
+        start = stored.read_at(0, 2**16)
+        if _is_gzip(start[: _HEADER.size]):
+            start = bytes(GzipBytes(stored).read(0, _HEADER.size)[: _HEADER.size])
+    return len(start) >= _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
+
+
+def is_something_else(path: str) -> bool:
+    """Whether a file is not one of records: it does not begin with a frame, and no sound record is anywhere in it.
+
+    An empty file, one of zeros, and a damaged gzip stream may have been one of records.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if looks_like_records(path):
+        return False
+    with StoredFile(path) as stored:
+        records = (record for _, record in RecordFile(stored))
+        return stored.size > 0 and all(isinstance(each, Damage) and each.kind in ("length", "cut") for each in records)

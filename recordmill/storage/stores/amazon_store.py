@@ -1,0 +1,194 @@
+"""Amazon S3, and what speaks its language."""
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from typing import Any, BinaryIO, cast
+
+from apache_beam.io.filesystem import FileMetadata
+from apache_beam.options.pipeline_options import PipelineOptions, S3Options
+from boto3.session import Session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+
+from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, split_uri, system_error
+
+_MOST_KEYS = 1000  # that one request deletes
+
+
+class AmazonStore:
+    """Objects at `s3://bucket/key`; see `Store`.
+
+    Endpoint, region and the like are those of Beam's `--s3_...` options, or of Amazon's environment and files,
+    where the credentials are, too.
+    """
+
+    def __init__(self, options: PipelineOptions) -> None:
+        s3 = options.view_as(S3Options)
+        self._client: Any = Session().client(
+            "s3",
+            region_name=s3.s3_region_name,
+            api_version=s3.s3_api_version,
+            use_ssl=not s3.s3_disable_ssl,
+            verify=s3.s3_verify,
+            endpoint_url=s3.s3_endpoint_url,
+            aws_access_key_id=s3.s3_access_key_id,
+            aws_secret_access_key=s3.s3_secret_access_key,
+            aws_session_token=s3.s3_session_token,
+            config=Config(max_pool_connections=CONNECTIONS),  # by default ten, and the others are thrown away
+        )
+
+    def read(self, uri: str, offset: int, length: int) -> bytes:
+        """Reads a range in one request."""
+        last = "" if length < 0 else offset + max(length, 1) - 1
+        with _systems_errors(uri):
+            try:
+                answer = self._client.get_object(**_place(uri), Range=f"bytes={offset}-{last}")
+                data: bytes = answer["Body"].read()
+            except ClientError as error:
+                if _status(error) == 416:  # it begins behind the end
+                    return b""
+                raise
+        return data if length < 0 else data[:length]
+
+    def describe(self, uri: str) -> FileMetadata | None:
+        """Size and time of one object."""
+        if not split_uri(uri)[1]:
+            return None
+        try:
+            with _systems_errors(uri):
+                found = self._client.head_object(**_place(uri))
+        except FileNotFoundError:
+            return None
+        return FileMetadata(uri, found["ContentLength"], found["LastModified"].timestamp())
+
+    def list_below(self, prefix: str) -> Iterator[FileMetadata]:
+        """Every object whose URL begins so."""
+        bucket, start = split_uri(prefix)
+        with _systems_errors(prefix):
+            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start):
+                for found in page.get("Contents", ()):
+                    yield FileMetadata(
+                        f"s3://{bucket}/{found['Key']}", found["Size"], found["LastModified"].timestamp()
+                    )
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """The next part of each URL that begins so; of what lies deeper with the slash."""
+        bucket, start = split_uri(prefix)
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start, Delimiter="/")
+        with _systems_errors(prefix):
+            for page in pages:
+                yield from (found["Key"][len(start) :] for found in page.get("Contents", ()))
+                yield from (found["Prefix"][len(start) :] for found in page.get("CommonPrefixes", ()))
+
+    def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
+        """Writes an object."""
+        with self.open_to_write(uri) as stream:
+            stream.writelines((content,) if isinstance(content, bytes) else content)
+
+    def open_to_write(self, uri: str) -> BinaryIO:
+        """A stream that becomes an object when it is closed."""
+        return cast(BinaryIO, _Upload(self._client, uri))
+
+    def move(self, source: str, target: str) -> None:
+        """Copies, then deletes the source."""
+        with _systems_errors(source):
+            self._client.copy(_place(source), *split_uri(target))  # in parts where it is large
+            self._client.delete_object(**_place(source))
+
+    def delete(self, uris: list[str]) -> None:
+        """Deletes objects."""
+        for bucket, group in groupby(sorted(uris), key=lambda uri: split_uri(uri)[0]):
+            keys = [{"Key": split_uri(uri)[1]} for uri in group]
+            for start in range(0, len(keys), _MOST_KEYS):
+                batch = {"Objects": keys[start : start + _MOST_KEYS], "Quiet": True}
+                with _systems_errors(f"s3://{bucket}"):
+                    answer = self._client.delete_objects(Bucket=bucket, Delete=batch)
+                for refused in answer.get("Errors", ()):
+                    status = 403 if refused["Code"] == "AccessDenied" else None
+                    raise system_error(status, refused["Message"], f"s3://{bucket}/{refused['Key']}")
+
+
+class _Upload(io.RawIOBase):
+    """Sends parts while it is written, each of a block or more; what is small, or empty, goes in one request.
+
+    Beam's own stream cannot write an empty object. 10,000 parts of a block are 80 GB, Amazon's limit for one object.
+    """
+
+    mode = "wb"  # asked for by Beam's compression
+
+    def __init__(self, client: Any, uri: str) -> None:
+        super().__init__()
+        self._client = client
+        self._uri = uri
+        self._waiting = bytearray()
+        self._written = 0
+        self._upload: dict[str, str] = {}
+        self._parts: list[dict[str, Any]] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._written
+
+    def write(self, data: Any) -> int:
+        self._waiting += data
+        self._written += len(data)
+        if len(self._waiting) >= BLOCK_BYTES:
+            with _systems_errors(self._uri):
+                self._send()
+        return len(data)
+
+    def _send(self) -> None:
+        if not self._upload:
+            made = self._client.create_multipart_upload(**_place(self._uri))
+            self._upload = {**_place(self._uri), "UploadId": made["UploadId"]}
+        number = len(self._parts) + 1
+        sent = self._client.upload_part(**self._upload, PartNumber=number, Body=bytes(self._waiting))
+        self._parts.append({"ETag": sent["ETag"], "PartNumber": number})
+        self._waiting.clear()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        super().close()
+        try:
+            with _systems_errors(self._uri):
+                self._finish()
+        except OSError:
+            with suppress(BotoCoreError, ClientError):  # the store is in trouble; its rules clean up some day
+                if self._upload:
+                    self._client.abort_multipart_upload(**self._upload)
+            raise
+
+    def _finish(self) -> None:
+        if not self._upload:
+            self._client.put_object(**_place(self._uri), Body=bytes(self._waiting))
+            return
+        if self._waiting:
+            self._send()
+        self._client.complete_multipart_upload(**self._upload, MultipartUpload={"Parts": self._parts})
+
+
+def _place(uri: str) -> dict[str, str]:
+    bucket, key = split_uri(uri)
+    return {"Bucket": bucket, "Key": key}
+
+
+def _status(error: ClientError) -> int | None:
+    status: int | None = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    return status
+
+
+@contextmanager
+def _systems_errors(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except (NoCredentialsError, PartialCredentialsError) as error:
+        raise system_error(401, str(error), uri) from error
+    except ClientError as error:
+        raise system_error(_status(error), str(error), uri) from error
+    except BotoCoreError as error:
+        raise system_error(None, str(error), uri) from error

@@ -1,0 +1,42 @@
+"""Which store a URL is of.
+
+Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask for an object's size
+before they read it, and read 16 MiB where a range is asked for. Here one client serves a process, and a range is one
+request. Stores without a class here are used through Beam.
+"""
+
+import threading
+
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from recordmill.storage.stores.store import Store
+
+_stores: dict[str, tuple[object, Store]] = {}
+_lock = threading.Lock()
+
+
+def find_store(uri: str) -> Store | None:
+    """This process's store for a URL; None where Beam's file systems are to be used."""
+    scheme = FileSystems.get_scheme(uri)
+    if scheme not in ("gs", "s3"):
+        return None
+    options = FileSystems._pipeline_options
+    with _lock:
+        if scheme not in _stores or _stores[scheme][0] is not options:
+            made = _make_store(scheme, options or PipelineOptions([]))
+            if made is None:
+                return None
+            _stores[scheme] = (options, made)
+        return _stores[scheme][1]
+
+
+def _make_store(scheme: str, options: PipelineOptions) -> Store | None:
+    try:
+        if scheme == "gs":
+            from recordmill.storage.stores.google_store import GoogleStore as Kind
+        else:
+            from recordmill.storage.stores.amazon_store import AmazonStore as Kind  # type: ignore[assignment]
+    except ImportError:  # Beam says which of its extras is missing
+        return None
+    return Kind(options)

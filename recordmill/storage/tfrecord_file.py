@@ -1,0 +1,84 @@
+"""TFRecord files: written by Beam's own sink, read back frame by frame."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from apache_beam.io.filesystem import CompressedFile, CompressionTypes
+from apache_beam.io.tfrecordio import WriteToTFRecord
+
+from recordmill import storage
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
+
+
+class RecordSink:
+    """One TFRecord file, written through `WriteToTFRecord`'s sink; which record goes where is the caller's.
+
+    `offset` is where the next record begins, in bytes of the uncompressed file.
+    """
+
+    def __init__(self, path: str, compression: str) -> None:
+        stored = storage.open_to_write(path)
+        packed = compression == "gzip"
+        self._file: Any = CompressedFile(stored, compression_type=CompressionTypes.GZIP) if packed else stored
+        self._sink: Any = WriteToTFRecord(path)._sink
+        self.offset = 0
+
+    def write(self, record: bytes) -> None:
+        """Appends one record."""
+        self._sink.write_record(self._file, record)
+        self.offset += len(record) + FRAMING_BYTES
+
+    def close(self) -> None:
+        """Finishes the file."""
+        self._sink.close(self._file)
+
+
+@dataclass(frozen=True, slots=True)
+class FileContents:
+    """What was read back from a finished file: its size in bytes, its hex digest, and how many records it holds."""
+
+    bytes: int
+    sha256: str
+    records: int
+
+
+class DamagedFileError(Exception):
+    """A file is no TFRecord file, or one that was cut or changed; the message says where."""
+
+
+def read_back(path: str, compression: str) -> FileContents:
+    """Reads a file from its first byte to its last: every frame, both checksums, the digest of the stored bytes.
+
+    Args:
+        path: the file.
+        compression: `none` or `gzip`.
+
+    Raises:
+        DamagedFileError: a frame or a checksum is wrong, gzip's own too, or the file is not compressed as it should be.
+    """
+    with StoredFile(path, digest=True) as stored:
+        records = RecordFile(stored)
+        if stored.size and records.compression != compression:
+            raise DamagedFileError(f"the compression is {records.compression} and should be {compression}")
+        count = sum(1 for _ in _sound(records))
+        return FileContents(stored.size, stored.sha256(), count)
+
+
+def read_records(path: str) -> Iterator[memoryview]:
+    """Yields the data of each record of a file, plain or gzip by its bytes; both checksums are checked.
+
+    Raises:
+        DamagedFileError: at the first damage; says which record, and where.
+        OSError: the file cannot be read.
+    """
+    with StoredFile(path) as stored:
+        yield from _sound(RecordFile(stored))
+
+
+def _sound(records: RecordFile) -> Iterator[memoryview]:
+    for number, (offset, data) in enumerate(records):
+        if isinstance(data, Damage):
+            raise DamagedFileError(f"record {number} at byte {offset}: {data.detail}")
+        yield data

@@ -1,0 +1,345 @@
+import dataclasses
+import unicodedata
+
+import orjson
+import pytest
+import yaml
+
+from recordmill.pipeline.configuration.config import (
+    DEFAULT_KIND,
+    ConfigError,
+    load_settings,
+    name_dataset,
+    settings_as_dict,
+)
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.inputs.sources import load_source
+from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+
+
+def errors_of(overrides=(), path=None):
+    with pytest.raises(ConfigError) as raised:
+        load_settings(path, overrides)
+    return str(raised.value).splitlines()
+
+
+def test_without_a_file_the_defaults_hold():
+    assert load_settings(None, [])[0] == DatasetSettings()
+
+
+def test_plain_values_give_the_same_settings_again(tmp_path):
+    settings, plain = load_settings("configs/filename_labels.yaml", ["images.resize.longest=64", "limit=5"])
+    (tmp_path / "stored.yaml").write_text(yaml.safe_dump(lists(plain), sort_keys=False))
+    assert load_settings(str(tmp_path / "stored.yaml"), []) == (settings, plain)
+
+
+def lists(value):
+    if isinstance(value, dict):
+        return {key: lists(each) for key, each in value.items()}
+    return [lists(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("path", ["configs/filename_labels.yaml", "filename_labels.yaml"])
+def test_shipped_configurations_are_found_from_anywhere(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(load_settings(path, [])[0].source, FilenameLabels)
+
+
+def test_a_file_of_ones_own_goes_before_a_shipped_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "class_folders.yaml").write_text("seed: 42")
+    assert load_settings("class_folders.yaml", [])[0].seed == 42
+
+
+def test_an_empty_file_is_the_defaults(tmp_path):
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    assert load_settings(str(tmp_path / "empty.yaml"), [])[0] == DatasetSettings()
+
+
+def test_overrides_reach_any_depth_and_the_last_wins():
+    settings, plain = load_settings(
+        None, ["images.resize.exact=[32, 48]", "images.quality=1", "images.quality=2", "labels.classes=[a, b]"]
+    )
+    assert (settings.images.resize.exact, settings.images.quality) == ((32, 48), 2)
+    assert settings.labels.classes == ("a", "b")
+    assert plain["images"]["quality"] == 2
+
+
+def test_an_override_of_one_entry_keeps_the_others():
+    assert load_settings(None, ["splits.fractions.train=0.8"])[0].splits.fractions == {"train": 0.8, "test": 0.1}
+    assert load_settings(None, ["source.kind=arrays", "source.images.train=x"])[0].source.images == {
+        "train": "x",
+        "test": "x_test",
+    }
+    (line,) = errors_of(["splits.fractions.val=0.2"])
+    assert line == "--set: splits.fractions sum to 1.2, which is over 1: lower them"
+
+
+def test_an_override_of_one_entry_keeps_the_others_of_the_file(tmp_path):
+    (tmp_path / "own.yaml").write_text("splits: {fractions: {a: 0.5, b: 0.5}}\nimages:\n")
+    settings, _ = load_settings(str(tmp_path / "own.yaml"), ["splits.fractions.a=0.25", "images.quality=9"])
+    assert (settings.splits.fractions, settings.images.quality) == ({"a": 0.25, "b": 0.5}, 9)
+
+
+@pytest.mark.parametrize(("value", "word"), [("yes", "yes"), ("no", "no"), ("true", "yes"), ('"yes"', "yes")])
+def test_yes_and_no_may_be_written_without_quotes(tmp_path, value, word):
+    (tmp_path / "own.yaml").write_text(
+        f"source: {{kind: table, columns: {{a: int}}, infer: {value}}}\nconvention: plain"
+    )
+    settings, plain = load_settings(str(tmp_path / "own.yaml"), [])
+    assert (settings.source.infer, plain["source"]["infer"]) == (word, word)
+    override = ["source={kind: table, columns: {a: int}}", "convention=plain", f"source.infer={value}"]
+    assert load_settings(None, override)[0].source.infer == word
+
+
+def test_a_wrong_source_is_the_only_error():
+    assert errors_of(["source={kind: table, infer: maybe}", "convention=plain"]) == [
+        "--set: source.infer is 'maybe': choose one of auto, yes, no"
+    ]
+
+
+def test_an_empty_value_is_an_empty_text():
+    settings, plain = load_settings("configs/coco.yaml", ["source.images=", "name="])
+    assert (settings.source.images, plain["source"]["images"], settings.name) == ("", "", "")
+    assert load_settings(None, ["limit=", "splits.group="])[0] == DatasetSettings()
+
+
+def test_an_error_blames_where_the_value_comes_from(tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text("seed: many\nsource: {kind: voc, images: 3}\nimages: {max_side: 0}")
+    assert errors_of(["limit=few", "splits.stratify=5", "source.images=[]"], str(path)) == [
+        "--set: source.images is []: write text",
+        f"{path}: images.max_side: must be positive",
+        "--set: splits.stratify is 5: write true or false",
+        f"{path}: seed is 'many': write a whole number",
+        "--set: limit is 'few': write a whole number",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "error"),
+    [
+        (f"limit={2**63}", f"limit is {2**63}: give at most {2**63 - 1}"),
+        (f"images.max_bytes={2**63 - 1}", "images.max_bytes: must be at most 4,611,686,018,427,387,904"),
+        (f"images.max_pixels={2**63 - 1}", "images.max_pixels: must be at most 4,611,686,018,427,387,904"),
+        (f"labels.offset={2**63 - 1}", f"labels.offset is {2**63 - 1}: give a number from -2^62 to 2^62"),
+        ("images.resize.exact=[65500, 65500]",
+         "images.resize.exact: an image has at most 268,435,456 pixels: give smaller sides"),
+        ("features={x: 'os:system'}",
+         "features.x.function 'os:system' is Python's own: name a function in a module of your own"),
+        ("features={x: 'builtins:len'}",
+         "features.x.function 'builtins:len' is Python's own: name a function in a module of your own"),
+        ("shards.size='" + "9" * 400 + "B'", "shards.size is '" + "9" * 80 + "': give at most 1,048,576TiB"),
+        ("shards.name='{index:0999999999d}'", "shards.name '{index:0999999999d}' gives names that are too long: "
+                                              "use format codes of fewer digits"),
+    ],
+)  # fmt: skip
+def test_a_value_beyond_all_bounds_is_one_sentence(override, error):
+    assert errors_of([override]) == [f"--set: {error}"]
+
+
+def test_a_seed_may_have_64_bits():
+    assert load_settings(None, [f"seed={2**64 - 1}"])[0].seed == 2**64 - 1
+
+
+def test_an_override_may_hold_equals_signs():
+    settings, _ = load_settings(None, ["source={kind: filename_labels, pattern: '(?P<label>a=b)'}"])
+    assert settings.source.pattern == "(?P<label>a=b)"
+
+
+@pytest.mark.parametrize(
+    ("override", "error"),
+    [
+        ("imagez=1", "imagez is no setting: did you mean images?"),
+        ("images.resize={longest: 5, widest: 3}", "images.resize.widest is no setting: remove it or correct its name"),
+        ("splits.fraction.train=1", "splits.fraction is no setting: did you mean splits.fractions?"),
+        ("source.kind=zip", "there is no source 'zip': choose one of archives, arrays, class_folders, coco"),
+        ("source=zip", "source is 'zip': write source: {kind: class_folders} and its settings"),
+        ("source.class_from=middle", "source.class_from is 'middle': "),
+        ("images=5", "images is 5: "),
+        ("images.quality=high", "images.quality is 'high': "),
+        ("images.quality=101", "images.quality: must be 1 to 100"),
+        ("images.formats=[JPG]", "images.formats: 'JPG' is none of JPEG, "),
+        ("images.resize.longest=0", "images.resize.longest: a side has 1 to 65,500 pixels"),
+        ("splits.fractions={train: 0.9, test: 0.2}", "splits.fractions sum to 1.1, which is over 1: lower them"),
+        ("splits.fractions={train: 0}", "splits.fractions.train is 0"),
+        ("splits.fractions={a/b: 1}", "'a/b' cannot be a split's name"),
+        ("splits.group=(", "splits.group '(' is no regular expression"),
+        ("shards.count=0", "shards.count is 0: give at least 1"),
+        ("shards.size=12 parsecs", "shards.size is '12 parsecs'"),
+        ("shards.name=x", "shards.name 'x' gives several files one name"),
+        ("shards.name=../{split}-{index}", "must name a visible file without folders"),
+        ("convention=none_such", "there is no convention 'none_such': choose one of default, "),
+        ("limit=0", "limit is 0: give at least 1"),
+        (
+            "source.kind=yolo",
+            "convention is not set: source.kind gives boxes, and the default convention stores none: "
+            "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out",
+        ),
+        ("max_rejected.boxes.share=2", "max_rejected.boxes.share is 2.0: give a share from 0 to 1"),
+        ("max_rejected.labels.count=-1", "max_rejected.labels.count is -1: it cannot be negative"),
+        ("max_rejected.share=2", "max_rejected.share is 2.0: give a share from 0 to 1"),
+        ("labels={ids: integers, offset: 1}", "labels.ids: integers takes each label as its id"),
+        ("name=a/b", "name 'a/b' cannot name files"),
+        ("compression=zip", "compression is 'zip': "),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_path(override, error):
+    (line,) = errors_of([override])
+    assert error in line
+    assert "resize.resize" not in line
+
+
+def test_every_error_is_said_at_once():
+    assert len(errors_of(["imagez=1", "seeed=2", "source.class_form=path", "images.quality=high"])) == 4
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "words", "5"])
+def test_a_file_that_holds_no_keys(tmp_path, text):
+    (tmp_path / "odd.yaml").write_text(text)
+    (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
+    assert line.endswith("not keys and values")
+
+
+def test_a_file_that_is_no_text(tmp_path):
+    (tmp_path / "odd.yaml").write_bytes(b"\xff\xfe\x00")
+    (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
+    assert "cannot be read" in line
+
+
+def test_a_folder_is_no_configuration(tmp_path):
+    (line,) = errors_of(path=str(tmp_path))
+    assert line == f"the configuration {tmp_path} cannot be read: is a directory"
+
+
+def test_a_number_as_a_key(tmp_path):
+    (tmp_path / "odd.yaml").write_text("1: 2\nseed: 3")
+    (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
+    assert line == f"{tmp_path / 'odd.yaml'}: the key 1 is no text: write it in quotes"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "lines"),
+    [
+        ("seed: 1\nlimit: 5\nseed: 2\n", "seed", "1 and 3"),
+        ("splits:\n  fractions: {train: 0.9,\n    test: 0.1, train: 1}\n", "splits.fractions.train", "2 and 3"),
+        ("source:\n  kind: idx\nseed: 3\n'source': {kind: arrays}\n", "source", "1 and 4"),
+        ("features:\n  - {caf\u00e9: 1, cafe\u0301: 2}\n", "features.caf\u00e9", "2 and 2"),
+    ],
+)
+def test_a_key_that_is_given_twice(tmp_path, text, key, lines):
+    path = tmp_path / "twice.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert errors_of(path=str(path)) == [
+        f"the configuration {path} gives {key} twice, in lines {lines}: remove one of them"
+    ]
+
+
+def test_an_override_that_gives_a_key_twice():
+    (line,) = errors_of(["splits.fractions={train: 0.9, test: 0.1, train: 1}"])
+    assert line == (
+        "--set splits.fractions={train: 0.9, test: 0.1, train: 1}: the value gives train twice, in lines 1 and 1: "
+        "remove one of them"
+    )
+
+
+def test_a_key_that_replaces_a_merged_one_is_given_once(tmp_path):
+    (tmp_path / "merged.yaml").write_text("shards: &some {count: 2}\nimages: {<<: {quality: 90}, quality: 80}\n")
+    settings, _ = load_settings(str(tmp_path / "merged.yaml"), [])
+    assert (settings.images.quality, settings.shards.count) == (80, 2)
+
+
+def test_an_override_below_a_value(tmp_path):
+    assert errors_of(["seed=1", "seed.x=2"]) == ["--set seed.x=2: seed is 1, which has no keys below it"]
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [("out/photos", "photos"), ("gs://b/my set/", "my_set"), ("/", "dataset"), ("...", "dataset"), ("é", "_")],
+)
+def test_a_dataset_takes_its_folders_name_where_file_names_need_one(output, name):
+    settings, plain = load_settings(None, ["convention=image_tfrecord_builder"])
+    named, plain = name_dataset(settings, plain, output)
+    assert plain["name"] == named.name
+    assert named.name == name or (output == "é" and named.name == "dataset")
+
+
+def test_a_folders_name_that_is_too_long_for_files_is_one_sentence():
+    settings, plain = load_settings(None, ["shards.name='{name:s}-{split}-{index}'"])
+    assert name_dataset(settings, plain, "out/photos")[0].name == "photos"
+    with pytest.raises(
+        ConfigError, match=r"^shards.name .* gives names that are too long .*; or set name, in place of"
+    ):
+        name_dataset(settings, plain, "o" * 240)
+
+
+def test_a_name_of_its_own_is_kept_and_none_is_given_where_none_is_needed():
+    settings, plain = load_settings(None, ["convention=image_tfrecord_builder", "name=mine"])
+    assert name_dataset(settings, plain, "out")[0].name == "mine"
+    settings, plain = load_settings(None, [])
+    assert name_dataset(settings, plain, "out") == (settings, plain)
+    assert dataclasses.asdict(settings)["name"] == ""
+
+
+def test_settings_are_plain_values_in_the_shape_of_the_yaml():
+    source = FilenameLabels(features_from={})
+    plain = settings_as_dict(DatasetSettings(source=source), "filename_labels")
+    assert plain["source"] == {"kind": "filename_labels", "pattern": source.pattern, "features_from": {}}
+    assert plain["splits"]["fractions"] == {"train": 0.9, "test": 0.1}
+    assert orjson.loads(orjson.dumps(plain))["images"]["quality"] == 95
+
+
+def test_the_default_source_goes_by_its_name():
+    assert isinstance(DatasetSettings().source, load_source(DEFAULT_KIND))
+    assert load_settings(None, [])[1]["source"]["kind"] == DEFAULT_KIND
+
+
+def test_checking_a_source_leaves_its_class_as_it_was():
+    kind = load_source("class_folders")
+    before = set(vars(kind))
+    assert errors_of(["source.x=1"]) == ["--set: source.x is no setting: remove it or correct its name"]
+    assert type(load_settings(None, ["source.class_from=path"])[0].source) is kind
+    assert set(vars(kind)) == before
+
+
+CAFE = unicodedata.normalize("NFD", "café")
+
+
+@pytest.mark.parametrize("where", ["file", "--set", "escape"])
+def test_text_is_in_nfc_as_keys_are(tmp_path, where):
+    word = CAFE.encode("unicode_escape").decode() if where == "escape" else CAFE
+    classes, folders = f'["{word}", dog]', f'{{"{word}": train}}'
+    (tmp_path / "own.yaml").write_text(f"labels: {{classes: {classes}}}\nsplits: {{from_folders: {folders}}}")
+    overrides = [f"labels.classes={classes}", f"splits.from_folders={folders}"]
+    settings, plain = load_settings(str(tmp_path / "own.yaml") if where == "file" else None, overrides)
+    assert settings.labels.classes == ("caf\u00e9", "dog")
+    assert settings.splits.from_folders == {"caf\u00e9": "train"}
+    assert plain["splits"]["from_folders"] == {"caf\u00e9": "train"}
+
+
+def test_a_key_in_an_override_is_text_too():
+    settings, _ = load_settings(None, [f"splits.from_folders.{CAFE}=train"])
+    assert settings.splits.from_folders == {"caf\u00e9": "train"}
+
+
+GIVEN = "splits.from_folders={train: train, val: validation}"
+
+
+@pytest.mark.parametrize("config", [None, "configs/class_folders.yaml", "configs/filename_labels.yaml"])
+def test_given_splits_need_no_fractions(config, tmp_path):
+    settings, plain = load_settings(config, [GIVEN])
+    assert settings.splits.names == ("train", "validation")
+    assert "fractions" not in plain["splits"]
+    (tmp_path / "stored.yaml").write_text(yaml.safe_dump(lists(plain)))
+    assert load_settings(str(tmp_path / "stored.yaml"), []) == (settings, plain)
+
+
+def test_given_splits_and_fractions_contradict_each_other(tmp_path):
+    (tmp_path / "own.yaml").write_text("splits: {fractions: {train: 1.0}}")
+    (line,) = errors_of([GIVEN], str(tmp_path / "own.yaml"))
+    assert line.endswith(
+        "splits.from_folders and splits.fractions contradict each other: remove one of them "
+        "(--set 'splits={from_folders: {...}}' replaces both)"
+    )
+    advised = load_settings(str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"])[0]
+    assert advised.splits.names == ("train",)

@@ -1,0 +1,13 @@
+import pickle
+
+from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.job import Job
+from recordmill.transforms.list_images import Input
+from recordmill.transforms.run_settings import RunSettings
+
+
+def test_a_job_reaches_workers_as_it_was_built():
+    settings, recipe = load_settings("configs/filename_labels.yaml", ["seed=3"])
+    job = Job(settings, (Input("photos", "a"),), RunSettings(run_id="r", output="o", outcome_file="f", recipe=recipe))
+    assert pickle.loads(pickle.dumps(job)) == job
+    assert job.settings.seed == 3

@@ -1,0 +1,188 @@
+import argparse
+import io
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from recordmill.pipeline.configuration.options import (
+    MODULE,
+    UsageError,
+    build_parser,
+    check_flags,
+    find_unknown_flag,
+    wants_json,
+)
+
+BOOLEANS = ["plan", "overwrite", "discard", "wait", "traceback"]
+
+
+def parse(*arguments):
+    return build_parser().parse_known_args(arguments)
+
+
+def test_defaults():
+    flags, rest = parse()
+    assert rest == []
+    assert (flags.runner, flags.threads, flags.input, flags.output, flags.config) == (
+        "DirectRunner",
+        0,
+        None,
+        None,
+        None,
+    )
+    assert [getattr(flags, name) for name in BOOLEANS] == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_every_boolean_has_a_twin_and_the_last_one_wins(name):
+    assert getattr(parse(f"--no_{name}", f"--{name}")[0], name) is True
+    assert getattr(parse(f"--{name}", f"--no_{name}")[0], name) is False
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_every_boolean_takes_a_value(name):
+    # A flex template of Dataflow gives each parameter as --name=value.
+    assert getattr(parse(f"--no_{name}", f"--{name}=true")[0], name) is True
+    assert getattr(parse(f"--{name}", f"--{name}=False")[0], name) is False
+    with pytest.raises(UsageError, match=f"argument --{name}: yes is neither true nor false: see --help"):
+        parse(f"--{name}=yes")
+
+
+def test_an_abbreviation_matches_nothing():
+    # Airflow always adds --labels=...
+    assert parse("--out=x", "--labels=foo", "--over")[1] == ["--out=x", "--labels=foo", "--over"]
+
+
+def test_inputs_and_settings_may_be_repeated():
+    flags, _ = parse("--input=a=1", "--input=b=2", "--set=x=1", "--set=y=2")
+    assert (flags.input, flags.set) == (["a=1", "b=2"], ["x=1", "y=2"])
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", ""])
+def test_threads_must_be_a_number(text):
+    with pytest.raises(UsageError, match=r"--threads: .* ?is no number of 1 or more: see --help"):
+        parse(f"--threads={text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("DirectRunner", "DirectRunner"),
+        ("direct", "DirectRunner"),
+        ("fnapirunner", "FnApiRunner"),
+        ("PRISM", "PrismRunner"),
+        ("FlinkRunner", "FlinkRunner"),
+        ("my.own.Runner", "my.own.Runner"),
+    ],
+)
+def test_a_local_runner_goes_by_its_full_name(text, name):
+    assert parse(f"--runner={text}")[0].runner == name
+
+
+def test_help_says_what_discard_does():
+    text = " ".join(build_parser().format_help().split())
+    assert "a complete dataset whose publishing was cut is put in place instead" in text
+
+
+def test_help_says_how_to_reencode_every_image():
+    text = build_parser().format_help()
+    _, _, example = text.partition("other splits, every image re-encoded, no side over 512 pixels:\n")
+    assert "--set images.reencode=always --set images.resize.longest=512\n" in example.partition("labels in file")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--temp_location=x", "--flink_master=y", "--labels=z"], ""),
+        (["--direct_num_workers=2"], ""),
+        (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
+        (["--sumary_json", "x"], "there is no flag --sumary_json: did you mean --summary_json?"),
+        (["photos"], "there is no flag photos: see --help"),
+        (["--temp_location", "x", "photos"], "there is no flag photos: see --help"),
+        (["--temp_location=x", "photos"], "there is no flag photos: see --help"),
+        (["--zzz", "--temp_location=x"], "there is no flag --zzz: see --help"),
+    ],
+)
+def test_find_unknown_flag(arguments, sentence):
+    assert find_unknown_flag(arguments) == sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
+        (["--objectReuse=true", "--overwrit"], "there is no flag --overwrit: did you mean --overwrite?"),
+        (["--objectReuse=true", "--numberOfExecutionRetries=3", "--executionRetryDelay", "1000"], ""),
+        (["--planner=x", "--outputFormat=y", "--tempLocation=z"], ""),
+    ],
+)
+def test_a_runner_elsewhere_may_know_more_flags(arguments, sentence):
+    assert find_unknown_flag(arguments, elsewhere=True) == sentence
+
+
+@pytest.mark.parametrize("flag", ["output", "config", "summary_json", "outcome_file"])
+def test_a_tilde_is_the_home_folder(flag, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert getattr(parse(f"--{flag}=~/x")[0], flag) == "/home/me/x"
+    assert getattr(parse(f"--{flag}=gs://b/~")[0], flag) == "gs://b/~"
+
+
+def test_a_path_without_a_flag(tmp_path):
+    advice = f"to convert it, write --input {tmp_path} --output DIR"
+    assert find_unknown_flag([str(tmp_path), "dataset"]) == f"there is no flag {tmp_path}: {advice}"
+
+
+def test_beams_flags_are_those_that_beam_defines():
+    beams = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
+    for options in PipelineOptions.__subclasses__():
+        options._add_argparse_args(beams)
+    flags = [flag for action in beams._actions for flag in action.option_strings]
+    assert len(flags) > 100
+    assert [flag for flag in flags if find_unknown_flag([f"{flag}=x"])] == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "prog", "sample"),
+    [
+        ([], MODULE, True),
+        (["--runner=DirectRunner"], MODULE, True),
+        (["--input=x", "--output=y"], MODULE, False),
+        (["--sample"], "recordmill run", True),
+        (["--sample", "--output=y"], "recordmill run", True),
+    ],
+)
+def test_the_sample_is_converted_on_request_and_by_the_module_without_places(flags, prog, sample):
+    parsed = build_parser(prog).parse_args(flags)
+    check_flags(parsed, [], prog)
+    assert parsed.sample is sample
+
+
+@pytest.mark.parametrize(
+    ("flags", "prog", "sentence"),
+    [
+        ([], "recordmill run", "--input is missing: name the folder with the images, or try --sample"),
+        (["--no_sample"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
+        (["--output=x"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
+        (["--config=x"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
+        (["--input=x"], MODULE, "--output is missing: name the folder for the dataset"),
+        (["--input=x", "--sample"], MODULE, "--sample and --input both name what to convert: remove one of them"),
+    ],
+)
+def test_places_that_are_missing(flags, prog, sentence):
+    with pytest.raises(UsageError, match=f"^{sentence}$"):
+        check_flags(build_parser(prog).parse_args(flags), [], prog)
+
+
+@pytest.mark.parametrize(
+    ("asked", "terminal", "wanted"),
+    [(None, True, False), (None, False, True), (True, True, True), (False, False, False)],
+)
+def test_json_is_for_whoever_is_no_terminal(asked, terminal, wanted):
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal
+    assert wants_json(asked, stream) is wanted
+
+
+def test_help_shows_what_was_typed():
+    assert "    recordmill run --input photos --output dataset\n" in build_parser("recordmill run").format_help()
+    assert "    python -m pipeline.run --input photos --output dataset\n" in build_parser().format_help()

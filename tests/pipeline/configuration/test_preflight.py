@@ -1,0 +1,209 @@
+import errno
+import sys
+from contextlib import nullcontext
+
+import pytest
+from apache_beam.io.filesystem import BeamIOError
+
+from recordmill.pipeline.configuration.preflight import (
+    PlaceError,
+    UsageError,
+    check_answer,
+    check_places,
+    check_secrets,
+    find_folder,
+    normal_path,
+    parse_inputs,
+)
+from recordmill.transforms.list_images import Input
+
+
+@pytest.mark.parametrize(
+    ("inputs", "parsed"),
+    [
+        (["photos/"], [Input("photos")]),
+        (["/"], [Input("/")]),
+        (["a=photos"], [Input("photos", "a")]),
+        (["a-1=x", "b=gs://bucket/y/"], [Input("x", "a-1"), Input("gs://bucket/y", "b")]),
+        (["./a=b"], [Input("./a=b")]),
+    ],
+)
+def test_parse_inputs(inputs, parsed):
+    assert parse_inputs(inputs) == tuple(parsed)
+
+
+def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(tmp_path, monkeypatch):
+    (tmp_path / "size=large").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert parse_inputs(["size=large"]) == (Input("size=large"),)
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert parse_inputs(["~/photos/"]) == (Input("/home/me/photos"),)
+    assert parse_inputs(["a=~/x", "b=gs://bucket/~"]) == (Input("/home/me/x", "a"), Input("gs://bucket/~", "b"))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (["a", "b"], "several inputs need names"),
+        (["x=a", "b"], "several inputs need names"),
+        (["x=a", "x=b"], "two inputs have the name x"),
+        ([""], "a path is empty"),
+        (["caf\udce9"], r"the path caf\\xe9 is not UTF-8"),
+    ],
+)
+def test_inputs_that_cannot_be_meant(inputs, message):
+    with pytest.raises(UsageError, match=message):
+        parse_inputs(inputs)
+
+
+def test_normal_path():
+    assert (normal_path("out//"), normal_path("/")) == ("out", "/")
+
+
+def test_the_folder_of_a_local_input(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.jpg").touch()
+    (tmp_path / "b.jpg").touch()
+    folders = [
+        find_folder(Input(path), path, here=True) for path in ("in", "in/a.jpg", "b.jpg", str(tmp_path / "in/a.jpg"))
+    ]
+    assert folders == ["in", "in", ".", str(tmp_path / "in")]
+
+
+def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
+    asked = []
+
+    def describe(path):
+        asked.append(path)
+        if "secret" in path:
+            raise BeamIOError("no rights")
+        return path if path.endswith(".jpg") else None
+
+    monkeypatch.setattr("recordmill.storage.describe", describe)
+    texts = ["gs://b/a.jpg", "gs://b/photos", "gs://b/photos/", "gs://b/secret"]
+    folders = [find_folder(parse_inputs([text])[0], text, here=True) for text in texts]
+    assert folders == ["gs://b", "gs://b/photos", "gs://b/photos", "gs://b/secret"]
+    assert asked == ["gs://b/a.jpg", "gs://b/photos", "gs://b/secret"]
+
+
+def test_an_outputs_store_is_asked_where_no_input_lies_in_it(monkeypatch):
+    asked = []
+    monkeypatch.setattr("recordmill.storage.describe", asked.append)
+    for output in ("gs://b/x", "gs://b", "out", "gs://other/x/y"):
+        check_answer(output, [Input("gs://b/photos"), Input("photos")], here=True)
+    assert asked == ["gs://other/x/y/recordmill.json"]
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (TimeoutError("no answer in 30 s"), "no answer in 30 s"),
+        (OSError(errno.EIO, "Timeout of 120.0s exceeded,\nlast exception: ...", "gs://b/x"),
+         "Timeout of 120.0s exceeded, last exception: ..."),
+    ],
+)  # fmt: skip
+def test_a_store_that_does_not_answer(monkeypatch, error, why):
+    def describe(path):
+        raise error
+
+    monkeypatch.setattr("recordmill.storage.describe", describe)
+    with pytest.raises(PlaceError) as raised:
+        find_folder(Input("gs://b/x"), "gs://b/x", here=True)
+    assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"
+    assert find_folder(Input("gs://b/x"), "gs://b/x", here=False) == "gs://b/x"
+    with pytest.raises(PlaceError) as raised:
+        check_answer("gs://b/x", [Input("photos"), Input("gs://bb/x")], here=True)
+    assert str(raised.value) == f"the store of the output gs://b/x cannot be reached: {why}"
+    check_answer("gs://b/x", [Input("photos")], here=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "client", "extra"), [("gs://b/x", "google.cloud.storage", "gcp"), ("s3://b/x", "boto3", "aws")]
+)
+def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, client, extra):
+    monkeypatch.setitem(sys.modules, client, None)
+    for what, inputs, output in (("input", [Input(path)], tmp_path / "out"), ("output", [Input(str(tmp_path))], path)):
+        with pytest.raises(PlaceError) as raised:
+            check_places(inputs, str(output), preview=True)
+        assert str(raised.value) == (
+            f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
+        )
+
+
+def test_a_store_that_nobody_knows():
+    with pytest.raises(PlaceError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
+        find_folder(Input("nowhere://b/a"), "nowhere://b/a", here=True)
+
+
+@pytest.mark.parametrize(("source", "output"), [("data/few", "data"), ("data/few", "."), ("data/few/a.jpg", "data")])
+def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source, output):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data/few").mkdir(parents=True)
+    (tmp_path / "data/few/a.jpg").touch()
+    for preview in (False, True):
+        with pytest.raises(PlaceError) as raised:
+            check_places([Input(source)], output, preview)
+        assert str(raised.value) == (
+            f"the output {output} holds the input {source}, so that the dataset's files would lie among others: "
+            f"choose a folder of its own, such as {output}/dataset"
+        )
+    (tmp_path / output / "recordmill.json").touch()
+    check_places([Input(source)], output, preview=False)
+
+
+@pytest.mark.parametrize(("found", "refused"), [(None, True), ("there", False), (OSError("no rights"), False)])
+def test_an_output_that_holds_the_input_in_a_store(monkeypatch, found, refused):
+    def describe(path):
+        assert path == "x://b/data/recordmill.json"
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    monkeypatch.setattr("recordmill.storage.describe", describe)
+    with pytest.raises(PlaceError, match="holds the input") if refused else nullcontext():
+        check_places([Input("x://b/data/few")], "x://b/data", preview=False)
+
+
+def test_places_that_are_fine(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.jpg").touch()
+    before = sorted(tmp_path.rglob("*"))
+    for source in ("in", "in/a.jpg"):
+        for output in ("out", "a/b/c", "in2"):
+            check_places([Input(str(tmp_path / source))], str(tmp_path / output), preview=False)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_every_input_is_checked(tmp_path):
+    (tmp_path / "in").mkdir()
+    inputs = [Input(str(tmp_path / "in"), "a"), Input(str(tmp_path / "missing"), "b")]
+    with pytest.raises(PlaceError, match="missing does not exist"):
+        check_places(inputs, str(tmp_path / "out"), preview=True)
+
+
+def test_a_plan_needs_no_writable_output(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "file").touch()
+    check_places([Input(str(tmp_path / "in"))], str(tmp_path / "file"), preview=True)
+
+
+def test_buckets_hold_buckets():
+    with pytest.raises(PlaceError, match="lies inside the input"):
+        check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out", preview=True)
+    check_places([Input("gs://bucket/raw")], "gs://bucket/raw2", preview=True)
+
+
+@pytest.mark.parametrize("flag", ["--s3_access_key_id", "--s3_secret_access_key", "--s3_session_token"])
+@pytest.mark.parametrize("written", [["{}=hush"], ["{}", "hush"]])
+def test_a_flag_that_holds_a_secret_is_refused_and_not_repeated(flag, written):
+    with pytest.raises(UsageError, match=f"^{flag} .*environment as AWS_") as caught:
+        check_secrets(["--s3_region_name=x", *(word.format(flag) for word in written)])
+    assert "hush" not in str(caught.value)
+
+
+def test_a_stores_address_is_no_secret():
+    check_secrets(["--s3_endpoint_url=http://localhost", "--s3_region_name=us-east-1", "--s3_verify=true"])

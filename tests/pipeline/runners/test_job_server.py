@@ -1,0 +1,223 @@
+"""What is wrong with a portable runner's flags and places is one sentence, before any work."""
+
+import json
+import logging
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from recordmill.pipeline.configuration.preflight import PlaceError, UsageError
+from recordmill.pipeline.runners.job_server import (
+    cancel_on_flink,
+    check_job_server,
+    ends_with_this_process,
+    loops_back,
+    quiet_beam,
+)
+
+
+class Listener:
+    def __init__(self):
+        self.said = []
+
+    def say(self, text):
+        self.said.append(text)
+
+
+@pytest.fixture
+def listening():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def free():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def check(runner, *flags):
+    terminal = Listener()
+    check_job_server(runner, PipelineOptions(list(flags)), terminal)
+    return terminal.said
+
+
+def test_portable_runner_without_an_endpoint(convert, photos):
+    done = convert(photos, "--runner=PortableRunner")
+    sentence = "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server"
+    assert (done.code, done.errors) == (2, [sentence])
+    assert not done.output.exists()
+
+
+def test_no_job_server_answers(convert, photos, free):
+    flags = (f"--job_endpoint=localhost:{free}", "--environment_type=LOOPBACK", "--job_server_timeout=0")
+    done = convert(photos, "--runner=PortableRunner", *flags)
+    begin = f"no job server answers at --job_endpoint=localhost:{free} (connection refused): "
+    assert (done.code, done.errors) == (1, [f"{begin}start it, or correct the address"])
+    assert not done.output.exists()
+
+
+def test_no_flink_answers(convert, photos, free):
+    done = convert(
+        photos, "--runner=FlinkRunner", f"--flink_master=localhost:{free}", "--job_server_java_launcher=true"
+    )
+    begin = f"no Flink answers at --flink_master=localhost:{free} (connection refused): "
+    assert (done.code, done.errors) == (1, [f"{begin}start it, or correct the address"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--flink_job_server_jar=no.jar"], "there is no file no.jar: --flink_job_server_jar names the jar of"),
+        (["--job_server_java_launcher=/no/java"], "FlinkRunner starts a job server and there is no /no/java to run it"),
+    ],
+)
+def test_what_a_job_server_of_our_own_needs(convert, photos, flags, sentence):
+    done = convert(photos, "--runner=FlinkRunner", *flags)
+    assert done.code == 2
+    assert done.errors[0].startswith(sentence)
+
+
+def test_who_answers_is_let_through(listening):
+    assert check("PortableRunner", f"--job_endpoint=localhost:{listening}") == []
+    java = "--job_server_java_launcher=true"
+    assert check("FlinkRunner", java, f"--flink_master=localhost:{listening}") == []
+    assert check("FlinkRunner", java, f"--flink_master=http://localhost:{listening}") == []
+    assert check("FlinkRunner", java, "--flink_job_server_jar=https://host/a.jar") == []
+
+
+def test_what_only_grpc_or_flink_understand_is_left_to_them():
+    assert check("PortableRunner", "--job_endpoint=embed") == []
+    assert check("PortableRunner", "--job_endpoint=unix:/tmp/socket") == []
+    assert check("FlinkRunner", "--job_server_java_launcher=true", "--flink_master=https://host/path") == []
+
+
+def test_a_port_that_is_none():
+    with pytest.raises(PlaceError, match=r"no job server answers at --job_endpoint=localhost:99999 \("):
+        check("PortableRunner", "--job_endpoint=localhost:99999", "--job_server_timeout=0")
+
+
+def test_a_job_server_that_starts_meanwhile_is_waited_for(free):
+    servers = []
+
+    def start():
+        time.sleep(0.3)
+        servers.append(socket.create_server(("127.0.0.1", free)))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    said = check("PortableRunner", f"--job_endpoint=127.0.0.1:{free}", "--job_server_timeout=30")
+    thread.join()
+    servers[0].close()
+    assert said == [f"waiting for the job server at 127.0.0.1:{free}: connection refused"]
+
+
+def test_usage_comes_before_places(free):
+    with pytest.raises(UsageError, match="no file"):
+        check("FlinkRunner", "--flink_job_server_jar=no.jar", f"--flink_master=localhost:{free}")
+
+
+@pytest.mark.parametrize(
+    ("runner", "flags", "here", "ends"),
+    [
+        ("PrismRunner", [], True, True),
+        ("PrismRunner", ["--environment_type=DOCKER"], False, True),
+        ("FlinkRunner", [], True, True),
+        ("FlinkRunner", ["--flink_master=host:8081"], False, True),
+        ("FlinkRunner", ["--flink_master=host:8081", "--flink_submit_uber_jar"], False, False),
+        ("FlinkRunner", ["--flink_master=host:8081", "--job_endpoint=host:1"], False, False),
+        ("FlinkRunner", ["--flink_master=host:8081", "--environment_type=LOOPBACK"], True, True),
+        ("PortableRunner", ["--job_endpoint=host:1"], False, False),
+        ("PortableRunner", ["--job_endpoint=host:1", "--environment_type=LOOPBACK"], True, True),
+        ("DataflowRunner", [], False, False),
+    ],
+)
+def test_where_the_work_is_done_and_whether_it_outlives_this_process(runner, flags, here, ends):
+    options = PipelineOptions(flags)
+    assert loops_back(runner, options) is here
+    assert ends_with_this_process(runner, options) is ends
+
+
+@pytest.fixture
+def beams_logging():
+    yield
+    quiet_beam(False)
+
+
+def test_beam_is_quiet_and_others_are_not(beams_logging, caplog):
+    quiet_beam(True)
+    logging.getLogger("apache_beam.runners").error("beam's")
+    logging.error("a job server's")  # so does Beam
+    logging.getLogger("other").error("another's")
+    assert caplog.messages == ["another's"]
+    quiet_beam(False)
+    logging.error("a job server's")
+    assert caplog.messages == ["another's", "a job server's"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_grpc_ends_says_nothing(beams_logging, capsys):
+    def fail(error):
+        raise error
+
+    def say(error):
+        thread = threading.Thread(target=fail, args=(error,))
+        thread.start()
+        thread.join()
+        return capsys.readouterr().err
+
+    hung_up = type("RpcError", (Exception,), {"__module__": "grpc._channel"})("hung up")
+    quiet_beam(True)
+    assert say(hung_up) == ""
+    assert "ValueError: ours" in say(ValueError("ours"))
+    quiet_beam(False)
+    assert "hung up" in say(hung_up)
+
+
+@pytest.fixture
+def flink():
+    """A stand-in for Flink's interface; gives its address and what was asked of it."""
+    asked = []
+    states = {"1": ("ours", "RUNNING"), "2": ("other", "RUNNING"), "3": ("ours", "FINISHED")}
+
+    class Flink(BaseHTTPRequestHandler):
+        def do_GET(self):
+            jobs = [{"jid": jid, "name": name, "state": state} for jid, (name, state) in states.items()]
+            self.answer(json.dumps({"jobs": jobs}).encode())
+
+        def do_PATCH(self):
+            self.answer(b"")
+
+        def answer(self, content):
+            asked.append(f"{self.command} {self.path}")
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Flink) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("scheme", ["", "http://"])
+def test_a_job_is_cancelled_where_it_runs(flink, scheme):
+    address, asked = flink
+    options = PipelineOptions([f"--flink_master={scheme}{address}"])
+    assert cancel_on_flink(options, "ours")
+    assert asked == ["GET /jobs/overview", "PATCH /jobs/1?mode=cancel"]
+    assert not cancel_on_flink(options, "nobody's")
+    assert len(asked) == 3
+
+
+def test_without_a_cluster_nobody_is_asked():
+    assert not cancel_on_flink(PipelineOptions([]), "ours")

@@ -1,0 +1,49 @@
+import io
+import struct
+
+from rich.console import Console
+
+from recordmill.pipeline.terminal.inspect_tables import record_view, show_values, summary_view
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.inspect.find_record import read_record
+from recordmill.reading.inspect.summarize_dataset import summarize_dataset
+
+
+def render(*parts):
+    stream = io.StringIO()
+    console = Console(file=stream, width=120, markup=False)
+    for part in parts:
+        console.print(part)
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
+def test_labels_have_bars_in_the_order_of_their_ids(tmp_path, convert_folders):
+    dataset = open_dataset(str(convert_folders(tmp_path, {"dog": 2, "cat": 4})))
+    lines = render(*summary_view(summarize_dataset(dataset), 20))
+    start = next(number for number, line in enumerate(lines) if line.startswith("id"))
+    cat, dog = lines[start + 1 : start + 3]
+    assert cat.split()[:2] == ["0", "cat"]
+    assert dog.split()[:2] == ["1", "dog"]
+    assert cat.count("\u2501") == 24
+    assert dog.count("\u2501") == 12
+    assert any("and 1 further labels" in line for line in render(*summary_view(summarize_dataset(dataset), 1)))
+
+
+def test_a_record_says_where_it_is_and_what_it_holds(tmp_path, convert_folders):
+    dataset = open_dataset(str(convert_folders(tmp_path)))
+    lines = render(record_view(read_record(dataset, "train", 0), dataset))
+    assert lines[0].startswith("train:0  record 0 of train-00000-of-0000")
+    assert lines[1].startswith("from ")
+    assert lines[1].endswith(", untouched")
+    assert any("JPEG, 24 x 16 pixels" in line for line in lines)
+
+
+def test_values():
+    assert show_values([]) == "no value"
+    assert show_values([1, 2]) == "1, 2"
+    assert show_values([0.1]) == "0.1"
+    assert show_values(list(range(100)), 3) == "0, 1, 2, ... 100 values"
+    assert show_values([b"text"]) == "text"
+    assert show_values([b"a" * 200]) == "a" * 100 + "... 200 characters"
+    assert show_values([struct.pack("<4I", *[2**32 - 1] * 4)]) == "ff ff ff ff ff ff ff ff ..., 16 bytes"
+    assert show_values([b"\xff\xd8\xff" + bytes(40)]).startswith("JPEG, 43 bytes, ")

@@ -1,0 +1,112 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from recordmill.pipeline.terminal.summary_table import summary_tables
+from recordmill.schemas.outcome import Outcome
+
+LEDGER = {
+    "listed": 1300,
+    "written": 1234,
+    "rejected": {"empty": 2, "truncated": 1},
+    "ignored": {"system_file": 63},
+    "left_out": {},
+}
+NUMBERS = {
+    "unit": "image",
+    "splits": {
+        "train": {"images": 1200, "shards": 3, "bytes": 3 * 2**20},
+        "test": {"images": 34, "shards": 1, "bytes": 2**19},
+    },
+    "classes": 1000,
+    "ledger": LEDGER,
+    "changes": {"rotated": 4},
+    "input_bytes": 7 * 2**20,
+    "output_bytes": 3.5 * 2**20,
+}
+
+
+def shown(outcome):
+    stream = io.StringIO()
+    console = Console(file=stream, width=200)
+    for table in summary_tables(outcome, "out"):
+        console.print(table)
+    return [" ".join(line.split()) for line in stream.getvalue().splitlines() if line.strip()]
+
+
+def test_a_finished_dataset():
+    assert shown(Outcome("published", "", 0, "", NUMBERS)) == [
+        "split images shards bytes",
+        "train 1,200 3 3.0 MiB",
+        "test 34 1 512.0 KiB",
+        "together 1,234 4 3.5 MiB",
+        "listed 1,300 = 1,234 written + 3 rejected + 63 ignored",
+        "rejected 2 empty, 1 truncated",
+        "ignored 63 system file",
+        "classes 1,000",
+        "changed 4 rotated",
+        "bytes 7.0 MiB of images became 3.5 MiB of TFRecords, 0.50x",
+        "beside them out/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/, rejected.jsonl",
+    ]
+
+
+def test_sizes_of_a_plan_are_called_estimates():
+    assert "train 1,200 3 about 3.0 MiB" in shown(Outcome("planned", "", 0, "", NUMBERS))
+
+
+def test_nothing_to_say():
+    assert shown(Outcome("failed", "", 1)) == []
+
+
+SAME = {"groups": 2, "images": 3, "across_splits": 1, "conflicting": 0}
+ALIKE = {"pairs": 1, "across_splits": 1, "conflicting": 1, "bits": 5, "complete": True}
+NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
+
+
+@pytest.mark.parametrize(
+    ("same", "alike", "line"),
+    [
+        (SAME, None, "duplicates 5 files hold 2 images, 1 across splits (duplicates.jsonl)"),
+        (
+            {**NONE, "groups": 1, "images": 1},
+            ALIKE,
+            "duplicates 2 files hold 1 image; "
+            "1 pair looks alike, 1 across splits and 1 with different classes (duplicates.jsonl)",
+        ),
+        (
+            NONE,
+            {**ALIKE, "pairs": 1200, "conflicting": 0, "complete": False},
+            "duplicates at least 1,200 pairs look alike, 1 across splits (duplicates.jsonl)",
+        ),
+    ],
+)
+def test_duplicates_are_one_line(same, alike, line):
+    numbers = {**NUMBERS, "duplicates": {"same_bytes": same, "look_alike": alike}}
+    lines = shown(Outcome("published", "", 0, "", numbers))
+    assert [each for each in lines if each.startswith("duplicates")] == [line]
+
+
+@pytest.mark.parametrize("alike", [None, {**ALIKE, "pairs": 0}])
+def test_no_duplicates_are_no_line(alike):
+    numbers = {**NUMBERS, "duplicates": {"same_bytes": NONE, "look_alike": alike}}
+    assert shown(Outcome("published", "", 0, "", numbers)) == shown(Outcome("published", "", 0, "", NUMBERS))
+
+
+def test_the_report_is_pointed_at():
+    lines = shown(Outcome("kept", "", 0, "", {**NUMBERS, "report": "report.html"}))
+    assert lines[-2] == "look at out/report.html"
+
+
+def test_what_is_worth_a_look_is_a_line_each():
+    lines = shown(Outcome("published", "", 0, "", {**NUMBERS, "remarks": ["test has no cat.", "All [one] size."]}))
+    at = lines.index("worth a look test has no cat.")
+    assert lines[at + 1] == "All [one] size."
+
+
+def test_rows_are_called_rows():
+    numbers = {**NUMBERS, "unit": "row", "duplicates": {"same_bytes": SAME, "look_alike": None}}
+    lines = shown(Outcome("published", "", 0, "", numbers))
+    assert lines[0] == "split rows shards bytes"
+    assert "duplicates 5 rows are only 2 different ones, 1 across splits (duplicates.jsonl)" in lines
+    assert "bytes 7.0 MiB of rows became 3.5 MiB of TFRecords, 0.50x" in lines

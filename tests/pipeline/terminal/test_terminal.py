@@ -1,0 +1,148 @@
+"""What people see on a terminal, and what a log gets elsewhere."""
+
+import io
+import json
+import os
+import pty
+import re
+import time
+
+import pytest
+
+from recordmill.pipeline.terminal import terminal
+from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.outcome import Outcome
+from recordmill.transforms.shards.progress import Progress
+
+
+def lines_of(work, monkeypatch, seconds=0.2):
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.02)
+    stream = io.StringIO()
+    with Terminal(stream).watch(work):
+        time.sleep(seconds)
+    return stream.getvalue().splitlines()
+
+
+def test_elsewhere_than_a_terminal_progress_is_plain_lines(monkeypatch):
+    work = Progress(planned=2000, stage="converting")
+    work.add_done(500)
+    lines = lines_of(work, monkeypatch)
+    assert len(lines) >= 2
+    assert all(re.fullmatch(r"converting: 500/2,000 images \(25%\), about \d+ s left", line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("work", "seconds", "count"),
+    [
+        (Progress(listed=31488), 1.5, "31,488 files found, 20,992 files/s"),
+        (Progress(listed=1), 0.1, "1 file found"),
+        (Progress(planned=700), 9.0, "0/700 images (0%)"),
+        (Progress(planned=700, _done=350), 2.0, "350/700 images (50%), 175 images/s"),
+        (Progress(planned=700, _done=350, unit="row"), 100.0, "350/700 rows (50%), 3.5 rows/s"),
+        (Progress(planned=10, _done=1), 34.0, "1/10 images (10%), 34.0 s/image"),
+    ],
+)
+def test_how_much_and_how_fast(work, seconds, count):
+    assert terminal._count(work, seconds) == count
+
+
+def test_nothing_done_says_nothing_of_the_time_left(monkeypatch):
+    assert set(lines_of(Progress(planned=2000, stage="converting"), monkeypatch)) == {"converting: 0/2,000 images (0%)"}
+
+
+def test_while_listing_it_says_how_much_was_found(monkeypatch):
+    assert set(lines_of(Progress(listed=1234), monkeypatch)) == {"listing: 1,234 files found"}
+
+
+def test_a_quick_run_says_nothing_on_the_way(monkeypatch):
+    stream = io.StringIO()
+    with Terminal(stream).watch(Progress(planned=10)):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_a_run_counts_what_it_lists_and_does(convert, photos, monkeypatch):
+    seen = []
+
+    class Watched(Terminal):
+        def watch(self, work):
+            seen.append(work)
+            return super().watch(work)
+
+    monkeypatch.setattr("recordmill.pipeline.launch.Terminal", Watched)
+    monkeypatch.setattr("recordmill.transforms.list_images._TOLD_EVERY", 5)
+    (photos / "cat/text.jpg").write_bytes(b"no picture")
+    assert convert(photos).code == 0
+    (work,) = seen
+    assert (work.listed, work.planned, work.done, work.stage) == (10, 11, 11, "publishing")
+
+
+def test_names_cannot_steer_the_terminal():
+    stream = io.StringIO()
+    Terminal(stream).say("a\x1b[2Jb\u202e.jpg\nand a line")
+    assert stream.getvalue() == "a\\x1b[2Jb\\u202e.jpg\nand a line\n"
+
+
+def test_markup_in_names_is_text():
+    stream = io.StringIO()
+    Terminal(stream).say("[bold]x[/bold] [red] :smile:")
+    assert stream.getvalue() == "[bold]x[/bold] [red] :smile:\n"
+
+
+@pytest.fixture
+def on_a_terminal(spawn, class_folders, tmp_path):
+    """A conversion whose stderr is a terminal: what it wrote there, and its stdout."""
+    root = class_folders(tmp_path / "photos", {"cat": 1}, size=(900, 700))
+    for number in range(1, 700):
+        (root / f"cat/{number:02}.jpg").write_bytes((root / "cat/00.jpg").read_bytes())
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        environment.pop(name, None)
+    flags = [f"--input={root}", f"--output={tmp_path / 'dataset'}", "--threads=1", "--set=images.reencode=always"]
+    process = spawn(*flags, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(ours)
+    stdout, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    return shown.decode(), stdout
+
+
+def test_seed_2_on_a_terminal_there_is_a_bar_with_rate_and_time_left(on_a_terminal):
+    shown, stdout = on_a_terminal
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    assert "━" in plain
+    assert "converting" in plain
+    assert re.search(r"[1-9][0-9]*/700\b", plain)
+    assert re.search(r"\d+ images/s", plain)
+    assert re.search(r"\d:\d\d:\d\d", plain)
+    assert "700 images are in" in plain
+    assert json.loads(stdout)["ledger"]["written"] == 700
+
+
+@pytest.mark.parametrize("colours", [False, True])
+def test_a_table_ends_its_lines_without_blanks(monkeypatch, colours):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    if colours:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm-256color")
+    ledger = {"listed": 3, "written": 2, "rejected": {"empty": 1}, "ignored": {}, "left_out": {}}
+    stream = io.StringIO()
+    Terminal(stream).tell(Outcome("published", "2 images are in out", 0, "", {"ledger": ledger, "classes": 2}), None)
+    shown = stream.getvalue()
+    assert ("\x1b[1mlisted\x1b[0m" in shown) == colours
+    assert re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()[1:4] == [
+        "listed        3 = 2 written + 1 rejected",
+        "rejected      1 empty",
+        "classes       2",
+    ]

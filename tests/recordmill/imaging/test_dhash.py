@@ -1,0 +1,83 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image, ImageEnhance
+
+from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging.dhash import difference_hash, hash_reduction
+
+HASHED = ImageSettings(near_duplicates=True)
+
+
+def raster(cells):
+    """A gray picture of these 8 rows of 9 cells, each of 4 pixels."""
+    return np.repeat(np.repeat(np.array(cells, np.uint8), 2, 0), 2, 1)[..., None]
+
+
+def test_a_bit_says_that_a_cell_is_darker_than_its_right_neighbour():
+    rising, falling, flat = range(10, 100, 10), range(90, 0, -10), [7] * 9
+    assert difference_hash(raster([rising] * 8)) == 2**64 - 1
+    assert difference_hash(raster([falling] * 8)) == 0
+    assert difference_hash(raster([flat] * 8)) == 0
+    first, last = [0, 9, *[9] * 7], [9, *[9] * 6, 0, 9]
+    assert difference_hash(raster([first, *[flat] * 6, last])) == 1 << 63 | 1
+
+
+def test_colour_counts_by_its_brightness():
+    gray = raster([range(0, 90, 10)] * 8)
+    coloured = np.concatenate([gray, gray, gray, np.full_like(gray, 255)], axis=2)
+    assert difference_hash(coloured) == difference_hash(gray) == 2**64 - 1
+    coloured[..., 3] = np.random.default_rng(0).integers(0, 256, coloured.shape[:2])  # a byte without meaning
+    assert difference_hash(coloured) == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("size", "reduction"), [((32, 32), 1), ((143, 500), 1), ((144, 128), 2), ((500, 375), 4), ((4000, 3000), 8)]
+)
+def test_at_least_four_pixels_a_side_are_left_to_each_cell(size, reduction):
+    assert hash_reduction(size) == reduction
+
+
+def hash_of(data, settings=HASHED):
+    return prepare_image(data, settings).difference_hash
+
+
+def test_it_is_taken_only_where_it_is_asked_for(jpeg):
+    assert hash_of(jpeg, ImageSettings()) is None
+    assert isinstance(hash_of(jpeg), int)
+    untouched = prepare_image(jpeg, ImageSettings())
+    hashed = prepare_image(jpeg, HASHED)
+    assert (hashed.encoded, hashed.changes, hashed.moments) == (untouched.encoded, (), None)
+
+
+@pytest.mark.parametrize("reencode", ["when_needed", "always", "never"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_every_way_through_takes_it(photo, save, kind, reencode):
+    hashed = hash_of(save(photo, kind), ImageSettings(near_duplicates=True, reencode=reencode))
+    assert (hashed ^ hash_of(save(photo, "PNG"))).bit_count() <= 5
+
+
+def variants(photo):
+    width, height = photo.size
+    return {
+        "quality": ("JPEG", photo, {"quality": 30}),
+        "half": ("JPEG", photo.resize((width // 2, height // 2)), {"quality": 90}),
+        "brighter": ("JPEG", ImageEnhance.Brightness(photo).enhance(1.2), {"quality": 90}),
+        "png": ("PNG", photo, {}),
+    }
+
+
+def test_copies_of_photographs_are_near_and_strangers_are_far(shared_data):
+    hashes = []
+    near = far = 0
+    for path in sorted((shared_data / "imagenet-flat").iterdir())[:40]:
+        photo = Image.open(path).convert("RGB")
+        hashes.append(hash_of(path.read_bytes()))
+        for kind, image, options in variants(photo).values():
+            stream = io.BytesIO()
+            image.save(stream, kind, **options)
+            distance = (hash_of(stream.getvalue()) ^ hashes[-1]).bit_count()
+            near, far = near + (distance <= 5), far + (distance > 5)
+    assert near / (near + far) >= 0.97
+    assert min((one ^ other).bit_count() for at, one in enumerate(hashes) for other in hashes[:at]) > 5

@@ -1,0 +1,74 @@
+import pytest
+from PIL import Image
+
+from recordmill.imaging.bad_image import BadImage
+from recordmill.imaging.pillow_decode import count_encoded_channels, has_more_frames, load_image, open_image
+
+
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM"])
+def test_every_format_opens_unloaded_and_loads(photo, save, file_format):
+    opened = open_image(save(photo, file_format), file_format)
+    assert opened.size == photo.size
+    loaded = load_image(opened, file_format)
+    assert (loaded.image.size, loaded.orientation, loaded.icc_profile, loaded.changes) == (
+        photo.size,
+        1,
+        None,
+        frozenset(),
+    )
+
+
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_orientations_are_found_or_applied(photo, save, file_format):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    loaded = load_image(open_image(save(photo, file_format, exif=exif), file_format), file_format)
+    if file_format == "TIFF":
+        assert (loaded.orientation, loaded.image.size, loaded.changes) == (1, photo.size[::-1], {"rotated"})
+    else:
+        assert (loaded.orientation, loaded.image.size, loaded.changes) == (6, photo.size, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("file_format", "code"),
+    [("PNG", "truncated"), ("GIF", "truncated"), ("BMP", "truncated"), ("WEBP", "bad_header")],
+)
+def test_half_a_file(photo, save, file_format, code):
+    data = save(photo, file_format)
+    with pytest.raises(BadImage) as caught:
+        load_image(open_image(data[: len(data) // 2], file_format), file_format)
+    assert caught.value.code == code
+    assert caught.value.detail.startswith(file_format)
+
+
+def test_a_broken_header():
+    with pytest.raises(BadImage) as caught:
+        open_image(b"\x89PNG\r\n\x1a\n" + bytes(50), "PNG")
+    assert caught.value.code == "bad_header"
+
+
+@pytest.mark.parametrize("file_format", ["GIF", "PNG", "WEBP", "TIFF"])
+def test_frames(photo, save, file_format):
+    several = save(photo, file_format, save_all=True, append_images=[photo.rotate(90)])
+    assert has_more_frames(several, open_image(several, file_format))
+    one = save(photo, file_format)
+    assert not has_more_frames(one, open_image(one, file_format))
+
+
+@pytest.mark.parametrize(
+    ("mode", "channels"), [("1", 1), ("L", 1), ("I;16", 1), ("P", 3), ("RGB", 3), ("LA", 2), ("RGBA", 4)]
+)
+def test_channels_of_the_file(save, mode, channels):
+    assert count_encoded_channels(open_image(save(Image.new(mode, (3, 3)), "PNG"), "PNG")) == channels
+
+
+@pytest.mark.parametrize(("mode", "key", "channels"), [("P", 0, 4), ("L", 0, 2), ("RGB", (0, 0, 0), 4)])
+def test_a_transparent_colour_is_a_channel(save, mode, key, channels):
+    assert count_encoded_channels(open_image(save(Image.new(mode, (3, 3)), "PNG", transparency=key), "PNG")) == channels
+
+
+def test_pixels_of_another_mode_than_announced_are_refused(save, monkeypatch):
+    opened = open_image(save(Image.new("L", (3, 3)), "PNG"), "PNG")
+    monkeypatch.setattr(opened, "load", lambda: setattr(opened, "im", Image.core.new("P", (3, 3))))
+    with pytest.raises(BadImage, match="decode_error: PNG: ValueError: P pixels in an image of mode L"):
+        load_image(opened, "PNG")

@@ -1,0 +1,36 @@
+import pytest
+
+from recordmill.imaging.sniff import sniff, sniff_other
+
+
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM"])
+def test_what_pillow_writes_is_recognised(photo, save, file_format):
+    assert sniff(save(photo, file_format)) == file_format
+
+
+@pytest.mark.parametrize(
+    ("start", "file_format"),
+    [(b"GIF87a", "GIF"), (b"MM\0*", "TIFF"), (b"II+\0", "TIFF"), (b"P1\n", "PPM"), (b"P4#", "PPM"), (b"Pf\n", "PPM")],
+)
+def test_rarer_beginnings(start, file_format):
+    assert sniff(start + bytes(40)) == file_format
+
+
+@pytest.mark.parametrize("start", [b"", b"\xff\xd8", b"RIFF____WAVE", b"Please", b"P7\n", b"GIF88a", b"\x89PNG\n"])
+def test_other_beginnings_are_not(start):
+    assert sniff(start) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        (b"8BPS\0\1", "Photoshop"),
+        (b"\0\0\0\x1cftypavif", "AVIF"),
+        (b"\0\0\0\x1cftypheic", "HEIF"),
+        (b"\0\0\2" + bytes(13) + b"\x18\0", "TGA"),
+        (b"%PDF-1.7", "PDF"),
+        (b"hello, world and all", None),
+    ],
+)
+def test_known_formats_have_names(start, name):
+    assert sniff_other(start) == name

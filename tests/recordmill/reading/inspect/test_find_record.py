@@ -1,0 +1,69 @@
+import shutil
+
+import pytest
+
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.inspect.find_record import NoRecordError, find_source, read_record, read_records
+
+
+@pytest.fixture(scope="module", params=["none", "gzip"])
+def dataset(request, published):
+    return open_dataset(str(published[request.param]))
+
+
+def test_records_are_numbered_through_the_files_of_a_split(dataset):
+    for split in dataset.splits:
+        found = list(read_records(dataset, split))
+        assert [each.number for each in found] == list(range(dataset.count(split)))
+        for each in found:
+            assert read_record(dataset, split, each.number) == each
+            assert each.values()["image/filename"] == ("bytes", [each.row["key"].rpartition("/")[2].encode()])
+            assert read_record(dataset, each.shard.name, each.place).data == each.data
+
+
+def test_the_record_of_a_file_by_name_and_by_bytes(dataset, tmp_path, draw):
+    (found,) = find_source(dataset, "owl/05.jpg")
+    assert found.row["key"] == "owl/05.jpg"
+    assert found.image(dataset) == draw(5)
+    (tmp_path / "renamed.jpg").write_bytes(draw(5))
+    assert find_source(dataset, str(tmp_path / "renamed.jpg")) == [found]
+    assert find_source(dataset, "/somewhere/photos/owl/05.jpg") == [found]
+
+
+def test_in_a_strangers_file_names_and_images_are_looked_at(tmp_path, frame, example, draw):
+    records = [example({"image/filename": b"a.jpg"}), example({"image/encoded": draw(1)}), b"\xff"]
+    (tmp_path / "a.tfrecord").write_bytes(b"".join(map(frame, records)))
+    (tmp_path / "one.jpg").write_bytes(draw(1))
+    stranger = open_dataset(str(tmp_path / "a.tfrecord"))
+    assert [found.number for found in find_source(stranger, "photos/a.jpg")] == [0]
+    assert [found.number for found in find_source(stranger, str(tmp_path / "one.jpg"))] == [1]
+
+
+@pytest.mark.parametrize(
+    ("split", "number", "sentence"),
+    [
+        ("val", 0, "there is no split and no file 'val' with records: the splits are train, test"),
+        ("train", 24, "train has {count} records, numbered from 0: there is no 24"),
+    ],
+)
+def test_what_is_not_there_is_one_sentence(dataset, split, number, sentence):
+    with pytest.raises(NoRecordError) as caught:
+        read_record(dataset, split, number)
+    assert str(caught.value) == sentence.format(count=dataset.count("train"))
+
+
+def test_a_damaged_record_says_so(tmp_path, frame, example):
+    content = frame(example(a=1))
+    (tmp_path / "a.tfrecord").write_bytes(content + content[:-1] + b"\xff")
+    with pytest.raises(NoRecordError, match=r"record 1 of a\.tfrecord at byte .* is damaged: the data do not fit"):
+        read_record(open_dataset(str(tmp_path / "a.tfrecord")), "a", 1)
+
+
+def test_a_rejected_file_says_why(published, tmp_path):
+    folder = shutil.copytree(published["none"], tmp_path / "dataset")
+    row = '{"key":"cat/bad.jpg","reason":"empty","detail":"no bytes"}\n'
+    (folder / "rejected.jsonl").write_text(row)
+    with pytest.raises(NoRecordError, match=r"cat/bad\.jpg was rejected: empty \(no bytes\)"):
+        find_source(open_dataset(str(folder)), "photos/cat/bad.jpg")
+    with pytest.raises(NoRecordError, match=r"no record of .* comes from nothing\.jpg"):
+        find_source(open_dataset(str(folder)), "nothing.jpg")

@@ -1,0 +1,43 @@
+import hashlib
+
+import pytest
+
+from recordmill.reading.analyze.decode_images import ImageDecoder
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.example_walk import ExampleWalk
+from recordmill.reading.expectations import expect
+from recordmill.reading.verify.verify_pixels import PixelCheck, find_image
+
+STRANGER = expect(Dataset("/x", "files", ()))
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with ImageDecoder(10**6) as decoder:
+        check = PixelCheck(STRANGER, decoder)
+        yield lambda record: check(memoryview(record), ExampleWalk()(memoryview(record)))
+
+
+def test_an_image_is_what_its_record_says(judge, example, draw):
+    image = draw(1, (24, 16))
+    sound = {"image/encoded": image, "image/height": 16, "image/width": 24}
+    assert judge(example(sound)) == ("", "")
+    digest = hashlib.sha256(image).hexdigest().encode()
+    assert judge(example(sound, **{"image/key/sha256": digest})) == ("", "")
+    other = ("sha256", "the image's sha256 is not the one of image/key/sha256")
+    assert judge(example(sound, **{"image/key/sha256": digest[::-1]})) == other
+    size = ("pixels", "the image has 24 x 16 pixels and the record says 24 x 17")
+    assert judge(example(sound, **{"image/height": 17})) == size
+    kind, problem = judge(example(image=image[:100]))
+    assert (kind, problem[:27]) == ("pixels", "the image cannot be decoded")
+
+
+def test_raw_pixels_are_no_image(judge, example):
+    assert judge(example(image=bytes(3072), label=1)) == ("", "")
+    record = memoryview(example(image=bytes(3072)))
+    assert find_image(record, ExampleWalk()(record), STRANGER) == ("", b"")
+
+
+def test_the_tutorials_image_is_found(example, draw):
+    record = memoryview(example(image_raw=draw(1), label=1))
+    assert find_image(record, ExampleWalk()(record), STRANGER) == ("image_raw", draw(1))

@@ -1,0 +1,65 @@
+import pytest
+
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.expectations import expect
+from recordmill.reading.shard import Shard
+from recordmill.reading.verify.verify_shard import MOST_FINDINGS, verify_shard
+
+STRANGER = expect(Dataset("/x", "files", ()))
+
+
+@pytest.fixture
+def verify(tmp_path):
+    def go(content, level="frames", **stated):
+        (tmp_path / "a.tfrecord").write_bytes(content)
+        return verify_shard(Shard("a", "a.tfrecord", str(tmp_path / "a.tfrecord"), **stated), STRANGER, level)
+
+    return go
+
+
+def test_a_sound_file(verify, frame, example):
+    check = verify(frame(example(a=1)) + frame(example(a=2, b=b"x")), "files", records=2, bytes=None)
+    assert (check.records, check.findings, check.kinds) == (2, [], {"a": ("int64", 0), "b": ("bytes", 1)})
+
+
+def test_a_feature_keeps_its_kind(verify, frame, example):
+    check = verify(frame(example(a=1)) + frame(example(a=b"x")))
+    assert [str(each) for each in check.findings] == [
+        f"a.tfrecord, record 1 at byte {len(frame(example(a=1)))}: feature a is bytes and is int64 in record 0"
+    ]
+
+
+def test_a_frame_without_an_example(verify, frame):
+    (finding,) = verify(frame(b"\xff")).findings
+    expected = "a.tfrecord, record 0 at byte 0: the data are no tf.train.Example: they cannot be parsed"
+    assert str(finding) == expected
+
+
+def test_what_is_stated_is_compared(verify, frame, example):
+    content = frame(example(a=1))
+    assert verify(content, "files", sha256="0" * 64).findings[0].kind == "sha256"
+    assert verify(content, "frames", sha256="0" * 64).findings == []
+    assert verify(content, "files", bytes=7).findings[0].detail == f"7 bytes are stated and {len(content)} are there"
+
+
+def test_a_missing_file():
+    (finding,) = verify_shard(Shard("a", "a", "/no/such/file"), STRANGER, "frames").findings
+    assert str(finding) == "a: the file is not there"
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path):
+    (finding,) = verify_shard(Shard("a", "a", str(tmp_path)), STRANGER, "frames").findings
+    assert str(finding) == "a: the file cannot be read: is a directory"
+
+
+def test_endless_findings_are_counted(verify, frame):
+    check = verify(frame(b"\xff") * (MOST_FINDINGS + 5))
+    assert len(check.findings) == MOST_FINDINGS + 1
+    assert str(check.findings[-1]) == "a.tfrecord: 5 further findings in this file"
+
+
+def test_progress_adds_up(tmp_path, frame, example):
+    (tmp_path / "a").write_bytes(frame(example(a=1)) * 1000)
+    told = []
+    verify_shard(Shard("a", "a", str(tmp_path / "a")), STRANGER, "frames", None, told.append)
+    assert sum(told) == 1000

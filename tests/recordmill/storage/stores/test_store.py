@@ -1,0 +1,147 @@
+import errno
+import random
+
+import pytest
+
+from recordmill import storage
+from recordmill.storage.many_files import move_files, sizes_of
+from recordmill.storage.stores.store import BLOCK_BYTES, in_parallel, split_uri, system_error
+
+
+def test_a_url_is_a_bucket_and_an_object():
+    assert split_uri("gs://b/a/c#1?.jpg") == ("b", "a/c#1?.jpg")
+    assert split_uri("s3://b/") == split_uri("s3://b") == ("b", "")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        (404, FileNotFoundError, errno.ENOENT),
+        (403, PermissionError, errno.EACCES),
+        (401, PermissionError, errno.EACCES),
+        (503, OSError, errno.EIO),
+        (None, OSError, errno.EIO),
+    ],
+)
+def test_an_answer_is_an_error_of_the_system(status, kind, code):
+    error = system_error(status, "slow down", "s3://b/a")
+    assert (type(error), error.errno, error.filename) == (kind, code, "s3://b/a")
+    assert ("slow down" in str(error)) == (code == errno.EIO)
+
+
+def test_parallel_calls_raise_the_first_items_error():
+    done = []
+
+    def call(number):
+        if number % 3 == 2:
+            raise ValueError(number)
+        done.append(number)
+
+    with pytest.raises(ValueError, match=r"^2$"):
+        in_parallel(call, range(9))
+    in_parallel(call, [0])
+    assert in_parallel(str, range(40)) == [str(number) for number in range(40)]
+    assert {0, 1} <= set(done) <= {0, 1, 3, 4, 6, 7}
+
+
+CONTENT = bytes(range(256)) * 5
+RANGES = [(0, -1), (7, -1), (0, 1280), (0, 1281), (7, 3), (1279, 9), (1280, 1), (2000, 5), (0, 0), (5, 0)]
+
+
+@pytest.mark.parametrize(("offset", "length"), RANGES)
+def test_a_range_is_exact_and_one_request(either, offset, length):
+    served, folder = either
+    storage.write_file(f"{folder}a b#1?.gz", CONTENT)
+    before = len(served.requests())
+    expected = CONTENT[offset:] if length < 0 else CONTENT[offset : offset + length]
+    assert storage.read_range(f"{folder}a b#1?.gz", offset, length) == expected
+    assert [method for method, _ in served.requests()[before:]] == ["GET"]
+
+
+@pytest.mark.parametrize("read", [storage.read_range, lambda uri: storage.open_to_read(uri).read()])
+def test_an_empty_object_reads_as_nothing_and_an_absent_one_raises(either, read):
+    _, folder = either
+    storage.write_file(f"{folder}empty", b"")
+    assert read(f"{folder}empty") == b""
+    with pytest.raises(FileNotFoundError):
+        read(f"{folder}absent")
+
+
+def test_a_file_may_come_in_pieces(either):
+    _, folder = either
+    storage.write_file(f"{folder}pieces", iter([b"ab", b"", b"cd"]))
+    assert storage.read_range(f"{folder}pieces") == b"abcd"
+
+
+@pytest.mark.parametrize("size", [0, 1, BLOCK_BYTES, 2 * BLOCK_BYTES + 12_345])
+def test_a_stream_becomes_an_object_when_it_is_closed(either, size):
+    _, folder = either
+    content = random.Random(size).randbytes(size)
+    with storage.open_to_write(f"{folder}large") as stream:
+        for start in range(0, size, 1_000_003):
+            stream.write(content[start : start + 1_000_003])
+        assert not storage.exists(f"{folder}large")
+    assert storage.size_of(f"{folder}large") == size
+    assert storage.read_range(f"{folder}large") == content
+    with storage.open_to_read(f"{folder}large") as stream:
+        assert stream.read() == content
+
+
+def test_a_folder_is_what_names_have_in_common(either):
+    _, folder = either
+    for name in ("x/a", "x/b/c", "x/b/d", "x/.e", "xy", "x/"):
+        storage.write_file(f"{folder}{name}", b"12")
+    assert storage.folder_names(f"{folder}x") == [".e", "a", "b"]
+    assert storage.folder_names(f"{folder}absent") == []
+    assert storage.folder_names(f"{folder.split('://')[0]}://no-such-bucket/x") == []
+    found = {file.path.removeprefix(folder): file.size_in_bytes for file in storage.list_below(f"{folder}x/")}
+    assert found == {"x/": 2, "x/.e": 2, "x/a": 2, "x/b/c": 2, "x/b/d": 2}
+    (one,) = (file for file in storage.list_below(f"{folder}x") if file.path.endswith("x/a"))
+    described = storage.describe(f"{folder}x/a")
+    assert (described.size_in_bytes, int(described.last_updated_in_seconds)) == (2, int(one.last_updated_in_seconds))
+    assert storage.describe(f"{folder}x/b") is None
+
+
+def test_names_do_not_list_what_lies_below(either):
+    served, folder = either
+    for number in range(5):
+        storage.write_file(f"{folder}sidecars/{number}", b"")
+    before = len(served.requests())
+    assert storage.folder_names(folder) == ["sidecars"]
+    ((_, path),) = served.requests()[before:]
+    assert "delimiter=%2F" in path or "delimiter=/" in path
+
+
+def test_moves_replace_and_may_be_done_twice(either):
+    _, folder = either
+    pairs = [(f"{folder}old{number}", f"{folder}new{number}") for number in range(20)]
+    for number, (source, _) in enumerate(pairs):
+        storage.write_file(source, b"%d" % number)
+    storage.write_file(pairs[3][1], b"in the way")
+    move_files(pairs)
+    move_files(pairs)
+    assert [storage.read_range(target) for _, target in pairs] == [b"%d" % number for number in range(20)]
+    assert storage.folder_names(folder) == sorted(f"new{number}" for number in range(20))
+    with pytest.raises(FileNotFoundError):
+        storage.move_file(f"{folder}absent", f"{folder}absent too")
+
+
+def test_sizes_take_a_request_each(either):
+    served, folder = either
+    for number in range(5):
+        storage.write_file(f"{folder}{number}", bytes(number))
+    before = len(served.requests())
+    assert sizes_of(f"{folder}{number}" for number in (4, 0, 9, 2)) == [4, 0, None, 2]
+    assert len(served.requests()) - before == 4
+
+
+def test_what_is_removed_may_be_gone_already(either):
+    _, folder = either
+    names = [f"{folder}{name}" for name in ("a*", "a[1]", "ab", "sub/c")]
+    for name in names:
+        storage.write_file(name, b"x")
+    storage.remove_files([*names[:2], f"{folder}absent"])
+    assert storage.folder_names(folder) == ["ab", "sub"]
+    storage.remove_folder(folder)
+    storage.remove_folder(folder)
+    assert storage.folder_names(folder) == []

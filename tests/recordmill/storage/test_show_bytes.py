@@ -1,0 +1,18 @@
+import pytest
+
+from recordmill.storage.show_bytes import show_bytes
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1,023 B"),
+        (1024, "1.0 KiB"),
+        (1.5 * 2**20, "1.5 MiB"),
+        (2**40, "1.0 TiB"),
+        (2**51, "2,048.0 TiB"),
+    ],
+)
+def test_show_bytes(count, text):
+    assert show_bytes(count) == text

@@ -1,0 +1,134 @@
+import gzip
+import os
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill.storage import unpacking
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.unpacking import (
+    DEFLATED,
+    STORED,
+    DamagedPackingError,
+    TooLargeError,
+    ZipMember,
+    gunzip,
+)
+
+TEXT = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def unpack(tmp_path):
+    """What comes out of packed bytes, and what goes wrong."""
+
+    def run(packed, **more):
+        path, pieces = tmp_path / "data.gz", []
+        path.write_bytes(packed)
+        with StoredFile(str(path)) as stored:
+            try:
+                for piece in gunzip(stored, **more):
+                    pieces.append(bytes(piece))
+            except DamagedPackingError as damage:
+                return b"".join(pieces), damage
+        return b"".join(pieces), None
+
+    return run
+
+
+def test_a_file_of_several_members_is_one(unpack):
+    large = os.urandom(1000) * 5000
+    assert unpack(gzip.compress(TEXT[:5000]) + gzip.compress(TEXT[5000:])) == (TEXT, None)
+    assert unpack(gzip.compress(large, 1)) == (large, None)
+
+
+def test_what_came_before_a_cut_is_good(unpack):
+    noise = os.urandom(50_000)
+    found, damage = unpack(gzip.compress(noise)[:-5000])
+    assert noise.startswith(found)
+    assert len(found) > 40_000
+    assert (str(damage), damage.is_doubtful) == (
+        "the gzip file is damaged: the gzip stream ends early: the file was cut",
+        False,
+    )
+
+
+@pytest.mark.parametrize("at", [-8, -4])
+def test_what_does_not_fit_its_checksum_is_doubtful(unpack, at):
+    packed = bytearray(gzip.compress(TEXT))
+    packed[at] ^= 1
+    found, damage = unpack(bytes(packed))
+    assert (found, damage.is_doubtful) == (TEXT, True)
+
+
+def test_other_bytes_behind_the_end_leave_what_was_there(unpack):
+    found, damage = unpack(gzip.compress(TEXT) + b"rubbish!")
+    assert (found, damage.is_doubtful) == (TEXT, False)
+
+
+def test_a_bomb_is_stopped(unpack, monkeypatch):
+    monkeypatch.setattr(unpacking, "FREE_BYTES", 1000)
+    bomb = gzip.compress(bytes(10_000_000))
+    found, damage = unpack(bomb)
+    assert found == b"", "nothing is made of what is a bomb from its first byte on"
+    assert isinstance(damage, TooLargeError)
+    assert str(damage) == "the gzip file becomes more than 100 times its size"
+    assert unpack(bomb, max_ratio=1100) == (bytes(10_000_000), None)
+    assert unpack(bomb, free_bytes=10_000_000) == (bytes(10_000_000), None)
+
+
+def test_a_bomb_that_begins_as_an_ordinary_file_is_stopped(unpack):
+    packed = gzip.compress(os.urandom(20_000) + bytes(50_000_000))
+    found, damage = unpack(packed, free_bytes=0)
+    assert 0 < len(found) <= 100 * len(packed)
+    assert isinstance(damage, TooLargeError)
+
+
+def test_what_is_packed_well_at_its_beginning_alone_is_no_bomb(unpack):
+    content = bytes(3_000_000) + os.urandom(200_000)
+    assert unpack(gzip.compress(content), free_bytes=0) == (content, None)
+
+
+def place(data, method, **changes):
+    compress = zlib.compressobj(wbits=-15)
+    stored = compress.compress(data) + compress.flush() if method == DEFLATED else data
+    values = {"method": method, "start": 3, "packed": len(stored), "size": len(data), "crc": zlib.crc32(data)}
+    return b"xyz" + stored + b"more", ZipMember(**{**values, **changes})
+
+
+@given(st.binary(max_size=3000), st.sampled_from([STORED, DEFLATED]))
+def test_a_member_unpacks(data, method):
+    archive, member = place(data, method)
+    assert ZipMember.from_text(str(member)) == member
+    assert member.unpack(archive[3 : 3 + member.packed]) == data
+
+
+@pytest.mark.parametrize("method", [STORED, DEFLATED])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": 10_239}, "becomes more than the 10239 bytes stated"),
+        ({"size": 10_241}, "becomes less than the 10241 bytes stated"),
+        ({"crc": 1}, "does not fit its checksum"),
+    ],
+)
+def test_a_member_that_is_not_what_was_stated_is_damaged(method, changes, message):
+    archive, member = place(TEXT, method, **changes)
+    with pytest.raises(DamagedPackingError, match=message):
+        member.unpack(archive[3 : 3 + member.packed])
+
+
+def test_a_cut_or_garbled_member_is_damaged():
+    archive, member = place(TEXT, DEFLATED)
+    with pytest.raises(DamagedPackingError, match="the archive ends inside the member"):
+        member.unpack(archive[3:9])
+    with pytest.raises(DamagedPackingError, match="the member is damaged"):
+        member.unpack(b"\xff" * member.packed)
+
+
+@pytest.mark.parametrize("text", ["rot13", "zip", "zip:0:1:2:3", "tar:0:1:2:3:4"])
+def test_another_packing_is_a_mistake_of_the_source(text):
+    with pytest.raises(ValueError, match=f"there is no packing '{text}'"):
+        ZipMember.from_text(text)

@@ -1,0 +1,75 @@
+import pytest
+
+from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.features import Feature, encode_example, parse_example
+from recordmill.schemas.shard_name import SHARD_NAME
+
+
+def test_a_mapping_is_a_convention():
+    own = OwnConvention(
+        features={
+            "img": OwnFeature(field="encoded", type="bytes", meaning="the image"),
+            "lbl": OwnFeature(field="label", type="int64", default=-1),
+            "name": OwnFeature(field="label_text", type="bytes", default="ü"),
+            "ver": OwnFeature(value=1, type="float"),
+            "tags": OwnFeature(field="label_texts", type="bytes", shape=(None,)),
+        },
+        label_offset=1,
+        label_lines="name",
+        format_names={"JPEG": "jpg"},
+    )
+    assert own.as_convention() == Convention(
+        title="the user's own",
+        features=(
+            Feature("img", "bytes", "encoded", "the image"),
+            Feature("lbl", "int64", "label", "the field `label`", default=-1),
+            Feature("name", "bytes", "label_text", "the field `label_text`", default="ü".encode()),
+            Feature("ver", "float", "", "always 1", constant=1.0),
+            Feature("tags", "bytes", "label_texts", "the field `label_texts`", many=True),
+        ),
+        shard_name=SHARD_NAME,
+        label_offset=1,
+        label_lines="name",
+        format_names={"JPEG": "jpg"},
+    )
+
+
+def test_a_value_stands_in_every_example():
+    features = OwnConvention(features={"v": OwnFeature(value="x", type="bytes")}).as_convention().features
+    assert parse_example(features, encode_example(features, {})) == {"v": b"x"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"type": "bytes"}, "field or value: give one of the two"),
+        ({"type": "bytes", "field": "a", "value": "b"}, "field or value: give one of the two"),
+        ({"type": "int64", "field": "a", "shape": (None, None)}, "shape is \\[\\] for one value"),
+        ({"type": "int64", "field": "a", "shape": (None,), "default": 1}, "shape \\[null\\] goes without default"),
+        ({"type": "int64", "field": "a", "default": "b"}, "default: bytes b'b' is no integer"),
+        ({"type": "float", "value": "b"}, "value: bytes b'b' is no"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(wrong, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        OwnFeature(**wrong)
+
+
+def test_a_convention_without_features_is_none():
+    with pytest.raises(ValueError, match=r"^convention.features names none"):
+        OwnConvention(features={})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders: remove the /"),
+        ("{split}-{shard}.tfrec", r"is no pattern \('shard'\): it may use {name}, {split}, "),
+        ("", "must name a visible file without folders"),
+    ],
+)
+def test_a_pattern_that_can_name_no_files_is_refused(pattern, why):
+    feature = OwnFeature(field="encoded", type="bytes")
+    with pytest.raises(ValueError, match=rf"^convention\.shard_name '.*' {why}"):
+        OwnConvention(features={"img": feature}, shard_name=pattern)

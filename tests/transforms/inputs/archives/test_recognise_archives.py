@@ -1,0 +1,109 @@
+from dataclasses import replace
+
+import pytest
+
+from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["signs/0/1.jpg", "signs/1/1.jpg"], True),
+        (["signs/0/1.jpg", "signs/1/1.jpg", "signs/README.md", "notes.txt"], True),
+        (["signs/0/a/1.jpg", "signs/1/b/1"], True),
+        (["cat/1.jpg", "dog/1.jpg"], False),
+        (["signs/0/1.jpg", "signs/0/2.jpg"], False),
+        (["signs/0/1.jpg", "signs/1.jpg"], False),
+        (["signs/train/1.jpg", "signs/test/1.jpg"], False),
+        (["1.jpg"], False),
+        ([], False),
+    ],
+)
+def test_one_folder_is_around_several_or_not(names, expected):
+    assert are_in_one_folder(iter(names)) is expected
+
+
+def sketch(archives, heads=None):
+    whole = FolderSketch.of(archives, heads)
+    return replace(whole, archives={name: FolderSketch.of(names) for name, names in archives.items()})
+
+
+def source(**settings):
+    return {"source": {"kind": "archives", **settings}}
+
+
+def given(**words):
+    return {"splits": {"from_source": words}}
+
+
+CLASSES = ["cat/1.jpg", "dog/2.jpg"]
+SAMPLES = ["0.jpg", "0.cls", "1.jpg", "1.cls"]
+TRAIN_VAL = given(train="train", val="validation")
+RECOGNISED = {
+    "class folders": (sketch({"a.zip": CLASSES}), source()),
+    "with one around": (sketch({"a.zip": ["a/cat/1.jpg", "a/dog/2.jpg"]}), source()),
+    "split folders": (
+        sketch({"a.zip": ["a/train/cat/1.jpg", "a/val/cat/2.jpg"]}),
+        {**source(class_from="last_folder", split="/(?P<split>train|val)/"), **TRAIN_VAL},
+    ),
+    "splits": (
+        sketch({"train.zip": CLASSES, "val.zip": CLASSES}),
+        {**source(split="^[^/]*?(?P<split>train|val)"), **TRAIN_VAL},
+    ),
+    "splits with one around": (
+        sketch({f"{name}.zip": [f"{name}/{each}" for each in CLASSES] for name in ("train", "val")}),
+        {**source(split="^[^/]*?(?P<split>train|val)", look_through=True), **TRAIN_VAL},
+    ),
+    "flat": (sketch({"a.tar": ["1.jpg", "2.jpg"]}), source(class_from="none")),
+    "archives that are classes": (
+        sketch({"cat.tar": ["1.jpg"], "dog.tar": ["1.jpg"]}),
+        source(class_from="archive"),
+    ),
+    "samples": (sketch({"0.tar": SAMPLES}, {"0.tar/.cls": b"cat"}), source(labels="beside")),
+    "samples with ids": (
+        sketch({"train-0.tar": SAMPLES, "val-0.tar": SAMPLES}, {"train-0.tar/.cls": b"3\n"}),
+        {
+            **source(labels="beside", split=r"(?P<split>train|val)[^/]*\.tar"),
+            **TRAIN_VAL,
+            "labels": {"ids": "integers"},
+        },
+    ),
+    "captions": (
+        sketch({"0.tar": ["0.jpg", "0.txt"]}),
+        source(
+            labels="beside", label_part="", features_from={"image/caption": {"part": "txt", "default": ""}}
+        ),
+    ),
+    "samples in .tgz": (
+        sketch({"train.tgz": SAMPLES}),
+        {**source(labels="beside", split=r"(?P<split>train)[^/]*\.t(?:ar|gz)"), **given(train="train")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RECOGNISED)
+def test_archives_are_recognised_by_what_is_in_them(name):
+    looked, expected = RECOGNISED[name]
+    (found,) = recognise_archives(looked)
+    assert (found.settings, found.needs) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["images/1.jpg", "labels/1.txt"],
+        ["a/train/1.jpg", "a/train/_annotations.coco.json"],
+        ["a/cat/1.jpg", "a/cat/1.xml", "a/dog/2.jpg"],
+        ["JPEGImages/1.jpg", "Annotations/1.xml"],
+    ],
+)
+def test_annotations_in_archives_are_refused(names):
+    (found,) = recognise_archives(sketch({"pets.zip": names}))
+    assert found.needs.startswith("pets.zip holds annotations (")
+    assert found.needs.endswith("), which are not read from archives: unpack it")
+
+
+@pytest.mark.parametrize("archives", [{}, {"a.zip": []}, {"a.zip": ["notes.md"]}, {"a.npz": ["x.npy"]}], ids=str)
+def test_what_holds_no_images_is_not_recognised(archives):
+    assert list(recognise_archives(sketch(archives))) == []

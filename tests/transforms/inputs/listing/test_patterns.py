@@ -1,0 +1,56 @@
+import re
+import time
+
+import pytest
+
+from recordmill.transforms.inputs.listing.patterns import MAX_LETTERS, compile_pattern
+
+
+def test_named_groups_are_found():
+    match = compile_pattern(r"(?P<patient>p[0-9]+)_(?P<label>\w+)\.jpg", "source.pattern", "label").fullmatch(
+        "p12_cat.jpg"
+    )
+    assert match.groupdict() == {"patient": "p12", "label": "cat"}
+
+
+def test_text_beyond_ascii_matches_by_character():
+    assert compile_pattern("(?P<label>.)_.", "k", "label").fullmatch("ä_\U0001d49c")["label"] == "ä"
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(a|aa)+$", "(.*a){20}b"])
+def test_no_pattern_hangs(pattern):
+    # Python's own engine takes 2**n steps for the first.
+    began = time.perf_counter()
+    assert not compile_pattern(pattern, "k").fullmatch("a" * 5000 + "!")
+    assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(", "missing \\): \\("),
+        ("[a", "missing \\]: \\[a"),
+        ("*", "no argument for repetition operator: \\*"),
+        (r"(a)\1", "invalid escape sequence: \\\\1"),
+        ("(?=a)", "invalid perl operator: \\(\\?="),
+        ("((a{1000}){1000}){1000}", "invalid repetition size"),
+    ],
+)
+def test_what_is_no_pattern_raises_and_names_the_key(pattern, reason):
+    with pytest.raises(ValueError, match=f"^splits.group .* is no regular expression: .*({reason})") as caught:
+        compile_pattern(pattern, "splits.group")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_group_raises_and_names_it():
+    message = "source.pattern '(?P<label>x)' has no group (?P<patient>...): add it"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        compile_pattern("(?P<label>x)", "source.pattern", "label", "patient")
+
+
+def test_a_pattern_has_an_end():
+    assert compile_pattern("a" * MAX_LETTERS, "splits.group").search("a" * MAX_LETTERS)
+    with pytest.raises(
+        ValueError, match=r"^splits.group has 200,012 letters, and a pattern at most 1,000: shorten it$"
+    ):
+        compile_pattern("(?P<group>" + "a?" * 100_000 + ")x", "splits.group", "group")

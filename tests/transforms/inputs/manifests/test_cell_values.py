@@ -1,0 +1,113 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill.transforms.inputs.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
+from recordmill.transforms.inputs.manifests.entry import BadCellError
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, ""), ("a b", "a b"), (12, "12"), (-1, "-1"), ("é".encode(), "é")])
+def test_texts(value, text):
+    assert text_of(value, "a") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (1.0, "column 'a': 1.0 (float) is no text"),
+        (True, "column 'a': True (bool) is no text"),
+        ([], "column 'a': [] (list) is no text"),
+        (b"\xff", "column 'a': b'\\xff' (bytes) is no UTF-8"),
+        ("a\0b", "column 'a': 'a\\x00b' (str) is no text: it has control characters in it"),
+    ],
+)
+def test_what_is_no_text(value, message):
+    with pytest.raises(BadCellError) as raised:
+        text_of(value, "a")
+    assert str(raised.value) == message
+
+
+def test_numbers_of_named_classes():
+    assert text_of(1, "a", ("cat", "dog")) == "dog"
+    for number in (-1, 2):
+        with pytest.raises(BadCellError, match="is none of the 2 classes"):
+            text_of(number, "a", ("cat", "dog"))
+
+
+def test_lists():
+    assert list_of("a|b | c||", "x", "|") == ["a", "b", "c"]
+    assert list_of(' ["a|b", 1]', "x", "|") == ["a|b", 1]
+    assert list_of(None, "x", "|") == list_of("", "x", "|") == []
+    assert texts_of([1, "b"], "x", "|") == ["1", "b"]
+    for value, message in ((7, r"7 \(int\) is no list"), ("[1", "is no list in JSON")):
+        with pytest.raises(BadCellError, match=message):
+            list_of(value, "x", "|")
+    with pytest.raises(BadCellError, match="text 2 of the list is empty"):
+        texts_of(["a", ""], "x", "|")
+
+
+def test_numbers_of_classes():
+    assert texts_of([1, "0", "x"], "c", "|", ["cat", "dog"]) == ["dog", "cat", "x"]
+    for number in (2, "2", -1):
+        with pytest.raises(BadCellError, match=rf"column 'c': {number} \(int\) is none of the 2 classes"):
+            text_of(number, "c", ["cat", "dog"])
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_integers(number):
+    assert feature_value(number, "int64", "x") == feature_value(f" {number} ", "int64", "x") == number
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_floats(number):
+    assert feature_value(number, "float", "x") == feature_value(repr(number), "float", "x") == number
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "result"),
+    [
+        (True, "int64", 1),
+        ("True", "int64", 1),
+        ("false", "int64", 0),
+        ("+7", "int64", 7),
+        (3, "float", 3.0),
+        (".5", "float", 0.5),
+        ("1e3", "float", 1000.0),
+        ("text", "bytes", "text"),
+        (5, "bytes", "5"),
+    ],
+)
+def test_values_of_features(value, kind, result):
+    found = feature_value(value, kind, "x")
+    assert (found, type(found)) == (result, type(result))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        (1.0, "int64", "column 'x': 1.0 (float) is no 64-bit integer"),
+        ("1.0", "int64", "column 'x': '1.0' (str) is no 64-bit integer"),
+        ("1_0", "int64", "column 'x': '1_0' (str) is no 64-bit integer"),
+        ("٣", "int64", "column 'x': '٣' (str) is no 64-bit integer"),
+        (2**63, "int64", "column 'x': 9223372036854775808 (int) is no 64-bit integer"),
+        ("9" * 40, "int64", f"column 'x': '{'9' * 40}' (str) is no 64-bit integer"),
+        (True, "float", "column 'x': True (bool) is no 32-bit float"),
+        ("nan", "float", "column 'x': 'nan' (str) is no 32-bit float"),
+        ("1e999", "float", "column 'x': '1e999' (str) is no 32-bit float"),
+        ("1e39", "float", "column 'x': '1e39' (str) is no 32-bit float"),
+        (10**400, "float", None),
+        (math.inf, "float", "column 'x': inf (float) is not finite"),
+        (1.5, "bytes", "column 'x': 1.5 (float) is no text"),
+        ("", "int64", "column 'x' is empty"),
+    ],
+)
+def test_values_that_do_not_fit(value, kind, message):
+    with pytest.raises(BadCellError) as raised:
+        feature_value(value, kind, "x")
+    assert message is None or str(raised.value) == message
+
+
+def test_long_values_are_cut_where_they_are_told():
+    assert len(str(refuse("x", "y" * 1000, "no number"))) < 100

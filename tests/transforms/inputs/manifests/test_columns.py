@@ -1,0 +1,231 @@
+import re
+
+import pytest
+
+from recordmill.schemas.features import Feature
+from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn, RowReader
+from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+
+
+def reader(features=None, fractions=False, class_names=None, **columns):
+    return RowReader(Columns(**columns), features or {}, "|", fractions, class_names or {})
+
+
+def test_columns_say_what_a_row_says():
+    read = reader(
+        {"x/age": FeatureColumn(column="age", type="int64"), "x/tags": FeatureColumn(column="tags", many=True)},
+        fractions=True,
+        uri="path",
+        label="class",
+        labels="tags",
+        split="set",
+        group="patient",
+        key="id",
+        sha256="digest",
+        boxes="boxes",
+        box_labels="names",
+    )
+    cells = {
+        "path": "a.jpg",
+        "class": 3,
+        "tags": "x|y",
+        "set": "t",
+        "patient": 7,
+        "id": "i",
+        "digest": "d",
+        "age": "30",
+    }
+    assert read.read({**cells, "boxes": [[1, 2, 3, 4]], "names": ["dog"]}) == Entry(
+        uri="a.jpg",
+        key="i",
+        label="3",
+        labels=["x", "y"],
+        split="t",
+        group="7",
+        sha256="d",
+        boxes=[[1, 2, 3, 4]],
+        box_labels=["dog"],
+        fractions=True,
+        features={"x/age": 30, "x/tags": ["x", "y"]},
+    )
+
+
+def test_what_may_be_missing_and_what_not():
+    read = reader(uri="path", label="class", split="set", group="patient").read
+    assert read({"path": "a", "class": "b"}) == Entry(uri="a", label="b")
+    for cells, sentence in (
+        ({"class": "b"}, "there is no column 'path'"),
+        ({"path": "", "class": "b"}, "column 'path' is empty"),
+        ({"path": "a", "class": None}, "column 'class' is empty"),
+        ({"path": "a", "Clas": "b"}, "there is no column 'class': did you mean 'Clas'?"),
+    ):
+        with pytest.raises(BadCellError) as raised:
+            read(cells)
+        assert str(raised.value) == sentence
+
+
+def test_nothing_but_blanks_is_nothing():
+    read = reader(uri="path", label="class", labels="tags", group="patient").read
+    assert read({"path": "a", "class": "b", "tags": "", "patient": "  "}) == Entry(uri="a", label="b", labels=[])
+    for cells, message in (
+        ({"path": "a", "class": " \t"}, "^column 'class' is empty$"),
+        ({"path": "a", "class": "b", "tags": ["x", " "]}, "^column 'tags': text 2 of the list is empty$"),
+    ):
+        with pytest.raises(BadCellError, match=message):
+            read(cells)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({}, "column 'image' is empty"),
+        ({"image": None}, "column 'image' is empty"),
+        ({"image": " "}, "column 'image' is empty"),
+        ({"image": 7}, "column 'image': 7 (int) is no base64"),
+    ],
+)
+def test_a_row_of_text_without_its_image_is_known_by_its_number(cells, message):
+    with pytest.raises(BadCellError) as raised:
+        RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read(cells)
+    assert str(raised.value) == message
+    assert RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read({"image": "AA=="}) == Entry()
+
+
+@pytest.mark.parametrize("column", ["path", "class", "patient"])
+def test_a_text_is_no_name(column):
+    cells = {"path": "a", "class": "b", "patient": "c"}
+    read = reader(uri="path", label="class", group="patient").read
+    assert read({**cells, column: "x" * 4096})
+    with pytest.raises(BadCellError, match=rf"^column '{column}': 'x+\.* has 4,097 letters, and a name at most 4,096$"):
+        read({**cells, column: "x" * 4097})
+
+
+def test_an_empty_class_may_be_kept_as_none():
+    read = RowReader(Columns(uri="path", label="class"), {}, "|", False, {}, keeps_unlabelled=True).read
+    for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
+        assert read(cells) == Entry(uri="a")
+    with pytest.raises(BadCellError, match="column 'path' is empty"):
+        read({"path": "", "class": "b"})
+
+
+def test_names_of_numbered_classes():
+    read = reader(
+        uri="path", label="class", labels="tags", class_names={"class": ["cat", "dog"], "tags": ["x", "y"]}
+    ).read
+    assert read({"path": "a", "class": 1, "tags": [1, 0]}) == Entry(uri="a", label="dog", labels=["y", "x"])
+
+
+def test_boxes_and_their_labels_are_as_many():
+    with pytest.raises(BadCellError, match="column 'names': there are 1 boxes and 2 labels"):
+        reader(uri="path", boxes="boxes", box_labels="names").read(
+            {"path": "a", "boxes": [[1, 2, 3, 4]], "names": "a|b"}
+        )
+
+
+def test_an_empty_cell_takes_the_default_or_is_refused():
+    for kind, default in (("int64", -1), ("float", 0.5), ("bytes", "none")):
+        feature = FeatureColumn(column="x", type=kind, default=default)
+        assert feature.value_of("", "|") == feature.value_of(None, "|") == default
+    assert FeatureColumn(column="x", type="float", default=1).value_of("", "|") == 1.0
+    assert FeatureColumn(column="x", type="int64", many=True).value_of("1|2", "|") == [1, 2]
+    assert FeatureColumn(column="x", many=True).value_of("", "|") == []
+    with pytest.raises(BadCellError, match="column 'x' is empty"):
+        FeatureColumn(column="x", type="int64").value_of("", "|")
+
+
+def test_features_as_examples_have_them():
+    assert FeatureColumn(column="x", default="no").as_feature("a") == Feature(
+        "a", "bytes", "a", "column `x`", default=b"no"
+    )
+    many = FeatureColumn(column="x", type="float", many=True).as_feature("a")
+    assert many == Feature("a", "float", "a", "column `x`", many=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({}, "source.columns names one of two"),
+        ({"uri": "a", "bytes": "b"}, "source.columns names one of two"),
+        ({"uri": "a", "boxes": "b"}, "source.columns.boxes and source.columns.box_labels go together"),
+    ],
+)
+def test_columns_that_cannot_be(columns, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        Columns(**columns).check()
+
+
+def test_a_feature_without_a_column_names_its_key():
+    with pytest.raises(ValueError, match=r"^source\.features_from\.a\.column is empty: name the column$"):
+        FeatureColumn(column="").check("a")
+
+
+@pytest.mark.parametrize(
+    ("uri", "cells", "path"),
+    [
+        ("images/{id}.jpg", {"id": "a 1"}, "images/a 1.jpg"),
+        ("{folder}/{image id}.png", {"folder": "x", "image id": 7}, "x/7.png"),
+        ("{id}", {"id": "a.jpg"}, "a.jpg"),
+        ("{{{id}}}", {"id": "a"}, "{a}"),
+    ],
+)
+def test_a_path_may_be_made_of_columns(uri, cells, path):
+    assert reader(uri=uri).read(cells).uri == path
+
+
+def test_a_path_of_columns_needs_all_of_them():
+    assert list(Columns(uri="{a}/{b}.jpg", label="c").named()) == [
+        ("source.columns.uri", "a"),
+        ("source.columns.uri", "b"),
+        ("source.columns.label", "c"),
+    ]
+    with pytest.raises(BadCellError, match=r"^column 'b' is empty$"):
+        reader(uri="{a}/{b}.jpg").read({"a": "x", "b": ""})
+
+
+BOX = {"uri": "file", "xmin": "x1", "ymin": "y1", "xmax": "x2", "ymax": "y2", "box_label": "class"}
+
+
+def test_a_row_may_be_a_box():
+    read = reader(**BOX, width="w", height="h").read
+    cells = {"file": "a.jpg", "x1": "1", "y1": 2, "x2": "30.5", "y2": "4e1", "class": "cat"}
+    expected = Entry(uri="a.jpg", boxes=[[1, 2, 30.5, 40]], box_labels=["cat"])
+    assert read({**cells, "w": "", "h": ""}) == read({**cells, "w": "0", "h": "9"}) == expected
+    assert read({**cells, "w": "640", "h": 480.0}).size == (640, 480)
+    empty = {"file": "b.jpg", **dict.fromkeys(("x1", "y1", "x2", "y2", "class"), "")}
+    assert read({**empty, "w": "", "h": ""}) == Entry(uri="b.jpg", boxes=[])
+
+
+@pytest.mark.parametrize(
+    ("cell", "fault"),
+    [
+        ({"x1": "a"}, "column 'x1': 'a' (str) is not a number"),
+        ({"x1": ""}, "column 'x1' is empty"),
+        ({"y2": "nan"}, "column 'y2': 'nan' (str) is not a number"),
+        ({"class": ""}, "column 'class' is empty"),
+        ({"w": "6.5"}, "column 'w': '6.5' (str) is not a whole number of pixels"),
+    ],
+)
+def test_a_row_that_is_no_box_is_a_fault_of_its_image(cell, fault):
+    cells = {"file": "a.jpg", "x1": "1", "y1": "2", "x2": "3", "y2": "4", "class": "cat", "w": "9", "h": "9"}
+    entry = reader(**BOX, width="w", height="h").read({**cells, **cell})
+    assert entry == Entry(uri="a.jpg", boxes=[], fault=fault)
+    with pytest.raises(BadCellError, match="column 'file' is empty"):
+        reader(**BOX).read({**cells, "file": ""})
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"uri": "u", "xmin": "a"}, "source.columns.xmin, ymin, xmax, ymax and box_label go together: name all five"),
+        ({**BOX, "objects": "o"}, "source.columns.objects and source.columns.xmin both name boxes: remove one"),
+        ({**BOX, "uri": "", "bytes": "b"}, "source.columns.xmin: rows of one image are joined by source.columns.uri"),
+        ({"uri": "u", "width": "w"}, "source.columns.width and source.columns.height go together"),
+        ({**BOX, "width": "w"}, "source.columns.width and source.columns.height go together"),
+        ({"uri": "a{b"}, "source.columns.uri is 'a{b': expected '}' before end of string"),
+        ({"uri": "a{}"}, "source.columns.uri is 'a{}': write columns in braces, such as images/{id}.jpg"),
+        ({"uri": "{a:>9}"}, "source.columns.uri is '{a:>9}': write columns in braces, such as images/{id}.jpg"),
+    ],
+)
+def test_paths_and_boxes_of_columns_that_cannot_be(columns, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        Columns(**columns).check()

@@ -1,0 +1,172 @@
+import orjson
+import pytest
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.transforms.inputs.manifests.refer_entries import EntryReferrer
+from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.tables.row import Row
+from recordmill.transforms.records.boxes import boxes_of
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in" / "images").mkdir(parents=True)
+    for name in ("a.jpg", "b.jpg"):
+        (tmp_path / "in" / "images" / name).write_bytes(name.encode())
+    return tmp_path
+
+
+def refer(folder, *entries, path="in/list.csv", key="pets/in/list.csv", **settings):
+    referrer = EntryReferrer(ImageRef(key, str(folder / "in/list.csv"), 99, "1", split="train"), path, **settings)
+    return list(referrer.refer((Row(n, entry, 10 * n, 10) for n, entry in enumerate(entries, 2)), lambda entry: entry))
+
+
+def test_paths_are_below_the_manifest_and_keys_below_the_input(folder):
+    (ref,) = refer(folder, Entry(uri="images/./a.jpg", label="cat", group="g", split="test", sha256="AB" * 32))
+    path = folder / "in" / "images" / "a.jpg"
+    version = str(path.stat().st_mtime_ns)
+    assert ref == ImageRef(
+        "pets/in/images/a.jpg", str(path), 5, version, label="cat", group="g", split="test", sha256="ab" * 32
+    )
+
+
+def test_the_split_of_the_folder_stays_where_the_row_has_none(folder):
+    assert [ref.split for ref in refer(folder, Entry(uri="images/a.jpg"))] == ["train"]
+
+
+@pytest.mark.parametrize("root", ["images", "{}/in/images", "../in/images/"])
+def test_a_root_of_its_own(root, folder):
+    root = root.format(folder)
+    whole = Entry(uri=str(folder / "in/images/b.jpg"))
+    refs = refer(folder, Entry(uri="a.jpg"), whole, root=root)
+    assert [(ref.key, ref.uri) for ref in refs] == [
+        ("pets/a.jpg", str(folder / "in/images/a.jpg")),
+        ("pets/b.jpg", str(folder / "in/images/b.jpg")),
+    ]
+
+
+def test_a_path_may_have_the_ending_of_any_image(folder):
+    for name in ("é.PNG", "b.json", "two.jpg", "two.png"):
+        (folder / "in" / "images" / name).write_bytes(b"x")
+    entries = [Entry(uri=f"{name}.*") for name in ("images/a", "images/e\u0301", "images/b", "images/two", "../x")]
+    refs = refer(folder, *entries)
+    assert [(ref.key, ref.reason, ref.detail) for ref in refs] == [
+        ("pets/in/images/a.jpg", "", ""),
+        ("pets/in/images/é.PNG", "", ""),
+        ("pets/in/images/b.jpg", "", ""),
+        (
+            "pets/in/list.csv/000005",
+            "bad_row",
+            "list.csv, row 5: 'images/two.*': there are 2 such images: two.jpg, two.png",
+        ),
+        (
+            "pets/in/list.csv/000006",
+            "outside_root",
+            "list.csv, row 6: '../x.*' does not lie below source.root, by default the manifest's own folder",
+        ),
+    ]
+    (ref,) = refer(folder, Entry(uri="c.*"), root="images")
+    assert (ref.reason, ref.detail) == ("vanished", "list.csv, row 2: 'c.*': there are 0 such images")
+
+
+def test_what_lies_on_a_store_is_not_asked_for(folder):
+    (ref, bad) = refer(folder, Entry(uri="gs://bucket/x/a.jpg"), Entry(uri="gs://other/a.jpg"), root="gs://bucket/x/")
+    assert (ref.key, ref.uri, ref.size, ref.version) == ("pets/a.jpg", "gs://bucket/x/a.jpg", -1, "")
+    assert bad.reason == "outside_root"
+
+
+def test_given_keys_are_in_nfc(folder):
+    (ref,) = refer(folder, Entry(uri="images/a.jpg", key="e\u0301/1"))
+    assert ref.key == "pets/\u00e9/1"
+
+
+@pytest.mark.parametrize(
+    "uri", ["../in/images/a.jpg", "/etc/passwd", "http://x/a.jpg", "file:///etc/passwd", "link", "."]
+)
+def test_nothing_outside_the_root_is_touched(uri, folder):
+    (folder / "in" / "link").symlink_to("/etc/passwd")
+    (ref,) = refer(folder, Entry(uri=uri))
+    assert (ref.status, ref.reason, ref.key, ref.size) == ("rejected", "outside_root", "pets/in/list.csv/000002", -1)
+    assert ref.detail.startswith("list.csv, row 2: ")
+
+
+def test_bad_rows_say_where_they_are(folder):
+    def reader(cells):
+        raise BadCellError("column 'x' is empty")
+
+    file = ImageRef("list.csv", str(folder / "list.csv"), 9)
+    rows = [Row(2, {}), Row(3, None, fault="it is none", last=5)]
+    refs = list(EntryReferrer(file, "list.csv").refer(rows, reader))
+    assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs] == [
+        ("list.csv/000002", "rejected", "bad_row", "list.csv, row 2: column 'x' is empty"),
+        ("list.csv/000003", "rejected", "bad_row", "list.csv, row 3 (to line 5): it is none"),
+    ]
+
+
+def test_a_digest_that_is_none(folder):
+    (ref,) = refer(folder, Entry(uri="images/a.jpg", sha256="abc"))
+    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: its digest 'abc' is no SHA-256 in hex")
+
+
+def test_images_in_rows(folder):
+    one, other = refer(folder, Entry(label="a"), Entry(key="k"), packing="jsonl utf-8")
+    assert (one.key, one.offset, one.length, one.packing, one.size) == (
+        "pets/in/list.csv/000002", 20, 10, "jsonl utf-8", 99,
+    )  # fmt: skip
+    assert (other.key, other.uri) == ("pets/k", str(folder / "in/list.csv"))
+
+
+def test_classes_of_several_labels_are_announced_once_each(folder):
+    entries = [
+        Entry(uri="images/a.jpg", labels=["x", "y", "x"], features={"n": 1}),
+        Entry(uri="images/b.jpg", boxes=[[0, 0, 1, 1]], box_labels=["y"], fractions=True),
+    ]
+    announced, one, other = refer(folder, *entries)
+    assert announced == announce_classes(ImageRef("pets/in/list.csv", str(folder / "in/list.csv")), ["x", "y"])
+    assert orjson.loads(one.features) == {"n": 1, "label_texts": ["x", "y"]}
+    assert orjson.loads(other.features) == boxes_of([[0, 0, 1, 1]], ["y"], fractions=True)
+
+
+def box(name, label, **more):
+    return Entry(uri=f"images/{name}.jpg", boxes=[[0, 0, 1, 1]], box_labels=[label], **more)
+
+
+def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
+    entries = (box("a", "x", size=(4, 3)), box("b", "x"), box("a", "y", size=(4, 3)))
+    a, b = (ref for ref in refer(folder, *entries, joined=True) if not ref.status)
+    assert (a.key, b.key) == ("pets/in/images/a.jpg", "pets/in/images/b.jpg")
+    assert orjson.loads(a.features) == boxes_of([[0, 0, 1, 1]] * 2, ["x", "y"], drawn_on_size=(4, 3))
+    assert orjson.loads(b.features) == boxes_of([[0, 0, 1, 1]], ["x"])
+
+
+@pytest.mark.parametrize(
+    ("entries", "detail"),
+    [
+        ((box("a", "x"), Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")), "row 3: no box"),
+        ((Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")), "row 2: no box"),
+        (
+            (box("a", "x"), box("a", "y"), box("a", "y", split="t")),
+            "row 4: its split is 't', and an earlier row of 'images/a.jpg' has ''",
+        ),
+    ],
+)
+def test_a_bad_row_of_a_box_rejects_its_image(folder, entries, detail):
+    refs = [ref for ref in refer(folder, *entries, box("b", "x"), joined=True) if ref.status != "classes"]
+    assert [(ref.status, ref.reason, ref.detail) for ref in refs] == [
+        ("rejected", "bad_row", f"list.csv, {detail}"),
+        ("", "", ""),
+    ]
+
+
+def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
+    refs = refer(folder, Entry(uri="images/a.jpg"), Entry(uri="images/b.jpg", split="test"), word="val")
+    assert [ref.split for ref in refs] == ["val", "test"]
+
+
+def test_a_path_that_begins_with_a_blank_names_the_setting(folder):
+    (ref,) = refer(folder, Entry(uri=" images/a.jpg"), uri_column="path")
+    assert ref.detail == (
+        "list.csv, row 2: column 'path': ' images/a.jpg': no such file or directory, and the path begins with a blank: "
+        "set source.blanks=skip if that is not part of it"
+    )

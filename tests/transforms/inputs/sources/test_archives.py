@@ -1,0 +1,208 @@
+import io
+import tarfile
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.transforms.inputs.archives.samples import PartFeature
+from recordmill.transforms.inputs.sources.archives import Archives
+
+PATH = "more/pets.train.tar"
+
+
+@pytest.fixture
+def refer(tmp_path):
+    """The references of a tar archive of files, and its own."""
+
+    def run(files, **settings):
+        uri = tmp_path / "pets.train.tar"
+        with tarfile.open(uri, "w") as tar:
+            for name, data in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        file = ImageRef(f"in/{PATH}", str(uri), uri.stat().st_size, "1", split=settings.pop("given", ""))
+        return file, list(Archives(**settings).refer(PATH, file))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("class_from", "label"),
+    [("first_folder", "a"), ("last_folder", "b"), ("path", "a/b"), ("archive", "pets.train")],
+)
+def test_a_member_is_a_byte_range_with_the_class_of_its_folders(refer, class_from, label):
+    file, (ref,) = refer({"./a/b/1.jpg": b"image"}, class_from=class_from)
+    assert ref == replace(file, key=f"in/{PATH}/a/b/1.jpg", offset=512, length=5, label=label)
+    content = Archives().read(ref, 5)
+    assert (content.data, content.image, content.label) == (b"image", b"image", None)
+
+
+def test_members_may_have_no_class_wherever_they_lie(refer):
+    _, refs = refer({"1.jpg": b"image", "a/2.jpg": b"image"}, class_from="none")
+    assert [(ref.key.rpartition("/")[2], ref.status, ref.label) for ref in refs] == [
+        ("1.jpg", "", ""),
+        ("2.jpg", "", ""),
+    ]
+
+
+def test_a_member_in_no_folder_has_no_class(refer):
+    _, (ref,) = refer({"1.jpg": b"image"})
+    assert (ref.status, ref.reason, ref.detail) == ("rejected", "no_class", "the member lies in no class folder")
+
+
+def test_what_systems_leave_behind_is_ignored_and_so_is_what_is_not_asked_for(refer):
+    names = ["__MACOSX/a/1.jpg", "a/._1.jpg", "a/Thumbs.db", "a/1.txt", "a/1.jpg"]
+    _, refs = refer(dict.fromkeys(names, b"x"), members=("*.jpg",))
+    assert [(ref.status, ref.reason) for ref in refs] == [
+        ("ignored", "system_file"),
+        ("ignored", "hidden"),
+        ("ignored", "system_file"),
+        ("ignored", "not_included"),
+        ("", ""),
+    ]
+
+
+def test_a_member_that_may_not_be_read_is_rejected_by_its_name(refer):
+    _, (out, large) = refer({"a/../../x.jpg": b"x", "a/2.jpg": bytes(11)}, max_member_bytes=10)
+    assert (out.key, out.reason, out.detail) == (f"in/{PATH}/a/../../x.jpg", "bad_member", "its name has .. in it")
+    assert (large.reason, large.detail) == ("bad_member", "it has 11 bytes, where source.max_member_bytes allows 10")
+
+
+def test_the_split_is_a_word_in_the_path(refer):
+    split = r"(?P<split>train|val)[./]"
+    _, refs = refer({"val/a.jpg": b"x"}, split=split)
+    assert [ref.split for ref in refs] == ["train"]  # the first in more/pets.train.tar/val/a.jpg
+    _, refs = refer({"val/a.jpg": b"x", "other/a.jpg": b"x"}, split=r"/(?P<split>train|val)/")
+    assert [ref.split for ref in refs] == ["val", ""]
+    _, refs = refer({"val/a.jpg": b"x"}, split=split, given="test")
+    assert [ref.split for ref in refs] == ["test"]
+
+
+def test_an_archive_is_never_nothing(refer, tmp_path):
+    file, refs = refer({})
+    assert refs == [replace(file, status="rejected", reason="bad_archive", detail="the archive is empty")]
+    _, (_, ref) = refer({"a/1.jpg": b"x", "a/2.jpg": b"x"}, max_members=1)
+    assert ref.detail == (
+        "the rest of the archive cannot be read: it has more members than source.max_members allows (1)"
+    )
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(b"PK\x03\x04")
+    (ref,) = Archives().refer("broken.zip", ImageRef("broken.zip", str(broken), 4))
+    assert (ref.key, ref.reason) == ("broken.zip", "bad_archive")
+    assert ref.detail.startswith("it is no zip archive, or its end is missing")
+
+
+def test_what_stands_beside_an_image_is_its_label_and_features(refer):
+    features = {"caption": PartFeature(part="txt"), "tags": PartFeature(part="json.tags", many=True)}
+    files = {"1.jpg": b"image", "1.cls": b"1\n", "1.txt": b"a dog", "1.json": b'{"tags": ["x", "y"]}', "1.npy": b"?"}
+    settings = {"labels": "beside", "class_names": ("cat", "dog"), "features_from": features}
+    file, (ref,) = refer(files, **settings)
+    expected = orjson.dumps({"caption": "a dog", "tags": ["x", "y"]}).decode()
+    assert ref == replace(file, key=f"in/{PATH}/1.jpg", offset=512, length=5, label="dog", features=expected)
+    source = Archives(**settings)
+    assert source.classes() == {"cat": 0, "dog": 1}
+    assert source.features() == (
+        Feature("caption", "bytes", "caption", "`txt` beside the image"),
+        Feature("tags", "bytes", "tags", "`json.tags` beside the image", many=True),
+    )
+
+
+def test_images_need_nothing_beside_them_where_nothing_is_asked_for(refer):
+    _, refs = refer({"1.jpg": b"x", "2.png": b"y"}, labels="beside", label_part="")
+    assert [(ref.status, ref.label, ref.features) for ref in refs] == [("", "", "")] * 2
+
+
+@pytest.mark.parametrize(
+    ("files", "key", "detail"),
+    [
+        ({"1.jpg": b"x"}, "1.jpg", "cls is missing or empty"),
+        ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls is no UTF-8"),
+        ({"1.jpg": b"x", "1.cls": bytes(2**20 + 1)}, "1.jpg", "1.cls has 1048577 bytes: more than"),
+        ({"1.cls": b"1", "1.gif": b"x"}, "1.cls", "there is no image beside cls, gif"),
+    ],
+)
+def test_a_sample_that_lacks_something_is_one_rejected_image(refer, files, key, detail):
+    _, (ref,) = refer(files, labels="beside", image_parts=("jpg",))
+    assert (ref.key, ref.status, ref.reason) == (f"in/{PATH}/{key}", "rejected", "bad_sample")
+    assert ref.detail.startswith(detail)
+
+
+def test_samples_without_an_image_that_have_one_name_are_two_rejected_ones(refer):
+    """The members of a sample that do not stand together are samples of their own: one key would fail the run."""
+    _, refs = refer({"1.cls": b"1", "2.jpg": b"x", "2.cls": b"1", "1.txt": b"1"}, labels="beside")
+    assert [(ref.key.rpartition("/")[2], ref.reason) for ref in refs] == [
+        ("1.cls", "bad_sample"),
+        ("2.jpg", ""),
+        ("1.txt", "bad_sample"),
+    ]
+
+
+def test_an_image_that_changed_is_found_when_it_is_read(refer):
+    file, (ref,) = refer({"a/1.jpg": b"image"})
+    with pytest.raises(RejectedImage, match="changed: 5 bytes when it was listed, less"):
+        Archives().read(replace(ref, offset=file.size - 2), 100)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"split": "("}, r"source\.split '\(' is no regular expression"),
+        ({"split": "x"}, r"source\.split 'x' has no group"),
+        ({"max_members": 0}, r"source\.max_members is 0: give at least 1"),
+        ({"max_ratio": 0}, r"source\.max_ratio is 0"),
+        ({"max_member_bytes": -1}, r"source\.max_member_bytes is -1"),
+        ({"features_from": {"x": PartFeature(part="txt")}}, r"source\.features_from needs source\.labels: beside"),
+        (
+            {"labels": "beside", "features_from": {"x": PartFeature(part="")}},
+            r"source\.features_from\.x\.part is empty",
+        ),
+    ],
+)
+def test_settings_that_cannot_be_name_their_key(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Archives(**settings)
+
+
+SIGNS = {f"signs/{digit}/{number}.jpg": b"image" for digit in "01" for number in range(2)}
+
+
+def settled(refer, files, **settings):
+    """The source and the labels of its references; what is noted is appended to `notes`."""
+    file, _ = refer(files)
+    notes = []
+    source = Archives(**settings).settle(iter([file]), notes.append)
+    return source, [ref.label for ref in source.refer(PATH, file) if not ref.status], notes
+
+
+def test_one_folder_around_everything_is_looked_through(refer):
+    source, labels, notes = settled(refer, {**SIGNS, "signs/README.md": b"text"})
+    assert (source, labels) == (Archives(look_through=True), ["0", "0", "1", "1"])
+    assert notes == [
+        "one folder is around everything in the archives: the folders in it are the classes (source.look_through)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "settings"),
+    [
+        ({**SIGNS, "other/1.jpg": b"image"}, {}),
+        ({**SIGNS, "signs/1.jpg": b"image"}, {}),
+        (SIGNS, {"class_from": "last_folder"}),
+        (SIGNS, {"labels": "beside"}),
+        ({"cat/1.jpg": b"image"}, {}),
+    ],
+)
+def test_several_folders_or_images_next_to_them_are_classes(refer, files, settings):
+    source, _, notes = settled(refer, files, **settings)
+    assert (source, notes) == (Archives(**settings), [])
+
+
+def test_a_damaged_archive_is_left_to_the_job(tmp_path):
+    (tmp_path / "a.zip").write_bytes(b"PK no zip")
+    file = ImageRef("a.zip", str(tmp_path / "a.zip"), 9, "1")
+    assert Archives().settle(iter([file]), pytest.fail) == Archives()

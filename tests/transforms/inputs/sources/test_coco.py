@@ -1,0 +1,185 @@
+import json
+import os
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.sources.coco import Annotations, Coco
+from recordmill.transforms.records.boxes import boxes_of
+
+PATH = "annotations/instances_train2017.json"
+
+
+@pytest.fixture
+def collection(tmp_path):
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "b.jpg").write_bytes(b"bbb")
+    (tmp_path / "train" / "a.jpg").write_bytes(b"aa")
+    return tmp_path
+
+
+def refer(folder, data, path=PATH, **settings):
+    (folder / path).parent.mkdir(exist_ok=True)
+    (folder / path).write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    return list(Coco(**settings).refer(path, ImageRef(f"pets/{path}", str(folder / path), 7, "1")))
+
+
+ANNOTATIONS = {
+    "images": [
+        {"id": 7, "file_name": "b.jpg", "width": 40, "height": 30},
+        {"id": 5, "file_name": "a.jpg"},
+    ],
+    "categories": [{"id": 18, "name": "dog"}, {"id": 17, "name": "cat"}],
+    "annotations": [
+        {"id": 2, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4], "iscrowd": 1, "area": 11.5},
+        {"id": 1, "image_id": 7, "category_id": 18, "bbox": [0, 0, 10, 20.5]},
+    ],
+}
+
+
+def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
+    announced, one, other = refer(collection, ANNOTATIONS)
+    assert announced == announce_classes(ImageRef(f"pets/{PATH}", str(collection / PATH)), {"dog": 18, "cat": 17})
+    assert (one.key, other.key) == ("pets/train/a.jpg", "pets/train/b.jpg")
+    assert (one.uri, other.uri) == (str(collection / "train/a.jpg"), str(collection / "train/b.jpg"))
+    assert (one.size, other.size, one.split, other.split) == (2, 3, "train", "train")
+    assert one.version == str((collection / "train/a.jpg").stat().st_mtime_ns)
+    nothing = boxes_of([], [], values={"is_crowd": [], "area": []}, drawn_on_size=(0, 0))
+    assert orjson.loads(one.features) == {"source_id": "5", **nothing}
+    assert orjson.loads(other.features) == {
+        "source_id": "7",
+        **boxes_of(
+            [(0, 0, 10, 20.5), (1, 2, 4, 6)],
+            ["dog", "cat"],
+            values={"is_crowd": [0, 1], "area": [205.0, 11.5]},
+            drawn_on_size=(40, 30),
+        ),
+    }
+
+
+def test_annotations_of_what_is_not_listed_are_told(collection):
+    strays = [{"id": 3, "image_id": 9, "category_id": 17}, {"id": 4, "image_id": 7, "category_id": 1}]
+    refs = refer(collection, {**ANNOTATIONS, "annotations": [*ANNOTATIONS["annotations"], *strays]})
+    assert [ref.status for ref in refs] == ["classes", "warning", "", ""]
+    assert refs[1].detail == "2 annotations are of images or categories that the file does not list"
+
+
+def test_other_files_are_none_of_ours(collection):
+    (ref,) = refer(collection, "{}", "annotations/captions_train2017.json")
+    assert (ref.status, ref.reason) == ("ignored", "not_annotations")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "detail"),
+    [
+        ("pipe.jpg", "not_a_file", "it is a folder, a device or a pipe, and no file"),
+        ("gone.jpg", "vanished", "named by instances_train2017.json: no such file or directory"),
+        ("../../etc/passwd", "outside_root", "leads out of"),
+        ("/etc/passwd", "vanished", "no such file"),
+        ("link.jpg", "outside_root", "is a link that leads out of"),
+    ],
+)
+def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_factory, name, reason, detail):
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.jpg"
+    secret.write_bytes(b"secret")
+    (collection / "train" / "link.jpg").symlink_to(secret)
+    os.mkfifo(collection / "train" / "pipe.jpg")
+    _, one, other = refer(
+        collection, {**ANNOTATIONS, "images": [{"id": 7, "file_name": name}, ANNOTATIONS["images"][1]]}
+    )
+    bad, good = (one, other) if one.status else (other, one)
+    assert (good.key, good.status) == ("pets/train/a.jpg", "")
+    assert (bad.status, bad.reason) == ("rejected", reason)
+    assert detail in bad.detail
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("{", "unexpected end of data"),
+        ("[]", "it is no JSON object"),
+        ({**ANNOTATIONS, "images": [{"id": 7}]}, "images[0] has no key 'file_name'"),
+        ({"images": [], "annotations": []}, "no key 'categories'"),
+        ({**ANNOTATIONS, "images": {}}, "images is no list: {}"),
+        ({**ANNOTATIONS, "annotations": None}, "annotations is no list: None"),
+        ({**ANNOTATIONS, "images": [*ANNOTATIONS["images"], "c.jpg"]}, "images[2] is no object: 'c.jpg'"),
+        ({**ANNOTATIONS, "images": [{"id": 7, "file_name": 3}]}, "file_name of images[0] cannot be 3"),
+        ({**ANNOTATIONS, "images": [{"id": [7], "file_name": "b.jpg"}]}, "id of images[0] cannot be [7]"),
+        ({**ANNOTATIONS, "categories": [{"id": "x", "name": "a"}]}, "the id of a category is no whole number: 'x'"),
+        (
+            {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": None, "category_id": 17}]},
+            "image_id of annotations[0]",
+        ),
+        (
+            {**ANNOTATIONS, "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "a"}]},
+            "two categories have one name",
+        ),
+        ({**ANNOTATIONS, "images": [*ANNOTATIONS["images"], ANNOTATIONS["images"][0]]}, "two images have one id"),
+        (
+            {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17}]},
+            "annotation 1 has no key 'bbox'",
+        ),
+        (
+            {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3]}]},
+            "bbox of annotation 1 is no list of 4 numbers: [1, 2, 3]",
+        ),
+        *(
+            (
+                {
+                    **ANNOTATIONS,
+                    "annotations": [{"id": 1, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4], **odd}],
+                },
+                why,
+            )
+            for odd, why in (
+                ({"bbox": [1, 2, "3", 4]}, "bbox of annotation 1 is no list of 4 numbers: [1, 2, '3', 4]"),
+                ({"bbox": [1, 2, True, 4]}, "bbox of annotation 1 is no list of 4 numbers"),
+                ({"area": "large"}, "area of annotation 1 is no number: 'large'"),
+            )
+        ),
+        *(
+            (
+                {**ANNOTATIONS, "images": [{"id": 7, "file_name": "b.jpg", "width": width, "height": 30}]},
+                "width and height of image 7 are no whole numbers",
+            )
+            for width in ("wide", [1], 1e300, 2**40, -1)
+        ),
+    ],
+)
+def test_a_file_that_is_no_coco_is_rejected_with_its_reason(collection, data, why):
+    (ref,) = refer(collection, data)
+    assert (ref.key, ref.status, ref.reason) == (f"pets/{PATH}", "rejected", "bad_annotations")
+    assert ref.detail.startswith("no COCO annotations: ")
+    assert why in ref.detail
+
+
+def test_images_may_lie_anywhere_below_the_input(collection):
+    assert [ref.key for ref in refer(collection, ANNOTATIONS, images="")[1:]] == ["pets/a.jpg", "pets/b.jpg"]
+    moved = refer(collection, ANNOTATIONS, "annotations/all.json", split="all.json", images="train/")
+    assert [(ref.key, ref.split, ref.status) for ref in moved[1:]] == [
+        ("pets/train/a.jpg", "", ""),
+        ("pets/train/b.jpg", "", ""),
+    ]
+
+
+def test_a_pattern_that_is_none_is_an_error_of_the_settings():
+    with pytest.raises(ValueError, match=r"source\.split"):
+        replace(Coco(), split="(")
+    for folder in ("{word}", "{", "{}"):
+        with pytest.raises(
+            ValueError, match=r"^source\.images is .* nothing but \{split\} and \{folder\} stands for something"
+        ):
+            replace(Coco(), images=folder)
+
+
+def test_ids_may_be_numbers_and_texts():
+    text = {"id": "x", "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4]}
+    found = Annotations({**ANNOTATIONS, "annotations": [text, {**text, "id": 5, "bbox": [0, 0, 1, 1]}]})
+    assert found.boxes({"id": 7})["boxes"] == [[0, 0, 1, 1], [1, 2, 4, 6]]
+
+
+def test_it_gives_boxes():
+    assert Coco().annotations() == {"boxes": ""}

@@ -1,0 +1,86 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+
+FILE = ImageRef("key", "uri", 7, "version")
+
+
+def refer(name, **settings):
+    (ref,) = FilenameLabels(**settings).refer(name, FILE)
+    return ref
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("img_00017_3.jpg", "3"),
+        ("img_00017_-1.jpg", "-1"),
+        ("_5.jpg", "5"),
+        ("deep/er_9/img_00017_007.tar.jpg", "007"),
+        ("a.b_3.jpg", "3"),
+        ("ü_12.jpg", "12"),
+    ],
+)
+def test_the_label_stands_between_the_last_underscore_and_the_first_dot_after_it(name, label):
+    assert refer(name) == replace(FILE, label=label)
+
+
+@pytest.mark.parametrize(
+    "name", ["img.jpg", "img_3", "img_.jpg", "img_x.jpg", "img_3_x.jpg", "3.jpg", "img_1_3x.jpg", "img_٣.jpg"]
+)
+def test_another_name_is_rejected(name):
+    assert refer(name) == replace(
+        FILE, status="rejected", reason="name_mismatch", detail="the file's name does not match source.pattern"
+    )
+
+
+def test_an_empty_label_is_rejected():
+    assert refer("x.jpg", pattern=r"x(?P<label>.*)\.jpg").reason == "name_mismatch"
+
+
+def test_the_whole_name_must_match():
+    assert refer("a_1.jpg.bak", pattern=r"a_(?P<label>\d)\.jpg").status == "rejected"
+
+
+def test_groups_become_the_split_group_and_features():
+    ref = refer(
+        "p7_left_cat.jpg",
+        pattern=r"(?P<group>p\d+)_(?:(?P<side>left|right)_)?(?P<label>[a-z]+)\.jpg",
+        features_from={"image/patient": "group", "image/side": "side"},
+    )
+    assert (ref.label, ref.group) == ("cat", "p7")
+    assert json.loads(ref.features) == {"image/patient": "p7", "image/side": "left"}
+
+
+def test_an_optional_group_that_is_absent_is_an_empty_text():
+    ref = refer("cat.jpg", pattern=r"(?:(?P<side>left)_)?(?P<label>[a-z]+)\.jpg", features_from={"side": "side"})
+    assert json.loads(ref.features) == {"side": ""}
+    assert ref.group == ""
+
+
+def test_features_are_bytes_with_a_default():
+    source = FilenameLabels(pattern=r"(?P<label>(?P<x>.))", features_from={"image/x": "x"})
+    assert source.features() == (Feature("image/x", "bytes", "image/x", "group `x` of the file's name", default=b""),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pattern": "x"}, r"source.pattern 'x' has no group \(\?P<label>...\): add it"),
+        ({"features_from": {"a": "b"}}, r"source.pattern .* has no group \(\?P<b>...\): add it"),
+        ({"pattern": "(?P<label>"}, "source.pattern .* is no regular expression: "),
+    ],
+)
+def test_a_pattern_that_lacks_something_raises_and_names_the_key(settings, message):
+    with pytest.raises(ValueError, match=message):
+        FilenameLabels(**settings)
+
+
+def test_the_remedy_shows_the_pattern_as_it_is_written():
+    source = FilenameLabels(pattern=r"x_(?P<label>\d)\.jpg")
+    assert source.remedies == {"name_mismatch": r"correct source.pattern, which is x_(?P<label>\d)\.jpg"}

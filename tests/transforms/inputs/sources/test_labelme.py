@@ -1,0 +1,252 @@
+import json
+import math
+import unicodedata
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill import storage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image
+from recordmill.transforms.list_images import ListingSettings
+from recordmill.transforms.records.boxes import boxes_of, count_boxes
+
+PATH = "street/1.v2.json"
+IMAGE = "street/1.v2.jpg"
+RECTANGLE = [1, 2, 30.5, 20]
+
+
+def shape(label="dog", points=((1, 2), (30.5, 20)), kind="rectangle", group_id=None):
+    said = {"label": label, "points": points, "group_id": group_id, "description": "", "shape_type": kind}
+    return {**said, "flags": {}, "mask": None}
+
+
+def annotation(*shapes, **more):
+    """What LabelMe 7 writes."""
+    size = {"imageHeight": 30, "imageWidth": 40}
+    said = {"version": "7.1.0", "flags": {}, "shapes": shapes, "imagePath": "1.v2.jpg", "imageData": None}
+    return {**said, **size, **more}
+
+
+def refer(folder, text, images=(IMAGE,), path=PATH, **settings):
+    for name, data in (*((image, b"jpeg") for image in images), (path, text)):
+        data = json.dumps(data).encode() if isinstance(data, dict | list) else data
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return list(LabelMe(**settings).refer(path, ImageRef(path, str(folder / path), 7, "1")))
+
+
+def boxes_in(refs):
+    """(box, class) of each."""
+    fields = orjson.loads(refs[-1].features)
+    return list(zip(fields["boxes"], fields["boxes_labels"], strict=True))
+
+
+def test_the_image_of_a_file_has_its_boxes_whichever_corners_were_drawn(tmp_path):
+    corners = [[(1, 2), (30.5, 20)], [(30.5, 20), (1, 2)], [(1, 20), (30.5, 2)], [(30.5, 2), (1, 20)]]
+    announced, ref = refer(tmp_path, annotation(*(shape(points=points) for points in corners), shape("é cat")))
+    file = ImageRef(PATH, str(tmp_path / PATH), 7, "1")
+    assert announced == announce_classes(file, ["dog", "é cat"])
+    image = tmp_path / IMAGE
+    expected = boxes_of([RECTANGLE] * 5, ["dog"] * 4 + ["é cat"], drawn_on_size=(40, 30))
+    place = {"key": IMAGE, "uri": str(image), "size": 4, "version": str(image.stat().st_mtime_ns)}
+    assert ref == file.but(**place, features=orjson.dumps(expected).decode())
+
+
+@pytest.mark.parametrize(
+    ("kind", "points", "box"),
+    [
+        ("polygon", [(5, 1), (9, 4), (3, 8)], [3, 1, 9, 8]),
+        (None, [(5, 1), (9, 4), (3, 8)], [3, 1, 9, 8]),
+        ("circle", [(10, 10), (13, 6)], [5, 5, 15, 15]),
+        ("oriented_rectangle", [(4, 0), (8, 4), (4, 8), (0, 4)], [0, 0, 8, 8]),
+        ("line", [(4, 6), (1, 9)], [1, 6, 4, 9]),
+        ("linestrip", [(4, 6), (1, 9), (2, 2)], [1, 2, 4, 9]),
+        ("point", [(4, 6)], [4, 6, 4, 6]),
+        ("points", [(4, 6), (1, 2)], [1, 2, 4, 6]),
+        ("mask", [(1, 2), (3, 4)], [1, 2, 4, 5]),
+        ("rectangle", [(-3, -4), (99, 98.5)], [-3, -4, 99, 98.5]),
+    ],
+)
+def test_the_box_around_each_shape(tmp_path, kind, points, box):
+    assert boxes_in(refer(tmp_path, annotation(shape("cat", points, kind)))) == [(box, "cat")]
+
+
+@given(st.floats(-50, 50), st.floats(-50, 50), st.floats(0, 99), st.lists(st.floats(0, 7), min_size=1), st.floats(0, 7))
+def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
+    on_rim = [[x + radius * math.cos(angle), y + radius * math.sin(angle)] for angle in (rim, *angles)]
+    data = annotation(shape("a", [[x, y], on_rim[0]], "circle"))
+    _, _, fields = LabelMe().read_annotation(data | {"shapes": list(data["shapes"])})
+    ((left, top, right, bottom),) = fields["boxes"]
+    for px, py in on_rim:
+        assert left - 1e-9 <= px <= right + 1e-9
+        assert top - 1e-9 <= py <= bottom + 1e-9
+    assert right - left == pytest.approx(2 * radius, abs=1e-9)
+
+
+def test_a_shape_that_is_no_rectangle_may_reject_the_image(tmp_path):
+    (ref,) = refer(tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="reject")
+    assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "refused_shape")
+    assert ref.detail == "shape 2 is a 'point', and source.other_shapes is reject"
+    (ref,) = refer(tmp_path, annotation(shape("cat", [(1, 2)], None)), other_shapes="reject")
+    assert ref.detail == "shape 1 is a 'polygon', and source.other_shapes is reject"
+    assert boxes_in(refer(tmp_path, annotation(shape()), other_shapes="reject")) == [(RECTANGLE, "dog")]
+
+
+def test_shapes_that_are_no_rectangles_may_be_dropped_and_are_counted(tmp_path):
+    (_, ref) = refer(tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="drop")
+    expected = boxes_of([RECTANGLE], ["dog"], drawn_on_size=(40, 30), shapes={"other_shape": 1})
+    assert orjson.loads(ref.features) == expected
+    assert count_boxes(ref) == 2
+
+
+@pytest.mark.parametrize("ending", ["jpg", "JPG", "png"])
+def test_an_image_path_that_names_a_json_file_is_the_one_image_of_that_name(tmp_path, ending):
+    found = f"street/1.v2.{ending}"
+    (ref,) = refer(tmp_path, annotation(imagePath="1.v2.json"), [found, "street/other.jpg"])
+    assert (ref.status, ref.key) == ("", found)
+    (ref,) = refer(tmp_path, annotation(imagePath="1.v2.json"), ["street/1.v2.bmp"])
+    assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
+    assert ref.detail == "no LabelMe annotation: its imagePath names no image, and there are 2 images called 1.v2"
+
+
+def test_shapes_of_one_class_and_group_are_one_object(tmp_path):
+    parts = [
+        shape("cow", [(1, 9), (4, 5), (2, 6)], "polygon", 0),
+        shape("cow", [(20, 3), (30, 7)], "rectangle", 1),
+        shape("cow", [(11, 2), (12, 4), (13, 2)], "polygon", 0),
+        shape("head", [(11, 2), (12, 3)], "rectangle", 0),
+        shape("cow", [(0, 0), (1, 1)]),
+        shape("cow", [(0, 0), (2, 2)]),
+    ]
+    joined = [([1, 2, 13, 9], "cow"), ([20, 3, 30, 7], "cow"), ([11, 2, 12, 3], "head")]
+    alone = [([0, 0, 1, 1], "cow"), ([0, 0, 2, 2], "cow")]
+    assert boxes_in(refer(tmp_path, annotation(*parts))) == joined + alone
+    apart = [([1, 5, 4, 9], "cow"), joined[1], ([11, 2, 13, 4], "cow"), joined[2], *alone]
+    assert boxes_in(refer(tmp_path, annotation(*parts), groups="apart")) == apart
+
+
+@pytest.mark.parametrize(
+    "size", [{}, {"imageHeight": None, "imageWidth": None}, {"imageHeight": None, "imageWidth": 40}]
+)
+def test_a_size_that_is_not_said_is_not_known(tmp_path, size):
+    text = {"shapes": [], "imagePath": "1.v2.jpg", **size}
+    (ref,) = refer(tmp_path, text)
+    assert (ref.status, orjson.loads(ref.features)) == ("", boxes_of([], []))
+
+
+def test_an_image_in_the_file_is_not_looked_at_however_long(tmp_path):
+    (ref,) = refer(tmp_path, annotation(imageData="A" * (17 * 2**20)))
+    assert orjson.loads(ref.features) == boxes_of([], [], drawn_on_size=(40, 30))
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "found"),
+    [
+        ("1.v2.jpg", ["street/1.v2.jpg", "street/1.v2.png"], "street/1.v2.jpg"),
+        ("1.v2.png", ["street/1.v2.jpg", "street/1.v2.png"], "street/1.v2.png"),
+        ("../images/1.v2.jpg", ["images/1.v2.jpg", "street/1.v2.jpg"], "images/1.v2.jpg"),
+        (r"..\images\1.v2.jpg", ["images/1.v2.jpg"], "images/1.v2.jpg"),
+        (r"..\images\1.v2.jpg", ["street/1.v2.jpg"], "street/1.v2.jpg"),
+        (r"C:\work\DSC.jpg", ["street/1.v2.jpg", "street/DSC.jpg"], "street/1.v2.jpg"),
+        ("/home/ann/DSC.jpg", ["street/DSC.jpg"], "street/DSC.jpg"),
+        ("DSC.jpg", ["street/1.v2.jpg", "street/DSC.jpg"], "street/DSC.jpg"),
+        ("DSC.jpg", ["street/1.v2.jpg"], "street/1.v2.jpg"),
+        ("./1.v2.jpg", ["street/1.v2.jpg"], "street/1.v2.jpg"),
+        ("../../etc/1.v2.jpg", ["street/1.v2.jpg"], "street/1.v2.jpg"),
+    ],
+)
+def test_the_image_is_the_one_that_is_named_or_else_the_one_beside(tmp_path, name, there, found):
+    (ref,) = refer(tmp_path, annotation(imagePath=name), there)
+    assert (ref.status, ref.key, ref.uri) == ("", found, str(tmp_path / found))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "reason", "detail"),
+    [
+        ("2.jpg", "street/2.jpg", "vanished", "named by 1.v2.json: no such file or directory"),
+        ("../../2.jpg", "../2.jpg", "outside_root", "named by 1.v2.json: '../2.jpg' leads out of the input"),
+    ],
+)
+def test_a_file_without_its_image_is_rejected(tmp_path, name, key, reason, detail):
+    (ref,) = refer(tmp_path, annotation(shape(), imagePath=name), ["street/other.jpg"])
+    assert (ref.key, ref.status, ref.reason, ref.detail) == (key, "rejected", reason, detail)
+
+
+def test_a_store_is_asked_only_where_there_is_a_choice(monkeypatch):
+    asked = []
+
+    def size_of(uri):
+        asked.append(uri)
+        if uri.endswith("/DSC.jpg"):
+            raise PermissionError
+        return 1 if uri.endswith("/b/x.jpg") else None
+
+    monkeypatch.setattr(storage, "size_of", size_of)
+    assert find_image("gs://a/in/b/x.json", "b/x.json", "x.jpg") == "b/x.jpg"
+    assert asked == []
+    assert find_image("gs://a/in/b/x.json", "b/x.json", "../images/x.jpg") == "b/x.jpg"
+    assert asked == ["gs://a/in/images/x.jpg", "gs://a/in/b/x.jpg"]
+    assert find_image("gs://a/in/b/x.json", "b/x.json", "DSC.jpg") == "b/x.jpg"
+    assert find_image("gs://a/in/c/x.json", "c/x.json", "../images/y.jpg") == "images/y.jpg"
+
+
+def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
+    spelt = unicodedata.normalize("NFD", "é")
+    for name, data in (("x.json", json.dumps(annotation(imagePath="x.jpg")).encode()), ("x.jpg", b"jpeg")):
+        (tmp_path / spelt).mkdir(exist_ok=True)
+        (tmp_path / spelt / name).write_bytes(data)
+    file = ImageRef("é/x.json", str(tmp_path / spelt / "x.json"), 7, "1", spelling=f"{spelt}/x.json")
+    (ref,) = LabelMe().refer("é/x.json", file)
+    assert (ref.key, ref.uri, ref.status) == ("é/x.jpg", str(tmp_path / spelt / "x.jpg"), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"", "Input is a zero-length, empty document"),
+        (b'{"shapes": [', "unexpected end of data"),
+        (json.dumps(annotation(shape(points=[[math.nan, 1], [2, 3]]))).encode(), "unexpected character"),
+        ([], "it is no JSON object with a list of shapes"),
+        ({"images": [], "annotations": []}, "it is no JSON object with a list of shapes"),
+        ({"shapes": {}}, "it is no JSON object with a list of shapes"),
+        ({"shapes": []}, "its imagePath names no image"),
+        (annotation(imagePath=""), "its imagePath names no image"),
+        (annotation(imagePath=7), "its imagePath names no image"),
+        (annotation("dog"), "shape 1 has no label"),
+        (annotation(shape(), shape(" ")), "shape 2 has no label"),
+        (annotation(shape(3)), "shape 1 has no label"),
+        (annotation(shape(points=[])), "shape 1 has no points"),
+        (annotation(shape(points="12")), "shape 1 has no points"),
+        (annotation(shape(points=[(1, 2), (3,)])), "a point of shape 1 is not two numbers: [3]"),
+        (annotation(shape(points=[(1, 2), (3, True)])), "a point of shape 1 is not two numbers: [3, True]"),
+        (annotation(shape(points=[(1, 2)], kind="circle")), "shape 1 is a circle of 1 points: it has a centre and"),
+        (annotation(imageWidth="40"), "imageWidth and imageHeight are no whole numbers: '40', 30"),
+        (annotation(imageWidth=40.0), "imageWidth and imageHeight are no whole numbers: 40.0, 30"),
+        (annotation(imageHeight=-1), "imageWidth and imageHeight are no whole numbers: 40, -1"),
+    ],
+)
+def test_a_file_that_is_no_annotation_is_rejected_with_its_reason(tmp_path, text, why):
+    (ref,) = refer(tmp_path, text)
+    assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "bad_annotations")
+    assert ref.detail.startswith(f"no LabelMe annotation: {why}")
+
+
+def test_a_file_that_is_too_long_is_rejected(tmp_path, monkeypatch):
+    monkeypatch.setattr("recordmill.transforms.inputs.sources.labelme.MAX_JSON_BYTES", 99)
+    (ref,) = refer(tmp_path, annotation())
+    assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
+    assert ref.detail == "1.v2.json: it is longer than 99 bytes"
+
+
+def test_json_files_alone_are_listed_in_whatever_case():
+    listing = ListingSettings(include=LabelMe.files, not_included=LabelMe.other_files)
+    assert [listing.ignores(path, False) for path in ("a/x.json", "x.JSON", "x.Json")] == [""] * 3
+    assert [listing.ignores(path, False) for path in ("a/x.jpg", "x.json.tmp")] == ["taken_only_by_name"] * 2
+
+
+def test_it_gives_boxes():
+    assert LabelMe().annotations() == {"boxes": ""}

@@ -1,0 +1,165 @@
+import gzip
+
+import pytest
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
+from recordmill.transforms.inputs.sources.manifest import Manifest
+
+COLUMNS = Columns(uri="path", label="class")
+
+
+def refer(folder, content, name="list.csv", columns=COLUMNS, **settings):
+    (folder / name).write_bytes(content)
+    source = Manifest(columns=columns, **settings)
+    return list(source.refer(name, ImageRef(name, str(folder / name), len(content), "1")))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("a.jpg", "b, c.jpg"):
+        (tmp_path / name).write_bytes(name.encode())
+    return tmp_path
+
+
+def test_one_image_a_row(folder):
+    refs = refer(folder, b'\xef\xbb\xbfpath,class\r\na.jpg,cat\r\n"b, c.jpg",dog\r\n')
+    assert [(ref.key, ref.uri, ref.label, ref.size, ref.status) for ref in refs] == [
+        ("a.jpg", str(folder / "a.jpg"), "cat", 5, ""),
+        ("b, c.jpg", str(folder / "b, c.jpg"), "dog", 8, ""),
+    ]
+    assert Manifest(columns=COLUMNS).read(refs[0], 100).data == b"a.jpg"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        (
+            "list.csv",
+            b"path,x\n",
+            "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name, or where the first "
+            "row names no columns, set source.names",
+        ),
+        ("list.csv", b'path,class\na.jpg,"cat\n', "row 2: a quote is opened and never closed: close it"),
+        ("list.dat", b"a", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_fails_the_run(name, content, sentence, folder):
+    refs = refer(folder, content, name)
+    assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs if ref.status] == [
+        (name, "fatal", "bad_manifest", sentence)
+    ]
+
+
+def test_a_column_that_no_line_of_json_has_is_missing_not_empty(folder):
+    refs = refer(folder, b'{"path": "a.jpg", "Class": "cat", "grp": 1}\n', "list.jsonl")
+    assert [(ref.status, ref.detail) for ref in refs] == [
+        ("rejected", "list.jsonl, row 1: there is no column 'class': did you mean 'Class'?"),
+        ("warning", "none of its rows has a column 'class' (source.columns.label): did you mean 'Class'?"),
+    ]
+    columns = Columns(uri="path", label="class", group="group")
+    refs = refer(folder, b'{"path": "a.jpg", "class": "cat", "grp": 1}\n', "list.jsonl", columns)
+    assert [ref.detail for ref in refs if ref.status] == [
+        "none of its rows has a column 'group' (source.columns.group): did you mean 'grp'?"
+    ]
+
+
+def test_labels_that_begin_with_a_blank_are_noted(folder):
+    one, note = refer(folder, b"path,class\na.jpg, 65\n")
+    assert (one.label, note.status) == (" 65", "warning")
+    assert note.detail == "labels begin with a blank, such as ' 65': set source.blanks=skip if that is not part of them"
+    (one,) = refer(folder, b'path,class\na.jpg, "65"\n', blanks="skip")
+    assert one.label == "65"
+    (one,) = refer(folder, b"path, class\na.jpg, 65\n")
+    assert one.label == "65"
+
+
+def test_a_manifest_a_split_has_its_split_by_its_name(folder):
+    settings = {"split": r"(?P<split>[a-z]+)\.(csv|txt)", "names": ("path", "class")}
+    for name, content in (("train.txt", b"a.jpg 3\n"), ("val.txt", b"a.jpg, 3\n"), ("test.csv", b"a.jpg,3\n")):
+        (ref,) = refer(folder, content, name, **settings)
+        assert (ref.key, ref.label, ref.split) == ("a.jpg", "3", name.partition(".")[0])
+    (ref,) = refer(folder, b"a b\n", "README.txt", **settings)
+    assert (ref.status, ref.reason) == ("ignored", "not_annotations")
+    assert {"*.csv", "*.txt"} <= {*Manifest(columns=COLUMNS, **settings).files}
+    assert "*.txt" not in Manifest(columns=COLUMNS).files
+
+
+def test_images_in_a_row_with_blanks(folder):
+    columns = Columns(bytes="data", label="class")
+    (ref,) = refer(folder, b'class,data\ncat, "aGVs\nbG8="\n', columns=columns, blanks="skip")
+    assert Manifest(columns=columns, blanks="skip").read(ref, 100).data == b"hello"
+    (ref,) = refer(folder, b"class, data\ncat, aGVsbG8=\n", columns=columns)
+    assert (ref.status, ref.detail) == (
+        "fatal", "it holds images: set source.format: csv or tsv, and source.blanks: skip or keep",
+    )  # fmt: skip
+
+
+def test_a_parquet_that_is_none_fails_the_run(folder):
+    (ref,) = refer(folder, b"path,class\n", "list.parquet")
+    assert (ref.status, ref.detail[:33]) == ("fatal", "it is no Parquet, or damaged: Par")
+
+
+def test_a_manifest_without_rows_is_in_the_ledger(folder):
+    (ref,) = refer(folder, b"path,class\n")
+    assert (ref.status, ref.reason) == ("ignored", "no_rows")
+
+
+def test_features_from_columns(folder):
+    features = {"x/age": FeatureColumn(column="age", type="int64")}
+    good, bad = refer(folder, b"path,class,age\na.jpg,cat,7\na.jpg,cat,x\n", features_from=features)
+    assert good.features == '{"x/age":7}'
+    assert bad.detail == "list.csv, row 3: column 'age': 'x' (str) is no 64-bit integer"
+    assert [each.key for each in Manifest(columns=COLUMNS, features_from=features).features()] == ["x/age"]
+
+
+def test_where_an_image_lies_in_its_row(folder):
+    columns = Columns(bytes="data", label="class")
+    (ref,) = refer(folder, b"class\tdata\ncat\taGVsbG8=\n", "list.tsv", columns)
+    assert (ref.key, ref.packing, ref.offset, ref.length) == ("list.tsv/000002", "tsv utf-8 1", 11, 13)
+    assert Manifest(columns=columns).read(ref, 100).data == b"hello"
+    (ref,) = refer(folder, b'{"class": "cat", "data": "aGVsbG8="}\n', "list.jsonl", columns)
+    assert (ref.packing, Manifest(columns=columns).read(ref, 100).image) == ("jsonl utf-8", b"hello")
+    (ref,) = refer(folder, gzip.compress(b"data,class\naGVsbG8=,cat\n"), "list.csv.gz", columns)
+    assert (ref.key, ref.packing, ref.offset, ref.length) == ("list.csv.gz/000002", "csv utf-8 0 gzip", 11, 13)
+    assert Manifest(columns=columns).read(ref, 100).data == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"columns": Columns()}, "source.columns names one of two"),
+        ({"preset": "vertex", "columns": COLUMNS}, "source.preset vertex knows its columns"),
+        ({"columns": Columns(uri="a", boxes="b", box_labels="c", objects="d")}, "source.columns.boxes and source.col"),
+        ({"columns": COLUMNS, "class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
+        ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter 'ab' is not one character"),
+        ({"columns": COLUMNS, "quote": "\n"}, "source.quote '\\\\n' is not one character"),
+        ({"columns": COLUMNS, "separator": ""}, "source.separator is empty"),
+        ({"columns": COLUMNS, "split": "(a"}, r"source.split '\(a' is no regular expression"),
+        ({"columns": COLUMNS, "split": "a"}, "source.split 'a' has no group"),
+        ({"columns": COLUMNS, "encoding": "utf-99"}, "source.encoding 'utf-99' is no encoding"),
+    ],
+)
+def test_settings_that_cannot_be(settings, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        Manifest(**settings)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (Manifest(), {}),
+        (Manifest(columns=Columns(uri="u", label="l")), {}),
+        (Manifest(columns=Columns(uri="u", labels="l")), {"labels": "source.columns.labels"}),
+        (Manifest(columns=Columns(uri="u", objects="o")), {"boxes": "source.columns.objects"}),
+        (Manifest(columns=Columns(uri="u", boxes="b", box_labels="l")), {"boxes": "source.columns.boxes"}),
+        (
+            Manifest(columns=Columns(uri="u", xmin="a", ymin="b", xmax="c", ymax="d", box_label="e")),
+            {"boxes": "source.columns.xmin"},
+        ),
+        (Manifest(preset="vertex"), {"boxes": "", "labels": ""}),
+        (Manifest(preset="automl"), {"boxes": "", "labels": ""}),
+    ],
+)
+def test_it_says_what_its_images_may_have(source, expected):
+    assert source.annotations() == expected

@@ -1,0 +1,294 @@
+import gzip
+import struct
+from dataclasses import replace
+
+import numpy as np
+import orjson
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.storage.record_reader import masked
+from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
+from recordmill.transforms.records.boxes import boxes_of
+
+PATH = "old/train-00000-of-00001.tfrecord"
+
+
+def frame(record):
+    length = struct.pack("<Q", len(record))
+    checksums = [struct.pack("<I", masked(crc32c(part))) for part in (length, record)]
+    return length + checksums[0] + record + checksums[1]
+
+
+def encode(convention, **fields):
+    return encode_example(load_convention(convention).features, {"encoded": b"image", **fields})
+
+
+@pytest.fixture
+def refer(tmp_path):
+    """The references of a file of records, and its own."""
+
+    def run(content, source=None, path=PATH, split=""):
+        content = b"".join(map(frame, content)) if isinstance(content, list) else content
+        uri = tmp_path / "records"
+        uri.write_bytes(content)
+        file = ImageRef(f"in/{path}", str(uri), len(content), "1", split=split)
+        return file, list((source or Tfrecords()).refer(path, file))
+
+    return run
+
+
+def test_a_record_is_the_byte_range_of_its_data(refer):
+    records = [encode("default", label=1, label_text=b"dog", filename=b"1.jpg"), encode("slim", label=3)]
+    file, (one, other, announced) = refer(records)
+    expected = replace(file, split="train", packing="", size=file.size)
+    assert one == replace(
+        expected,
+        key=f"in/{PATH}/000000",
+        offset=12,
+        length=len(records[0]),
+        label="dog",
+        features='{"filename":"1.jpg"}',
+    )
+    place = 16 + len(records[0]) + 12
+    assert other == replace(expected, key=f"in/{PATH}/000001", offset=place, length=len(records[1]), label="3")
+    assert announced == announce_classes(file, {"3": 3})
+    content = Tfrecords().read(one, 1000)
+    assert (content.data, content.image, content.label, content.fields) == (b"image", b"image", None, {})
+
+
+def test_a_gzip_file_is_told_by_its_bytes(refer):
+    records = [encode("keras", label=number) for number in range(3)]
+    _file, (*refs, _) = refer(gzip.compress(b"".join(map(frame, records))))
+    assert [(ref.packing, ref.length) for ref in refs] == [("gzip_records", len(record)) for record in records]
+    assert [Tfrecords().read(ref, 1000).image for ref in refs] == [b"image"] * 3
+
+
+def test_classes_keep_their_numbers_where_that_is_asked_for(refer):
+    records = [encode("inception", label=7, label_text=b"dog"), encode("inception", label=2, label_text=b"cat")]
+    file, refs = refer(records, Tfrecords(keep_ids=True))
+    assert refs[2:] == [announce_classes(file, {"dog": 7, "cat": 2})]
+    assert [ref.label for ref in refs[:2]] == ["dog", "cat"]
+    assert refer(records)[1] == refs[:2]
+
+
+def test_numbers_have_the_names_that_are_given(refer):
+    source = Tfrecords(convention="slim", class_names=("cat", "dog"))
+    _, refs = refer([encode("slim", label=1), encode("slim", label=0), encode("slim", label=2)], source)
+    assert [(ref.label, ref.status) for ref in refs[:3]] == [("dog", ""), ("cat", ""), ("", "rejected")]
+    assert "its label is 2, where source.class_names names those of 0 to 1" in refs[2].detail
+    assert source.classes() == {"cat": 0, "dog": 1}
+    assert Tfrecords(convention="inception", class_names=("cat",)).classes() == {"cat": 1}
+    assert Tfrecords(first_label=5, class_names=("cat",)).classes() == {"cat": 5}
+
+
+def test_numbers_have_the_names_of_a_file_beside_them(refer, tmp_path):
+    (tmp_path / "labels.txt").write_text("0:dog\n1:cat\n7:emu\n")
+    records = [encode("slim", label=7), encode("default", label=5, label_text=b"owl"), encode("slim", label=2)]
+    file, (one, two, three, announced) = refer(records, path="records")
+    assert (one.label, two.label, three.reason) == ("emu", "owl", "bad_example")
+    assert three.detail.endswith("its label is 2, where labels.txt names those of 0 to 7")
+    assert announced == announce_classes(file, {"dog": 0, "cat": 1, "emu": 7})
+    _, (*_, named) = refer(records, Tfrecords(keep_ids=False), path="records")
+    assert named == announce_classes(file, ["cat", "dog", "emu"])
+    _, (_, _, third, numbered) = refer(records, Tfrecords(class_names_file=""), path="records")
+    assert (third.label, numbered) == ("2", announce_classes(file, {"7": 7, "2": 2}))
+
+
+def test_a_file_of_names_that_cannot_be_read_fails_the_run(refer, tmp_path):
+    (tmp_path / "labels.txt").write_text("a\na\n")
+    _, (ref,) = refer([encode("slim", label=7)], path="records")
+    assert (ref.status, ref.reason, ref.detail) == (
+        "fatal", "bad_labels", "labels.txt names no classes: two classes are called 'a'"
+    )  # fmt: skip
+
+
+def test_vectors_are_rows(refer):
+    vector = Example()
+    vector.features.feature["sha256"].bytes_list.value.append(b"abc")
+    vector.features.feature["feature"].float_list.value.extend([0.5, 2.0])
+    vector.features.feature["label"].int64_list.value.append(4)
+    source = Tfrecords(convention="feature_vector", key_feature="sha256")
+    assert (source.contents, Tfrecords(convention="slim").contents, Tfrecords().contents) == (
+        "rows",
+        "images",
+        "images",
+    )
+    assert source.features() == (Feature("feature", "float", "feature", "as in the input", many=True),)
+    record = vector.SerializeToString()
+    file, (ref, announced) = refer([record], source)
+    assert (ref.key, ref.label, announced) == ("abc", "4", announce_classes(file, {"4": 4}))
+    content = source.read(ref, 1000)
+    assert (content.data, content.image) == (record, None)
+    assert content.fields == {"sha256": None, "file_sha256": b"abc", "feature": [0.5, 2.0]}
+
+
+def test_boxes_come_with_their_classes(refer):
+    record = encode(
+        "tf_object_detection",
+        **{"xmin": [0.0], "ymin": [0.25], "xmax": [0.5], "ymax": [1.0], "is_crowd": [1], "area": [12.5]},
+        box_label_texts=[b"cat"],
+        box_labels=[17],
+        source_id=b"77",
+    )
+    file, (ref, announced) = refer([record], Tfrecords(keep_ids=True))
+    values = {"is_crowd": [1], "area": [12.5]}
+    boxes = boxes_of([(0.0, 0.25, 0.5, 1.0)], ["cat"], values=values, fractions=True)
+    assert orjson.loads(ref.features) == {"source_id": "77", **boxes}
+    assert announced == announce_classes(file, {"cat": 17})
+
+
+def test_keys_splits_and_further_features_come_from_the_examples(refer):
+    example = Example.FromString(encode("keras", label=1))
+    for key, value in {"id": "ü/7".encode(), "part": b"TEST", "caption": b"\xff\x00"}.items():
+        example.features.feature[key].bytes_list.value.append(value)
+    keep = {"caption": "bytes", "scores": "float[]"}
+    source = Tfrecords(key_feature="id", split_feature="part", keep=keep)
+    _, (ref, _) = refer([example.SerializeToString()], source)
+    assert (ref.key, ref.split) == ("ü/7", "TEST")
+    assert source.read(ref, 1000).fields == {"caption": b"\xff\x00", "scores": []}
+    assert source.features() == (
+        Feature("caption", "bytes", "caption", "as in the input"),
+        Feature("scores", "float", "scores", "as in the input", many=True),
+    )
+    _, (ref,) = refer([encode("keras", label=1)], Tfrecords(key_feature="id"))
+    assert ref.detail == "record 0 at byte 0: feature id is missing or empty"
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("flowers_validation_00000-of-00005.tfrecord", "validation"),
+        ("test/flowers-train.tfrecord-00000-of-00001", "train"),
+        ("val/data.tfrecord", "val"),
+        ("data.tfrecord", ""),
+    ],
+)
+def test_the_split_is_a_word_in_the_name_or_else_in_the_path(refer, path, word):
+    assert refer([encode("keras", label=1)], path=path)[1][0].split == word
+    assert refer([encode("keras", label=1)], path=path, split="given")[1][0].split == "given"
+
+
+def test_raw_pixels_of_a_declared_convention_become_an_image(refer):
+    pixels = np.arange(24, dtype=np.uint8)
+    own = OwnConvention(
+        features={"image": OwnFeature(field="encoded", type="bytes"), "y": OwnFeature(field="label", type="int64")}
+    )
+    source = Tfrecords(convention=own, shape=(2, 4, 3))
+    example = Example()
+    example.features.feature["image"].bytes_list.value.append(pixels.tobytes())
+    example.features.feature["y"].int64_list.value.append(4)
+    _, (ref, _) = refer([example.SerializeToString()], source)
+    content = source.read(ref, 1000)
+    assert (ref.label, content.data) == ("4", pixels.tobytes())
+    np.testing.assert_array_equal(content.image, pixels.reshape(2, 4, 3))
+    with pytest.raises(RejectedImage, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are stated"):
+        replace(source, shape=(3, 4, 3)).read(ref, 1000)
+
+
+def test_damage_is_one_rejected_reference_and_reading_goes_on(refer):
+    frames = [frame(encode("keras", label=number)) for number in range(5)]
+    content = bytearray(b"".join(frames))
+    content[len(frames[0]) + 20] ^= 1
+    content[3 * len(frames[0]) + 2] ^= 1
+    _, (one, data, two, length, last, _) = refer(bytes(content))
+    assert [ref.status for ref in (one, data, two, length, last)] == ["", "rejected", "", "rejected", ""]
+    assert (data.reason, length.reason) == ("bad_record", "bad_record")
+    place = len(frames[0])
+    assert data.detail.startswith(f"record 1 at byte {place}: the data do not fit their checksum; ")
+    assert length.detail.startswith(
+        f"record 3 at byte {3 * place}: the length does not fit its checksum; reading went on"
+    )
+    assert (last.key, last.offset, last.label) == (f"in/{PATH}/000004", 4 * place + 12, "4")
+
+
+def test_a_cut_file_keeps_what_is_before_the_cut(refer):
+    frames = [frame(encode("keras", label=number)) for number in range(3)]
+    for packed in (False, True):
+        content = b"".join(frames)[:-5]
+        _, (*refs, cut, _) = refer(gzip.compress(content) if packed else content)
+        assert [ref.label for ref in refs] == ["0", "1"]
+        assert (cut.status, cut.reason) == ("rejected", "bad_record")
+        assert "the file ends inside the record's" in cut.detail
+
+
+@pytest.mark.parametrize(("content", "reason"), [(b"", "bad_record"), (b"no records" * 9, "bad_record")])
+def test_a_file_without_records_is_never_nothing(refer, content, reason):
+    _file, refs = refer(content)
+    assert {(ref.status, ref.reason) for ref in refs} == {("rejected", reason)}
+
+
+def test_a_gzip_file_of_nothing_but_empty_records_is_one_rejected_reference(refer):
+    _, (ref,) = refer(gzip.compress(frame(b"") * 300_000))
+    assert (ref.status, ref.reason) == ("rejected", "bad_record")
+    assert ref.detail == (
+        "record 0 at byte 0: the gzip file becomes more than 100 times its size; no more of the file can be read"
+    )
+
+
+def test_a_gzip_file_that_was_cut_says_no_place_where_there_is_none(refer):
+    content = b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(3))
+    _, refs = refer(gzip.compress(content)[:-6])
+    assert [ref.detail for ref in refs if ref.status == "rejected"][-1].endswith(
+        "the gzip stream ends early: the file was cut; no more of the file can be read"
+    )
+    assert not [ref.detail for ref in refs if "-1" in ref.detail]
+
+
+def test_a_record_of_another_convention_is_one_rejected_reference(refer):
+    source = Tfrecords(convention="inception")
+    _, (bad, other, good, _) = refer([encode("keras", label=1), b"\xff", encode("inception", label=1)], source)
+    assert [(ref.status, ref.reason) for ref in (bad, other)] == [("rejected", "bad_example")] * 2
+    assert bad.detail == "record 0 at byte 0: it has no image: there is no feature image/encoded"
+    assert good.status == ""
+
+
+@given(data=st.data())
+def test_whatever_the_damage_references_lie_in_the_file(data, tmp_path_factory):
+    content = bytearray(b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(4)))
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    del content[data.draw(st.integers(1, len(content))) :]
+    path = tmp_path_factory.getbasetemp() / "damaged.tfrecord"
+    path.write_bytes(content)
+    refs = list(Tfrecords().refer("damaged.tfrecord", ImageRef("k", str(path), len(content))))
+    assert len({ref.key for ref in refs if ref.status != "classes"}) == sum(ref.status != "classes" for ref in refs) > 0
+    for ref in refs:
+        if not ref.status:
+            assert 12 <= ref.offset <= ref.offset + ref.length <= len(content)
+            assert Tfrecords().read(ref, 10**6).image == b"image"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"split": "("}, r"source\.split '\('"),
+        ({"convention": "slimm"}, r"source\.convention: there is no convention 'slimm'"),
+        ({"class_names": ("a",)}, r"source\.class_names needs source\.first_label"),
+        (
+            {"class_names": ("a",), "first_label": 0, "class_names_file": "x"},
+            r"source\.class_names and source",
+        ),
+        ({"shape": (1, 2)}, r"source\.shape is \[1, 2\]: give height, width, and 1 or 3 channels"),
+        ({"shape": (1, 2, 4)}, r"source\.shape is"),
+        ({"max_ratio": 0}, r"source\.max_ratio is 0"),
+        ({"keep": {"x": "text"}}, r"source\.keep\.x is 'text': choose one of bytes"),
+    ],
+)
+def test_settings_that_cannot_be_name_their_key(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Tfrecords(**settings)
+
+
+def test_boxes_may_come_where_there_are_images():
+    assert Tfrecords().annotations() == Tfrecords(convention="keras").annotations() == {"boxes": ""}
+    assert Tfrecords(convention="feature_vector").annotations() == {}

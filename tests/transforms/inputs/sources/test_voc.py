@@ -1,0 +1,171 @@
+import unicodedata
+from pathlib import Path
+
+import orjson
+import pytest
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.sources.voc import Voc
+from recordmill.transforms.records.boxes import boxes_of
+
+PATH = "old/Annotations/1.xml"
+OBJECT = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>
+<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30.5</xmax><ymax>20</ymax></bndbox></object>"""
+BARE = "<object><name> cat </name><bndbox><xmax>4</xmax><xmin>3</xmin><ymin>5</ymin><ymax>6</ymax></bndbox></object>"
+SIZE = "<size><width>40</width><height>30</height><depth>3</depth></size>"
+
+
+def annotation(body, name="1.jpg"):
+    return f"<annotation><folder>x</folder><filename>{name}</filename>{body}</annotation>"
+
+
+def refer(folder, text, **settings):
+    for path, data in ((PATH, text.encode()), ("old/JPEGImages/1.jpg", b"jpeg")):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return list(Voc(**settings).refer(PATH, ImageRef(PATH, str(folder / PATH), 7, "1")))
+
+
+def test_the_image_of_a_file_has_its_boxes(tmp_path):
+    announced, ref = refer(tmp_path, annotation(SIZE + OBJECT + BARE))
+    assert announced == announce_classes(ImageRef(PATH, str(tmp_path / PATH)), ["dog", "cat"])
+    image = tmp_path / "old/JPEGImages/1.jpg"
+    assert (ref.key, ref.uri, ref.size) == ("old/JPEGImages/1.jpg", str(image), 4)
+    assert ref.version == str(image.stat().st_mtime_ns)
+    assert orjson.loads(ref.features) == boxes_of(
+        [(1, 2, 30.5, 20), (3, 5, 4, 6)],
+        ["dog", "cat"],
+        values={"difficult": [0, 0], "truncated": [1, 0], "view": ["Left", ""]},
+        drawn_on_size=(40, 30),
+    )
+
+
+def test_an_image_without_objects_has_no_boxes(tmp_path):
+    (ref,) = refer(tmp_path, annotation(""))
+    assert (ref.status, orjson.loads(ref.features)["boxes"]) == ("", [])
+
+
+def test_a_bomb_of_entities_is_not_lit(tmp_path):
+    bomb = '<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;&b;&b;">]>' + annotation("", "&c;.jpg")
+    (ref,) = refer(tmp_path, bomb)
+    assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
+    assert "EntitiesForbidden" in ref.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("<annotation>", "no element found"),
+        ("", "no element found"),
+        ('<?xml version="1.0" encoding="utf-99"?><annotation/>', "unknown encoding"),
+        ("<annotation/>", "<annotation> has no <filename>"),
+        (annotation("<object><name>a</name></object>"), "an <object> has no <bndbox>"),
+        (annotation(OBJECT.replace("dog", "")), "<object> has no <name>"),
+        (annotation(OBJECT.replace("30.5", "wide")), "<xmax> in <bndbox> is no number"),
+        (annotation(OBJECT.replace("<xmin>1</xmin>", "")), "<xmin> in <bndbox> is no number"),
+        (annotation("<size><width>1e999</width><height>4</height></size>"), "<width> in <size> is no number of a size"),
+        (
+            annotation(OBJECT.replace("<difficult>0", "<difficult>nan")),
+            "<difficult> in <object> is no",
+        ),
+        (annotation("<size><width>4</width></size>"), "<height> in <size> is no number"),
+    ],
+)
+def test_a_file_that_is_no_annotation_is_rejected_with_its_reason(tmp_path, text, why):
+    (ref,) = refer(tmp_path, text)
+    assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "bad_annotations")
+    assert ref.detail.startswith("no VOC annotation: ")
+    assert why in ref.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("2.jpg", "vanished"),
+        (".", "not_a_file"),
+        ("../../../etc/passwd", "outside_root"),
+        ("http://example.com/1.jpg", "outside_root"),
+    ],
+)
+def test_an_image_that_is_not_there_or_elsewhere_is_rejected(tmp_path, name, reason):
+    (ref,) = refer(tmp_path, annotation(OBJECT, name))
+    assert (ref.status, ref.reason) == ("rejected", reason)
+
+
+def test_images_may_lie_beside_their_files(tmp_path):
+    (tmp_path / "old/Annotations").mkdir(parents=True)
+    Path(tmp_path / "old/Annotations/1.jpg").write_bytes(b"x")
+    assert refer(tmp_path, annotation(OBJECT), images="Annotations")[1].key == "old/Annotations/1.jpg"
+
+
+def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
+    spelt = unicodedata.normalize("NFD", "é")
+    for name, data in (("Annotations/1.xml", annotation(OBJECT).encode()), ("JPEGImages/1.jpg", b"jpeg")):
+        (tmp_path / spelt / name).parent.mkdir(parents=True)
+        (tmp_path / spelt / name).write_bytes(data)
+    uri = str(tmp_path / spelt / "Annotations/1.xml")
+    _, ref = Voc().refer("é/Annotations/1.xml", ImageRef("é/Annotations/1.xml", uri))
+    assert (ref.key, ref.uri) == ("é/JPEGImages/1.jpg", str(tmp_path / spelt / "JPEGImages/1.jpg"))
+
+
+def test_it_gives_boxes():
+    assert Voc().annotations() == {"boxes": ""}
+
+
+@pytest.mark.parametrize("path", ["1.xml", "a/1.xml", "train/a/1.xml"])
+def test_an_image_may_lie_next_to_its_file(tmp_path, path):
+    image = path.replace(".xml", ".jpg")
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(annotation(""))
+    (tmp_path / image).write_bytes(b"jpeg")
+    (ref,) = Voc(images="{folder}").refer(path, ImageRef(path, str(tmp_path / path)))
+    assert (ref.key, ref.status) == (image, "")
+
+
+def test_an_image_that_is_not_there_names_the_setting(tmp_path):
+    (ref,) = refer(tmp_path, annotation(""), images="pictures")
+    assert (ref.key, ref.reason) == ("old/pictures/1.jpg", "vanished")
+    assert Voc(images="pictures").remedies["vanished"].startswith("correct source.images, which is 'pictures'")
+
+
+@pytest.mark.parametrize("images", ["{split}", "{", "{folder.x}"])
+def test_a_folder_that_cannot_be_is_refused(images):
+    with pytest.raises(ValueError, match=r"^source.images is .*: only {folder} stands for something$"):
+        Voc(images=images)
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        ({"train": "1\n2\n", "trainval": "1\n2\n3\n"}, ("train", "")),
+        ({"val": "2  1\n1 -1\n", "trainval": "1"}, ("val", "")),
+        ({"trainval": "1"}, ("trainval", "")),
+        ({"train": "2", "test": "3", "cat_val": "1"}, ("", "in_no_set")),
+        ({"cat_val": "1"}, ("", "bad_annotations")),
+        ({"train": b"1\xff"}, ("", "bad_annotations")),
+    ],
+)
+def test_lists_give_splits(tmp_path, lists, expected):
+    (tmp_path / "old/ImageSets/Main").mkdir(parents=True)
+    for word, text in lists.items():
+        (tmp_path / f"old/ImageSets/Main/{word}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (ref,) = refer(tmp_path, annotation(""), sets="ImageSets/Main")
+    assert (ref.split, ref.reason) == expected
+    assert ref.status == {"": "", "in_no_set": "ignored"}.get(ref.reason, "rejected" if "train" in lists else "fatal")
+
+
+def test_a_list_that_has_changed_is_read_again(tmp_path):
+    (tmp_path / "old/ImageSets/Main").mkdir(parents=True)
+    for word in ("train", "val"):
+        for other in ("train", "val"):
+            (tmp_path / f"old/ImageSets/Main/{other}.txt").write_text("1" if word == other else "")
+        (ref,) = refer(tmp_path, annotation(""), sets="ImageSets/Main")
+        assert ref.split == word
+
+
+def test_lists_that_give_splits_are_used():
+    ref = ImageRef("1.jpg", "in/JPEGImages/1.jpg", 1)
+    lists = [f"in/ImageSets/Main/{word}.txt" for word in ("train", "val", "test", "trainval")]
+    assert list(Voc(sets="ImageSets/Main").uses(ref)) == [ref.uri, *lists]
+    assert list(Voc().uses(ref)) == [ref.uri]

@@ -1,0 +1,183 @@
+import unicodedata
+
+import orjson
+import pytest
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
+from recordmill.transforms.list_images import Input, ListingSettings, list_images
+from recordmill.transforms.records.boxes import boxes_of
+
+
+def refer(folder, path, text=None, **settings):
+    beside = path.replace("images", "labels").replace(".jpg", ".txt")
+    for name, data in ((path, "image"), (beside, text)):
+        if data is not None:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(data, encoding="utf-8")
+    return list(Yolo(**settings).refer(path, ImageRef(path, str(folder / path), 5, "1")))
+
+
+@pytest.mark.parametrize(
+    ("path", "word"), [("images/train/1.jpg", "train"), ("val/images/1.jpg", "val"), ("images/1.jpg", "")]
+)
+def test_boxes_come_from_the_file_below_labels(tmp_path, path, word):
+    (ref,) = refer(tmp_path, path, "1 0.5 0.25 0.5 0.5\n\n0 0.125 0.5 0.25 1\n")
+    assert (ref.key, ref.split, ref.status) == (path, word, "")
+    boxes = [(0.25, 0.0, 0.75, 0.5), (0.0, 0.0, 0.25, 1.0)]
+    assert orjson.loads(ref.features) == boxes_of(boxes, [1, 0], fractions=True)
+
+
+@pytest.mark.parametrize("below", ["", "train/"])
+def test_names_are_those_of_the_store_however_they_are_spelt(tmp_path, below):
+    spelt = unicodedata.normalize("NFD", "é")
+    for name, text in ((f"{spelt}/images/{spelt}.jpg", "image"), (f"{spelt}/labels/{spelt}.txt", "1 0.5 0.25 0.5 0.5")):
+        (tmp_path / below / name).parent.mkdir(parents=True)
+        (tmp_path / below / name).write_text(text, encoding="utf-8")
+    listing = ListingSettings(include=Yolo().files, from_folders={"train": "train"} if below else {})
+    found = list_images(Input(str(tmp_path)), Yolo(), listing)
+    (ref,) = (each for each in found if each.key.endswith(".jpg"))
+    assert (ref.key, ref.split) == (f"{below}é/images/é.jpg", below.rstrip("/"))
+    assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.0, 0.75, 0.5]]
+
+
+def test_an_image_without_a_file_has_no_boxes(tmp_path):
+    (ref,) = refer(tmp_path, "images/1.jpg")
+    assert orjson.loads(ref.features) == boxes_of([], [], fractions=True)
+
+
+@pytest.mark.parametrize("line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "1 a b c d", "-1 0 0 1 1"])
+def test_a_line_that_is_no_box_rejects_the_image_and_is_named(tmp_path, line):
+    (ref,) = refer(tmp_path, "images/1.jpg", f"0 0.5 0.5 1 1\n{line}\n")
+    assert (ref.key, ref.status, ref.reason) == ("images/1.jpg", "rejected", "bad_annotations")
+    assert ref.detail == "labels/1.txt: line 2 is not a class number and four numbers or more"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names"),
+    [
+        ("data.yaml", "names: [cat, dog]", {"cat": 0, "dog": 1}),
+        ("data.yaml", "nc: 2\nnames: {0: cat, 3: dog}", {"cat": 0, "dog": 3}),
+        ("classes.txt", "cat\ndog\n", {"cat": 0, "dog": 1}),
+    ],
+)
+def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, names):
+    (tmp_path / path).write_text(text, encoding="utf-8")
+    file = ImageRef(path, str(tmp_path / path), 5, "1")
+    announced, ignored = Yolo().refer(path, file)
+    assert announced == announce_classes(ImageRef(path, str(tmp_path / path)), names)
+    assert (ignored.status, ignored.reason) == ("ignored", "class_names")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("data.yaml", "[]"),
+        ("data.yaml", "a: ["),
+        ("data.yaml", "names: 5"),
+        ("data.yaml", "names: cat"),
+        ("data.yaml", "names: [[a], [b]]"),
+        ("data.yaml", "names: [null, a]"),
+        ("data.yaml", "names: {x: a}"),
+        ("data.yaml", "[" * 20_000),
+        ("classes.txt", "\n"),
+        ("classes.txt", "a\na"),
+    ],
+)
+def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
+    with pytest.raises(ValueError, match=r"name|while parsing|recursion"):
+        read_names(path, text)
+    (tmp_path / path).write_text(text, encoding="utf-8")
+    (ref,) = Yolo().refer(path, ImageRef(path, str(tmp_path / path)))
+    assert (ref.status, ref.detail.startswith("it names no classes: ")) == ("fatal", True)
+
+
+@pytest.mark.parametrize("name", ["coco8.yaml", "pets.yml"])
+def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
+    """As Ultralytics' own collections have it."""
+    (tmp_path / name).write_text("path:\ntrain: images/train\nnames:\n  0: person\n", encoding="utf-8")
+    file = ImageRef(name, str(tmp_path / name), 5, "1")
+    announced, ignored = Yolo().refer(name, file)
+    assert announced == announce_classes(file, {"person": 0})
+    assert (ignored.status, ignored.reason) == ("ignored", "class_names")
+    (tmp_path / name).write_text("services: {}", encoding="utf-8")
+    (ref,) = Yolo().refer(name, file)
+    assert (ref.status, ref.reason) == ("ignored", "read_only_with_images")
+    listing = ListingSettings(include=Yolo().files)
+    assert [listing.ignores(path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
+
+
+def test_a_bomb_of_aliases_is_not_lit():
+    """Nine lines that are a list of 43 million names."""
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    lines += [
+        f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]" for other, one in zip("abcdefgh", "bcdefghi", strict=True)
+    ]
+    with pytest.raises(ValueError, match=r"^class 0 of `names` is no text under a number$"):
+        read_names("data.yaml", "\n".join([*lines, "names: *i"]))
+
+
+def test_a_file_that_is_not_utf_8_is_told(tmp_path):
+    (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
+    (ref,) = Yolo().refer("classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt")))
+    assert ref.detail == "it names no classes: it is not UTF-8"
+
+
+def test_names_of_the_settings_outweigh_those_of_files(tmp_path):
+    source = Yolo(names=("a", "b"))
+    assert source.classes() == {"a": 0, "b": 1}
+    (tmp_path / "data.yaml").write_text("names: [c]", encoding="utf-8")
+    (ref,) = source.refer("data.yaml", ImageRef("data.yaml", str(tmp_path / "data.yaml")))
+    assert ref.status == "ignored"
+
+
+MIXED = "1 0.5 0.25 0.5 0.5\n0 0.1 0.2 0.4 0.1 0.3 0.6\n"
+"""A box and a triangle, as Roboflow exports them in one file."""
+
+BOX, TRIANGLE = [0.25, 0.0, 0.75, 0.5], [0.1, 0.1, 0.4, 0.6]
+
+
+def test_polygons_among_boxes_become_the_boxes_around_them_and_are_counted(tmp_path):
+    (ref,) = refer(tmp_path, "images/1.jpg", MIXED)
+    assert orjson.loads(ref.features) == boxes_of([BOX, TRIANGLE], [1, 0], fractions=True, shapes={"enclosed": 1})
+    (ref,) = refer(tmp_path, "images/1.jpg", MIXED, other_shapes="drop")
+    assert orjson.loads(ref.features) == boxes_of([BOX], [1], fractions=True, shapes={"other_shape": 1})
+    (ref,) = refer(tmp_path, "images/1.jpg", MIXED, other_shapes="reject")
+    assert (ref.status, ref.reason) == ("rejected", "refused_shape")
+    assert ref.detail == "labels/1.txt: line 2 is a polygon, and source.other_shapes is reject"
+
+
+@pytest.mark.parametrize("below", ["", "train/"])
+def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
+    text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
+    (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
+    listing = ListingSettings(include=Yolo().files, from_folders={"train": "train"} if below else {})
+    for name, data in ((f"{below}images/1.jpg", "image"), (f"{below}labels/1.txt", text)):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(data, encoding="utf-8")
+    found = list_images(Input(str(tmp_path)), Yolo(), listing)
+    (ref,) = (each for each in found if each.key.endswith(".jpg"))
+    assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
+
+
+def test_a_data_yaml_that_is_written_anew_is_read_anew(tmp_path):
+    (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
+    text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
+    (ref,) = refer(tmp_path, "images/1.jpg", text)
+    assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.25, 0.75, 0.75]]
+    (tmp_path / "data.yaml").write_text("names: [cat]\n", encoding="utf-8")
+    (ref,) = refer(tmp_path, "images/1.jpg", text)
+    assert orjson.loads(ref.features)["boxes"] == [[0.3, 0.4, 0.6, 0.7]]
+
+
+def test_only_what_lies_below_images_is_listed():
+    listing = ListingSettings(include=Yolo().files, not_included=Yolo.other_files)
+    assert [listing.ignores(path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
+    assert [listing.ignores(path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [
+        "read_only_with_images"
+    ] * 3
+
+
+def test_it_gives_boxes():
+    assert Yolo().annotations() == {"boxes": ""}

@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import pytest
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelSettings, build_label_map
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.inputs.sources import load_source
+from recordmill.transforms.planning.label_warnings import note_classes
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection
+from recordmill.transforms.planning.summary import Summary
+
+BASE = DatasetSettings()
+
+
+def notes_of(keys, labels=None, source=BASE.source, depth=0):
+    """The notes on images whose label is the folder at a depth."""
+    settings = replace(BASE, source=source, labels=labels or LabelSettings())
+    summary = Summary()
+    for key in keys:
+        summary.add(
+            ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth]), ImageSplitter(0, BASE.splits, Selection())
+        )
+    return note_classes(summary, settings, build_label_map(summary.labels, settings.labels, 0, {}))
+
+
+TWO = ["cat/1.jpg", "dog/1.jpg"]
+NESTED = [f"fotos/{animal}/{number}.jpg" for animal in ("cat", "dog") for number in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("classes", "catch_all", "expected"),
+    [
+        ((), None, []),
+        (("dog", "cat"), None, []),
+        (("cat", "dog", "other"), "other", []),
+        (("cat", "Dog", "other"), "other", ["1 class of labels.classes has no image: Dog"]),
+        (("cat", "dog", "b", "a"), None, ["2 classes of labels.classes have no image: b, a"]),
+        (("cat", *"abcdef"), None, ["6 classes of labels.classes have no image: a, b, c, d, e, ..."]),
+    ],
+)
+def test_classes_that_no_image_has_are_named(classes, catch_all, expected):
+    assert notes_of(TWO, LabelSettings(classes=classes, catch_all=catch_all)) == expected
+
+
+def test_what_has_its_labels_inside_is_not_told_of():
+    records = load_source("fixed_records")(preset="cifar10")
+    assert notes_of(TWO, LabelSettings(classes=("a", "b")), records) == []
+
+
+def test_classes_of_images_without_labels_are_not_told_of():
+    summary = Summary()
+    summary.add(ImageRef("1.jpg", "/x/1.jpg", 9), ImageSplitter(0, BASE.splits, Selection()))
+    labels = LabelSettings(classes=("a", "b"))
+    assert note_classes(summary, replace(BASE, labels=labels), build_label_map(set(), labels, 0, {})) == []
+
+
+def test_folders_below_the_only_class_may_be_the_classes():
+    assert notes_of(NESTED) == [
+        "there is 1 class, fotos, and below it the folders cat, dog: "
+        "if those are the classes, let --input end in /fotos"
+    ]
+    deeper = [f"new/{key}" for key in NESTED]
+    assert notes_of(deeper, depth=1) == [
+        "there is 1 class, fotos, and below it the folders cat, dog: "
+        "if those are the classes, set source.class_from=last_folder"
+    ]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        TWO,
+        ["cat/1.jpg", "cat/2.jpg"],
+        ["cat/a/1.jpg", "cat/a/2.jpg"],
+        ["cat/1.jpg", *TWO[:1]],
+    ],
+    ids=["two classes", "no folders", "one folder", "files"],
+)
+def test_of_other_folders_nothing_is_told(keys):
+    assert notes_of(keys) == []
+
+
+def test_folders_below_one_of_several_classes_are_told_of():
+    advice = "if those are the classes, set source.class_from=last_folder"
+    assert notes_of([*NESTED, "other/1.jpg"]) == [
+        f"the images of class fotos lie in folders of their own, cat, dog: {advice}"
+    ]
+    more = [f"more/{animal}/{number}.jpg" for animal in ("cow", "emu") for number in range(40)]
+    (told,) = notes_of([*NESTED, *more])
+    assert told == (
+        f"the images of class fotos lie in folders of their own, cat, dog, as do those of 1 other class: {advice}"
+    )
+
+
+def test_folders_below_the_only_class_of_an_archive_are_told_of():
+    members = [f"photos.zip/{key}" for key in NESTED]
+    assert notes_of(members, source=load_source("archives")(), depth=1) == [
+        "there is 1 class, fotos, and below it the folders cat, dog: "
+        "if those are the classes, set source.class_from=last_folder"
+    ]
+
+
+def test_images_beside_the_folders_are_of_their_class():
+    beside = [f"fotos/{number}.jpg" for number in range(80)]
+    assert notes_of([*NESTED, *beside]) == []
+
+
+def test_where_folders_do_not_give_the_class_they_are_not_told_of():
+    names = load_source("filename_labels")(pattern="(?P<label>[a-z]+)")
+    assert notes_of(NESTED, source=names) == []
+    assert notes_of(NESTED, source=replace(BASE.source, class_from="last_folder"), depth=0) == []
+
+
+def test_classes_that_are_spelled_nearly_alike_are_named():
+    assert notes_of([*TWO, "catdog/1.jpg"]) == []
+    assert notes_of([*TWO, "Cat/2.jpg", "cat /3.jpg", "sea  lion/1.jpg", "Sea lion/1.jpg"]) == [
+        "classes differ in case or blanks alone: 'Cat' and 'cat' and 'cat ', 'Sea lion' and 'sea  lion'"
+    ]

@@ -1,0 +1,79 @@
+"""A small dataset, complete in staging: seven images of three classes, two in test; one was rejected."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.shard_totals import gather_reports
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.splitting import Selection
+from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.publishing.companions import StagedDataset
+from recordmill.transforms.publishing.ledger import Ledger
+from recordmill.transforms.publishing.marker import build_marker, name_shards
+from recordmill.transforms.records.convert_image import ConvertedImage
+from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+
+IMAGES = {
+    ("train", 0): ["cat", "dog", None, "emu"],
+    ("train", 1): ["cat", "cat"],
+    ("test", 0): ["dog", "cat"],
+}
+"""The classes of each shard's images; None was rejected."""
+
+
+def converted(name: str, label: str | None, ids: dict[str, int], size: int) -> ConvertedImage:
+    if label is None:
+        rejected = {"stage": "decode", "rejected": "truncated", "detail": "it ends early", "sha256": None}
+        return ConvertedImage(None, {"key": f"{name}.jpg", "spelling": None, "bytes": 9, "class": None, **rejected})
+    row = {"key": f"{label}/{name}.jpg", "bytes": size, "sha256": name * 8, "class": label, "label": ids.get(label)}
+    row |= {"height": 6, "width": 8, "channels": 3, "moments": None, "changes": []}
+    return ConvertedImage(bytes(size), row)
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """`stage(settings, labels, unlabelled=True)`: the dataset with these settings; the emu may have no label."""
+    number = 0
+
+    def make(
+        settings: DatasetSettings | None = None, labels: dict[str, int] | None = None, unlabelled: bool = False
+    ) -> StagedDataset:
+        nonlocal number
+        number += 1
+        folder = tmp_path / f"staging-{number}"
+        folder.mkdir()
+        settings = settings or DatasetSettings(name="pets")
+        ids = {"cat": 0, "dog": 1, "emu": 2} if labels is None else labels
+        reports = []
+        for (split, index), classes in IMAGES.items():
+            images = [converted(f"{index}{at}", label, ids, 100 + at) for at, label in enumerate(classes)]
+            if unlabelled:
+                images = [
+                    replace(image, row={**image.row, "class": None, "label": None}) if each == "emu" else image
+                    for image, each in zip(images, classes, strict=True)
+                ]
+            mark = Fingerprint("0" * 64, "0" * 64)
+            reports.append(write_shard(str(folder), split, index, images, mark, settings.compression).finish())
+        recipe = {"seed": 0, "compression": settings.compression}
+        starts = {"train": [0, 2**63], "test": [0]}
+        plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, LabelMap(ids), Summary(), [], recipe)
+        shards = name_shards(reports, settings)
+        marker = build_marker(plan, shards, Ledger(8, 7, {"truncated": 1}, {}, {}), settings, gather_reports(reports))
+        assert len(os.listdir(folder)) == 9
+        return StagedDataset(marker, settings, "seed: 0\n", shards, reports, str(folder))
+
+    return make
+
+
+@pytest.fixture
+def say():
+    """`say(describer, dataset)`: the files that a describer yields, whole, by name."""
+
+    def run(describe, dataset: StagedDataset) -> dict[str, bytes]:
+        return {name: b"".join(content) for name, content in describe(dataset)}
+
+    return run

@@ -1,0 +1,148 @@
+import pytest
+
+from recordmill.imaging.settings import ImageSettings, Resize
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.inputs.sources.yolo import Yolo
+from recordmill.transforms.publishing.companions.remarks import Remark, add_up_classes, find_remarks
+from recordmill.transforms.publishing.statistics import Reencoded, Statistics
+
+SAME = {"groups": 1, "images": 2, "across_splits": 1, "conflicting": 1}
+
+
+def split(**classes):
+    return {"records": sum(classes.values()), "bytes": 9, "classes": classes, "shards": []}
+
+
+def marker(**changed):
+    basis = {
+        "unit": "image",
+        "splits": {"train": split(cat=10, dog=5), "test": split(cat=5, dog=2)},
+        "labels": {"cat": 0, "dog": 1},
+        "ledger": {"listed": 22, "written": 22, "rejected": {}, "ignored": {}, "left_out": {}},
+        "duplicates": {},
+    }
+    return {**basis, **changed}
+
+
+def texts(told, statistics=None, **images):
+    settings = DatasetSettings(images=ImageSettings(**images))
+    return [remark.text for remark in find_remarks(told, statistics or Statistics(), settings)]
+
+
+def test_a_sound_dataset_has_no_remarks():
+    assert texts(marker()) == []
+
+
+def test_the_worst_is_told_first_and_where_more_is_shown():
+    alike = {"pairs": 3, "across_splits": 3, "conflicting": 0, "bits": 5, "complete": True}
+    told = marker(
+        duplicates={"same_bytes": SAME, "look_alike": alike},
+        splits={"train": split(cat=100, dog=5), "test": split(cat=5)},
+        labels={"cat": 0, "dog": 1, "emu": 2},
+        ledger={"listed": 115, "written": 110, "rejected": {"empty": 1, "truncated": 4}, "ignored": {}, "left_out": {}},
+    )
+    assert find_remarks(told, Statistics(), DatasetSettings()) == [
+        Remark("1 image is in different classes at once.", "duplicates"),
+        Remark("1 image is in more than one split: scores will look too good.", "duplicates"),
+        Remark(
+            "3 pairs of images that look alike are in more than one split: scores will look too good.", "duplicates"
+        ),
+        Remark("test has no image of 1 of 2 classes that have any.", "classes"),
+        Remark("1 of 3 classes has no image at all: emu.", "classes"),
+        Remark(
+            "The largest class has 105 images, the smallest 5: "
+            "weigh the classes, or the small ones will not be learned.",
+            "classes",
+        ),
+        Remark("5 files were rejected.", "rejected"),
+    ]
+
+
+def test_one_class_is_one():
+    assert texts(marker(splits={"train": split(cat=9), "test": split()}, labels={"cat": 0})) == [
+        "test has no image of the only class."
+    ]
+
+
+def test_images_without_a_label_are_told_where_others_have_one():
+    told = marker(splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}, labels={"cat": 0})
+    assert texts(told) == ["4 of 6 images have no label."]
+    assert texts(marker(splits={"train": split(**{"": 4})}, labels={})) == []
+
+
+@pytest.mark.parametrize(("boxes", "of"), [({"listed": 22, "written": 22}, "box"), (None, "label")])
+def test_of_images_with_several_classes_these_are_counted(boxes, of):
+    splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
+    told = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
+    assert add_up_classes(told) == {"cat": 20, "dog": 2}
+    lacking, imbalance = texts(told)
+    assert lacking == f"test has no {of} of 2 of 2 classes."
+    assert imbalance.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ")
+
+
+def test_dropped_boxes_and_images_without_any_are_told():
+    without = {"no_file": 88, "no_objects": 0, "all_dropped": 33, "dropped": {"unknown_class": {"1": 40}}}
+    told = marker(
+        boxes={"clipped": 3, "listed": 558, "outside": 1, "unknown_class": 41, "written": 516},
+        dropped_boxes={"outside": {"cat": 1}, "unknown_class": {"1": 30, "2": 11}},
+        images_without_boxes=without,
+    )
+    assert find_remarks(told, Statistics(), DatasetSettings()) == [
+        Remark("42 of 558 boxes were dropped (unknown_class: 1, 2; outside: cat).", "boxes"),
+        Remark("121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1).", "boxes"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lossless", "text"),
+    [
+        (
+            Reencoded(1, 100, 120),
+            "1 image of formats without loss (by the name) became JPEG, a little changed; "
+            "images.store: png keeps every pixel.",
+        ),
+        (
+            Reencoded(20, 100, 402),
+            "20 images of formats without loss (by the name) became JPEG, a little changed and 4.0 times as large; "
+            "images.store: png keeps every pixel.",
+        ),
+    ],
+)
+def test_that_exact_pixels_were_lost_is_told(lossless, text):
+    assert texts(marker(), Statistics(reencoded=lossless, lossless=lossless)) == [text]
+    assert texts(marker(), Statistics(reencoded=lossless, lossless=lossless), store="png") == []
+
+
+def test_that_other_images_grew_is_told():
+    statistics = Statistics(reencoded=Reencoded(7, 300, 700), lossless=Reencoded(0, 0, 0))
+    assert texts(marker(), statistics) == [
+        "7 other images were encoded again, a little changed and 2.3 times as large."
+    ]
+    assert texts(marker(), Statistics(reencoded=Reencoded(7, 300, 400))) == []
+
+
+def test_one_size_is_told_unless_it_was_asked_for():
+    statistics = Statistics(images=2)
+    statistics.sizes[28, 1_028] = 2
+    assert texts(marker(), statistics) == ["All images have one size, 28 x 1,028 pixels."]
+    assert texts(marker(), statistics, resize=Resize(exact=(28, 1_028))) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "remarks"),
+    [
+        (
+            ClassFolders(),
+            [
+                "a/b/labels/1.txt was rejected: if such files hold annotations, --config configs/yolo.yaml reads them.",
+                "a/b/2.XML was rejected: if such files hold annotations, --config configs/voc.yaml reads them.",
+            ],
+        ),
+        (Yolo(), []),
+    ],
+)
+def test_annotations_that_folders_do_not_have_are_told(source, remarks):
+    rejected = {"empty": [{"key": "a/b/labels/1.txt"}], "unknown_format": [{"key": "a/b/2.XML"}, {"key": "a/3.jpg"}]}
+    told = find_remarks(marker(), Statistics(rejected=rejected), DatasetSettings(source=source))
+    assert [remark.text for remark in told] == remarks

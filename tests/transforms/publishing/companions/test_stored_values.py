@@ -1,0 +1,148 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.inputs.sources.table import Table
+from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.publishing.companions import StagedDataset, stored_values
+from recordmill.transforms.publishing.companions.stored_values import (
+    Column,
+    choose_evenly,
+    gather_values,
+    most_frequent_texts,
+)
+from recordmill.transforms.publishing.marker import name_shards
+from recordmill.transforms.records.convert_image import ConvertedImage
+from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+
+TABLE = DatasetSettings(
+    convention="plain",
+    source=Table(
+        columns={
+            "count": ColumnSettings(type="int", default=0),
+            "name": ColumnSettings(type="string", default=""),
+            "sizes": ColumnSettings(type="float[]"),
+        }
+    ),
+)
+BOXES = DatasetSettings(convention="tf_object_detection")
+
+
+@pytest.fixture
+def staged(tmp_path):
+    """`staged(settings, shards)`: a dataset whose shards hold these records, as fields."""
+
+    def write(settings, shards, **marker):
+        reports = []
+        for index, records in enumerate(shards):
+            row = {"bytes": 1, "class": None, "changes": []}
+            images = [
+                ConvertedImage(encode_example(settings.example_features, fields), {**row, "key": f"{index}/{number}"})
+                for number, fields in enumerate(records)
+            ]
+            mark = Fingerprint("0" * 64, "0" * 64)
+            reports.append(write_shard(str(tmp_path), "train", index, images, mark, settings.compression).finish())
+        return StagedDataset(marker, settings, "", name_shards(reports, settings), reports, str(tmp_path))
+
+    return write
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_columns_of_all_records(staged, compression):
+    rows = [
+        [{"count": 3, "name": b"x", "sizes": [0.5, 1.5]}, {"count": 9, "name": b"x"}],
+        [{"name": b"y", "sizes": [2.5]}],
+    ]
+    found = gather_values(staged(replace(TABLE, compression=compression), rows))
+    assert (found.records, found.shards, found.whole, found.further) == (3, 2, True, 0)
+    count, name, sizes = found.columns
+    assert (count.feature.key, count.values, count.missing) == ("count", [3, 9], 1)
+    assert (dict(name.texts), name.missing) == ({b"x": 2, b"y": 1}, 0)
+    assert (sizes.values, sizes.missing, sizes.lengths) == ([0.5, 1.5, 2.5], 1, (1, 2))
+
+
+@pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
+def test_boxes_by_their_share_of_the_image(staged, convention):
+    settings = DatasetSettings(convention=convention)
+    sides = {"ymin": [0.0, 0.0, 0.0], "xmin": [0.0, 0.5, 0.0], "ymax": [1.0, 0.5, 1e-9], "xmax": [1.0, 1.0, 1e-9]}
+    sides["bbox"] = [0.0, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0, 0.0, 1e-9, 1e-9]
+    dataset = staged(settings, [[sides, {}]], boxes={"listed": 3})
+    found = gather_values(dataset)
+    assert {int(at): int(found.areas[at]) for at in np.flatnonzero(found.areas)} == {0: 1, 18: 1, 19: 1}
+    assert found.records == 2
+    assert gather_values(replace(dataset, marker={})).records == 0
+
+
+def test_images_without_boxes_or_columns_are_not_read():
+    report = ShardReport("train", 0, 1, "", 1, 9, "", "", 9, {"cat": 1}, {}, {})
+    settings = DatasetSettings()
+    dataset = StagedDataset({}, settings, "", name_shards([report], settings), [report], "/nowhere")
+    assert gather_values(dataset).records == 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "records", "shards"),
+    [
+        ({"MOST_RECORDS": 6}, 6, 3),
+        ({"MOST_BYTES": 1}, 3, 3),
+        ({"MOST_SHARDS": 2}, 8, 2),
+    ],
+)
+def test_of_a_large_dataset_the_first_records_of_some_shards_are_read(staged, monkeypatch, limits, records, shards):
+    for name, value in limits.items():
+        monkeypatch.setattr(stored_values, name, value)
+    found = gather_values(staged(TABLE, [[{"count": 10 * shard + at} for at in range(4)] for shard in range(3)]))
+    assert (found.records, found.shards, found.whole) == (records, shards, False)
+    assert {value // 10 for value in found.columns[0].values} == ({0, 2} if shards == 2 else {0, 1, 2})
+
+
+def test_what_there_may_be_very_many_of_is_bounded(staged, monkeypatch):
+    monkeypatch.setattr(stored_values, "MOST_COLUMNS", 2)
+    monkeypatch.setattr(stored_values, "MOST_TEXTS", 3)
+    monkeypatch.setattr(stored_values, "LONGEST_TEXT", 4)
+    names = [b"text %d" % (at % 9) for at in range(20)] + [b"%d" % at for at in range(9)]
+    found = gather_values(staged(TABLE, [[{"name": name} for name in names]]))
+    assert ([column.feature.key for column in found.columns], found.further) == (["count", "name"], 1)
+    assert dict(found.columns[1].texts) == {b"text": 20, b"0": 1, b"1": 1}
+    monkeypatch.setattr(stored_values, "MOST_VALUES", 5)
+    column = Column(Feature("a", "float", "a", "", many=True))
+    for _ in range(9):
+        column.add([1.0, 2.0])
+    assert len(column.values) == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "counts", "edges"),
+    [
+        ("int64", [4, 6, 6], [1, 0, 2], [4, 5, 6]),
+        ("float", [0.0, 24.0, 24.0, 1.5], [1, 1, *[0] * 21, 2], [float(at) for at in range(25)]),
+        ("int64", [0, 240], [1, *[0] * 22, 1], [10.0 * at for at in range(25)]),
+        ("float", [1.0, 1.0], [], []),
+        ("float", [float("nan"), 1.0], [], []),
+        ("float", [], [], []),
+    ],
+)
+def test_histograms_of_columns(kind, values, counts, edges):
+    found, starts = Column(Feature("a", kind, "a", ""), values=values).histogram()
+    assert (found.tolist(), starts) == (counts, edges)
+
+
+def test_the_largest_floats_have_a_histogram_too():
+    counts, edges = Column(Feature("a", "float", "a", ""), values=[-1.7e308, 1.7e308]).histogram()
+    assert (counts.sum(), counts[0], counts[-1], len(edges)) == (2, 1, 1, 25)
+
+
+def test_the_most_frequent_texts_come_first():
+    column = Column(Feature("a", "bytes", "a", ""))
+    for text in (b"b", b"a", b"c", b"c"):
+        column.add([text])
+    assert most_frequent_texts(column, 2) == [("c", 2), ("a", 1)]
+
+
+@pytest.mark.parametrize(("count", "most", "chosen"), [(3, 5, [0, 1, 2]), (10, 4, [0, 3, 6, 9]), (101, 2, [0, 100])])
+def test_shards_are_chosen_evenly(count, most, chosen):
+    assert list(choose_evenly(range(count), most)) == chosen

@@ -1,0 +1,197 @@
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill.imaging.settings import ImageSettings
+from recordmill.schemas.features import Feature
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.publishing.companions.tfds_files import (
+    MOST_CLASSES,
+    class_names,
+    describe_tfds,
+    why_not_tfds,
+)
+from recordmill.transforms.publishing.statistics import Statistics
+
+PACKAGE = "tensorflow_datasets.core.features"
+
+
+def test_a_dataset_is_its_splits_its_features_and_its_class_names(stage, say):
+    files = say(describe_tfds, stage())
+    assert set(files) == {"dataset_info.json", "features.json", "image.class.label.labels.txt"}
+    assert json.loads(files["dataset_info.json"]) == {
+        "name": "pets",
+        "version": "1.0.0",
+        "description": "7 images, plan 0123456789abcdef. README.md says more.",
+        "fileFormat": "tfrecord",
+        "splits": [
+            {
+                "name": "train",
+                "shardLengths": ["3", "2"],
+                "numBytes": "505",
+                "filepathTemplate": "{SPLIT}-{SHARD_X_OF_Y}.tfrecord",
+            },
+            {
+                "name": "test",
+                "shardLengths": ["2"],
+                "numBytes": "201",
+                "filepathTemplate": "{SPLIT}-{SHARD_X_OF_Y}.tfrecord",
+            },
+        ],
+        "supervisedKeys": {"tuple": {"items": [{"featureKey": "image/encoded"}, {"featureKey": "image/class/label"}]}},
+    }
+    features = json.loads(files["features.json"])
+    assert features["pythonClassName"] == f"{PACKAGE}.features_dict.FeaturesDict"
+    kinds = {key: each["pythonClassName"] for key, each in features["featuresDict"]["features"].items()}
+    text, number = f"{PACKAGE}.text_feature.Text", f"{PACKAGE}.scalar.Scalar"
+    assert kinds == {
+        "image/encoded": f"{PACKAGE}.image_feature.Image",
+        "image/format": text,
+        "image/height": number,
+        "image/width": number,
+        "image/class/label": f"{PACKAGE}.class_label_feature.ClassLabel",
+        "image/class/text": text,
+        "image/filename": text,
+        "image/key/sha256": text,
+    }
+    assert features["featuresDict"]["features"]["image/class/label"]["classLabel"] == {"numClasses": "3"}
+    assert files["image.class.label.labels.txt"] == b"cat\ndog\nemu\n"
+
+
+def test_raw_pixels_are_bytes_to_tfds(stage, say):
+    files = say(describe_tfds, stage(DatasetSettings(name="pets", images=ImageSettings(store="raw"))))
+    features = json.loads(files["features.json"])["featuresDict"]["features"]
+    assert features["image/encoded"]["pythonClassName"] == f"{PACKAGE}.text_feature.Text"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "channels", "shape"),
+    [
+        ({(8, 6): 7}, {3: 7}, ["6", "8", "3"]),
+        ({(8, 6): 7}, {1: 7}, ["6", "8", "1"]),
+        ({(8, 6): 6, (6, 8): 1}, {3: 7}, None),
+        ({(8, 6): 7}, {1: 3, 3: 4}, None),
+    ],
+)
+def test_raw_pixels_of_one_shape_are_decoded(stage, say, sizes, channels, shape):
+    dataset = stage(DatasetSettings(name="pets", images=ImageSettings(store="raw")))
+    found = Statistics(sizes=Counter(sizes), channels=Counter(channels))
+    features = json.loads(say(describe_tfds, replace(dataset, statistics=found))["features.json"])
+    told = features["featuresDict"]["features"]["image/encoded"].get("tensor")
+    expected = {"shape": {"dimensions": shape}, "dtype": "uint8", "encoding": "bytes"}
+    assert told == (expected if shape else None)
+
+
+def test_where_an_image_has_no_label_tfds_reads_the_rest(stage, say):
+    files = say(describe_tfds, stage(unlabelled=True))
+    assert set(files) == {"dataset_info.json", "features.json"}
+    assert "supervisedKeys" not in json.loads(files["dataset_info.json"])
+    keys = set(json.loads(files["features.json"])["featuresDict"]["features"])
+    assert keys == {
+        "image/encoded",
+        "image/format",
+        "image/height",
+        "image/width",
+        "image/filename",
+        "image/key/sha256",
+    }
+
+
+def test_a_feature_that_an_example_lacks_is_not_stated(stage, say):
+    dataset = stage()
+    keys = [feature.key for feature in dataset.sure_features]
+    lacking = replace(dataset, reports=[replace(dataset.reports[0], missing={"image/width": 1}), *dataset.reports[1:]])
+    features = json.loads(say(describe_tfds, lacking)["features.json"])["featuresDict"]["features"]
+    assert sorted(features) == sorted({*keys} - {"image/width"})
+    nothing = replace(dataset, reports=[replace(dataset.reports[0], missing=dict.fromkeys(keys, 1))])
+    assert say(describe_tfds, nothing) == {}
+    assert why_not_tfds(nothing) == "each feature is missing somewhere, and it has no optional ones"
+
+
+def test_what_tfds_cannot_read_has_no_files_and_a_reason(stage, say):
+    counted = stage(DatasetSettings(name="pets", convention="image_tfrecord_builder"))
+    assert say(describe_tfds, counted) == {}
+    assert why_not_tfds(counted) == "its files say `training` for the split `train`"
+    assert why_not_tfds(stage()) == ""
+
+
+def test_labels_beyond_names_are_integers(stage, say):
+    files = say(describe_tfds, stage(labels={"cat": -1, "dog": 1, "emu": 2}))
+    assert set(files) == {"dataset_info.json", "features.json"}
+    label = json.loads(files["features.json"])["featuresDict"]["features"]["image/class/label"]
+    assert label["pythonClassName"] == f"{PACKAGE}.scalar.Scalar"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("a-b.c", "a_b_c"), ("9lives", "dataset_9lives"), ("", "dataset"), ("_x", "dataset__x")]
+)
+def test_a_name_is_in_tfds_letters(stage, say, name, shown):
+    settings = DatasetSettings() if not name or name == "_x" else DatasetSettings(name=name)
+    dataset = stage(settings)
+    dataset.marker["name"] = name
+    assert json.loads(say(describe_tfds, dataset)["dataset_info.json"])["name"] == shown
+
+
+def test_lists_and_floats_are_sequences(stage, say, monkeypatch):
+    features = (
+        Feature("image", "bytes", "encoded", "the image"),
+        Feature("xmin", "float", "xmin", "left", many=True),
+        Feature("label", "int64", "object_label", "classes", many=True),
+        Feature("names", "bytes", "object_text", "names", many=True),
+        Feature("area", "float", "area", "an area"),
+        Feature("ids", "int64", "ids", "ids", many=True),
+        Feature("boxes", "float", "bbox", "boxes", many=True),
+    )
+    monkeypatch.setattr(DatasetSettings, "example_features", features)
+    files = say(describe_tfds, stage())
+    assert files["label.labels.txt"] == b"cat\ndog\nemu\n"
+    described = json.loads(files["features.json"])["featuresDict"]["features"]
+    inner = {key: each["sequence"]["feature"] for key, each in described.items() if "sequence" in each}
+    assert {key: each["pythonClassName"].rpartition(".")[2] for key, each in inner.items()} == {
+        "xmin": "Tensor",
+        "label": "ClassLabel",
+        "names": "Text",
+        "ids": "Tensor",
+        "boxes": "BBoxFeature",
+    }
+    assert inner["boxes"]["boundingBox"] == {
+        "shape": {"dimensions": ["4"]},
+        "dtype": "float32",
+        "bboxFormat": "REL_YXYX",
+    }
+    assert inner["xmin"]["tensor"] == {"shape": {}, "dtype": "float32", "encoding": "none"}
+    assert described["area"]["tensor"]["dtype"] == "float32"
+    assert "supervisedKeys" not in json.loads(files["dataset_info.json"])  # no one label
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        ({}, []),
+        ({"cat": 1, "dog": 2}, ["background", "cat", "dog"]),
+        ({"3": 3, "1": 1}, ["background", "1", "unused_2", "3"]),
+        ({"2": 2}, ["unused_0", "unused_1", "2"]),
+        ({"a\nb": 0, " ": 1, "a\\nb": 2}, ["a\\nb", "_1", "a\\\\nb"]),
+        ({" cat": 0, "cat": 1}, ["cat", "cat_1"]),
+        ({"background": 1}, ["background_0", "background"]),
+        ({"007": 7, "7": 7, "0": 0}, ["0", *(f"unused_{number}" for number in range(1, 7)), "007"]),
+        ({"cat": MOST_CLASSES}, []),
+        ({"cat": -1}, []),
+    ],
+)
+def test_every_id_has_a_name_of_its_own(labels, names):
+    assert class_names(labels) == names
+
+
+@given(st.dictionaries(st.text(), st.integers(0, 40), min_size=1))
+def test_names_come_back_as_tfds_reads_them(labels):
+    names = class_names(labels)
+    text = "".join(f"{name}\n" for name in names)
+    assert [
+        line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip()
+    ] == names
+    assert len(set(names)) == len(names) == max(labels.values()) + 1

@@ -1,0 +1,69 @@
+import re
+
+import pytest
+
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.transforms.planning.splitting import SplitSettings
+from recordmill.transforms.publishing.companions.tfds_template import NoTemplateError, file_template
+
+
+def settings(pattern=None, **changed):
+    return DatasetSettings(name="pets", shards=ShardSettings(name=pattern), **changed)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "template"),
+    [
+        (None, "{SPLIT}-{SHARD_X_OF_Y}.tfrecord"),
+        ("{split}-{index:05d}-of-{count:05d}", "{SPLIT}-{SHARD_X_OF_Y}"),
+        ("{name}_{split}_{index:05d}-of-{count:05d}.tfrecord", "pets_{SPLIT}_{SHARD_X_OF_Y}.tfrecord"),
+        ("{name}-{split}.tfrecord-{index:05d}-of-{count:05d}", "pets-{SPLIT}.tfrecord-{SHARD_X_OF_Y}"),
+        ("{split}.{index:05d}", "{SPLIT}.{SHARD_INDEX}"),
+        ("{split}_{count:05d}_{index:05d}", "{SPLIT}_{NUM_SHARDS}_{SHARD_INDEX}"),
+        ("{{x}}{split}{index:05d}", "{{x}}{SPLIT}{SHARD_INDEX}"),
+    ],
+)
+def test_a_pattern_that_counts_as_tfds_does_becomes_its_template(pattern, template):
+    assert file_template(settings(pattern)) == template
+
+
+def test_a_template_names_the_files_that_the_pattern_names():
+    # What TFDS does with it: core/naming.py, ShardedFileTemplate.relative_filepath.
+    pattern = "{{{name}}}{split}-{index:05d}-of-{count:05d}.x"
+    for count in (1, 99_999, 100_001):
+        digits = max(5, len(str(count)))
+        for index in (0, count - 1):
+            values = {"SPLIT": "test", "SHARD_X_OF_Y": f"{index:0{digits}d}-of-{count:0{digits}d}"}
+            named = settings(pattern).file_name("test", index, count, 1)
+            if count < 100_000 or index == count - 1:
+                assert file_template(settings(pattern)).format(**values) == named
+
+
+@pytest.mark.parametrize(
+    ("pattern", "changed", "reason"),
+    [
+        ("{split}_{number:05d}of{count:05d}", {}, "its shards are counted from 1, and TFDS counts from 0"),
+        ("{split}_{index}", {}, "TFDS writes five digits, and its shards are named by `{index:}`"),
+        ("{split}_{index:04d}", {}, "TFDS writes five digits, and its shards are named by `{index:04d}`"),
+        ("{split}_{index:05d}_{count}", {}, "TFDS writes five digits, and its shards are named by `{count:}`"),
+        ("{split}{index:05d}-{records}", {}, "its files' names say how many records are in them"),
+        (None, {"compression": "gzip"}, "its files are compressed (gzip)"),
+        (None, {"convention": "image_tfrecord_builder"}, "its files say `training` for the split `train`"),
+        (
+            "{name}_{split}_{number:02d}of{count:02d}.tfrecord",
+            {"convention": "image_tfrecord_builder"},
+            "its shards are counted from 1, and TFDS counts from 0",
+        ),
+        (None, {"splits": SplitSettings(fractions={"a.b": 1.0})}, "TFDS cannot ask for a split called `a.b`"),
+        (None, {"splits": SplitSettings(fractions={"all": 1.0})}, "TFDS cannot ask for a split called `all`"),
+    ],
+)
+def test_what_tfds_cannot_read_has_a_reason(pattern, changed, reason):
+    with pytest.raises(NoTemplateError, match=f"^{re.escape(reason)}$"):
+        file_template(settings(pattern, **changed))
+
+
+def test_image_tfrecord_builders_features_under_other_names_are_read():
+    named = settings("{split}-{index:05d}-of-{count:05d}.tfrecord", convention="image_tfrecord_builder")
+    assert file_template(named) == "{SPLIT}-{SHARD_X_OF_Y}.tfrecord"

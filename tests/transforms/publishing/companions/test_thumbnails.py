@@ -1,0 +1,184 @@
+import base64
+import io
+
+import pytest
+from PIL import Image
+
+from recordmill.schemas.features import encode_example
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.inputs.sources.table import Table
+from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.publishing.companions import thumbnails
+from recordmill.transforms.publishing.companions.thumbnails import (
+    MOST_CLASSES,
+    MOST_CLASSES_WITH_BOXES,
+    MOST_IMAGES,
+    MOST_WITH_BOXES,
+    SIDE,
+    SIDE_WITH_BOXES,
+    Wanted,
+    choose_samples,
+    make_thumbnails,
+)
+from recordmill.transforms.publishing.statistics import Sidecar
+from recordmill.transforms.records.convert_image import ConvertedImage
+from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+
+FEATURES = DatasetSettings().example_features
+
+
+def thumbnails_of(places, class_name=None, **settings):
+    labels = {"cat": 3, "dog": 5}
+    side = SIDE if class_name is None else SIDE_WITH_BOXES
+    return make_thumbnails([Wanted(place, class_name, side) for place in places], DatasetSettings(**settings), labels)
+
+
+@pytest.mark.parametrize(("classes", "each"), [(1, 24), (2, 24), (3, 24), (4, 18), (7, 9), (10, 6), (24, 3)])
+def test_few_classes_are_all_shown_in_full_rows(classes, each):
+    counts = {f"class {number}": 5 for number in range(classes)}
+    assert choose_samples(counts) == dict.fromkeys(sorted(counts), each)
+
+
+def test_many_classes_are_shown_from_the_largest_to_the_smallest():
+    chosen = choose_samples({f"{number:05}": number + 1 for number in range(20_000)})
+    assert (len(chosen), set(chosen.values())) == (MOST_CLASSES, {3})
+    assert sum(chosen.values()) <= MOST_IMAGES
+    names = list(chosen)
+    assert (names[0], names[-1]) == ("19999", "00000")
+    assert names == sorted(names, reverse=True)
+
+
+@pytest.mark.parametrize(("classes", "each"), [(1, 6), (4, 6), (5, 4), (7, 2), (12, 2), (13, 1), (24, 1), (96, 1)])
+def test_with_boxes_there_are_fewer_and_some_of_each_class(classes, each):
+    counts = {f"class {number:02}": 5 for number in range(classes)}
+    chosen = choose_samples(counts, with_boxes=True)
+    assert chosen == dict.fromkeys(counts, each)
+    assert sum(chosen.values()) <= max(MOST_WITH_BOXES, classes)
+
+
+def test_of_very_many_classes_with_boxes_some_are_shown():
+    chosen = choose_samples({f"{number:05}": number + 1 for number in range(20_000)}, with_boxes=True)
+    assert (len(chosen), set(chosen.values())) == (MOST_CLASSES_WITH_BOXES, {1})
+
+
+def test_unlabelled_images_are_a_class_of_their_own():
+    assert choose_samples({"": 4, "cat": 9}) == {"cat": 24, "": 24}
+    assert choose_samples({}) == {}
+
+
+@pytest.fixture
+def shard(tmp_path):
+    """`shard(images, compression)`: places of images that are stored as they are."""
+
+    def write(images, compression="none"):
+        converted = []
+        for number, encoded in enumerate(images):
+            record = encode_example(FEATURES, {"encoded": encoded}) if encoded else encode_example(FEATURES, {})
+            row = {"key": f"{number}", "bytes": 1, "class": "cat", "height": 9, "width": 9, "channels": 3}
+            converted.append(ConvertedImage(record, {**row, "changes": []}))
+        mark = Fingerprint("0" * 64, "0" * 64)
+        write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish()
+        sidecar = Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord"))
+        return [(sidecar, image.row) for image in converted]
+
+    return write
+
+
+def shown(uri):
+    kind, data = uri.split(",")
+    assert kind == "data:image/jpeg;base64"
+    return Image.open(io.BytesIO(base64.b64decode(data)))
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_each_record_gives_its_own_small_picture(shard, draw_file, compression):
+    colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (120, 120, 120)]
+    files = [draw_file(colour, kind) for colour, kind in zip(colours, ("JPEG", "PNG", "JPEG", "WEBP"), strict=True)]
+    uris = thumbnails_of(shard(files, compression)[::-1], compression=compression)
+    for uri, colour in zip(uris, colours[::-1], strict=True):
+        picture = shown(uri)
+        assert picture.size == (SIDE, SIDE // 2)
+        assert all(abs(a - b) <= 4 for a, b in zip(picture.getpixel((20, 20)), colour, strict=True))
+
+
+@pytest.fixture
+def draw_file():
+    def draw(colour, kind="JPEG"):
+        stream = io.BytesIO()
+        Image.new("RGB", (400, 200), colour).save(stream, kind)
+        return stream.getvalue()
+
+    return draw
+
+
+def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
+    whole = draw_file((1, 2, 3))
+    places = shard([whole, whole[: len(whole) // 2], b"no picture", None, whole])
+    uris = thumbnails_of(places)
+    assert [bool(uri) for uri in uris] == [True, False, False, False, True]
+    large = [(sidecar, {**row, "height": 10_000, "width": 10_000}) for sidecar, row in places[:1]]
+    assert thumbnails_of(large) == [""]
+    assert (
+        thumbnails_of(places, convention="plain", source=Table(columns={"a": ColumnSettings(type="int")})) == [""] * 5
+    )
+
+
+@pytest.mark.parametrize(("channels", "colour"), [(1, (90, 90, 90)), (3, (10, 90, 200))])
+def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
+    pixels = bytes(colour[:channels]) * (20 * 30)
+    ((sidecar, row),) = shard([pixels])
+    (uri,) = thumbnails_of([(sidecar, {**row, "height": 20, "width": 30, "channels": channels})])
+    picture = shown(uri)
+    assert picture.size == (30, 20)
+    assert all(abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True))
+
+
+def test_a_compressed_shard_is_read_from_its_start_and_not_far(shard, draw_file, monkeypatch):
+    places = shard([draw_file((1, 2, 3))] * 5, "gzip")
+    monkeypatch.setattr(thumbnails, "MOST_UNPACKED", places[3][1]["offset"])
+    uris = thumbnails_of(places, compression="gzip")
+    assert [bool(uri) for uri in uris] == [True, True, True, False, False]
+
+
+BOXES = {"xmin": [0.25, 0.0], "ymin": [0.5, 0.0], "xmax": [0.75, 0.125], "ymax": [1.0, 0.125]}
+BOXES |= {"bbox": [0.5, 0.25, 1.0, 0.75, 0.0, 0.0, 0.125, 0.125], "box_labels": [5, 3]}
+BOXES |= {"box_label_texts": [b"dog", b"cat"]}
+
+
+@pytest.fixture
+def boxed(tmp_path, draw_file):
+    """`boxed(convention)`: the place of an image with a large dog and a small cat in the upper left corner."""
+
+    def write(convention):
+        features = DatasetSettings(convention=convention).example_features
+        record = encode_example(features, {"encoded": draw_file((90, 90, 90)), **BOXES})
+        row = {"key": "0", "bytes": 1, "class": None, "height": 200, "width": 400, "channels": 3, "changes": []}
+        mark = Fingerprint("0" * 64, "0" * 64)
+        write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()
+        return Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord")), row
+
+    return write
+
+
+def yellow(picture):
+    return [(x, y) for x in range(picture.width) for y in range(picture.height) if picture.getpixel((x, y))[2] < 60]
+
+
+@pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
+def test_boxes_are_drawn(boxed, convention):
+    picture = shown(thumbnails_of([boxed(convention)], convention=convention)[0])
+    assert picture.size == (SIDE, SIDE // 2)
+    first = [(x, y) for x, y in yellow(picture) if y > SIDE // 8]
+    assert (min(first)[0], max(first)[0]) == (pytest.approx(SIDE / 4, abs=2), pytest.approx(SIDE * 3 / 4, abs=2))
+    assert {(x, y) for x, y in yellow(picture) if y <= SIDE // 8} >= {(0, 3), (7, 0)}
+
+
+@pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
+@pytest.mark.parametrize(("name", "left", "right"), [("dog", 0.25, 0.75), ("cat", 0, 0.125)])
+def test_under_a_class_its_own_boxes_stand_out_in_a_larger_picture(boxed, convention, name, left, right):
+    picture = shown(thumbnails_of([boxed(convention)], name, convention=convention)[0])
+    assert picture.size == (SIDE_WITH_BOXES, SIDE_WITH_BOXES // 2)
+    across = [x for x, _ in yellow(picture)]
+    sides = pytest.approx(left * SIDE_WITH_BOXES, abs=4), pytest.approx(right * SIDE_WITH_BOXES, abs=4)
+    assert (min(across), max(across)) == sides
+    assert picture.getpixel((287, 126))[0] != pytest.approx(90, abs=20)  # the dog's right side is at least hinted at

@@ -1,0 +1,163 @@
+import math
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill.imaging.geometry import Geometry
+from recordmill.imaging.settings import Resize
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.transforms.records.boxes import BoxSettings, DroppedBox, boxes_of, place_boxes
+
+WHOLE = Geometry((200, 100), 1, False, None, (200, 100))
+LABELS = LabelMap({"cat": 1, "dog": 2}, numbers={"cat": 18, "dog": 17})
+
+
+def place(boxes, labels=None, geometry=WHOLE, invalid="clip", drawn_on="displayed", **more):
+    labels = labels or ["cat"] * len(boxes)
+    settings = BoxSettings(invalid=invalid, drawn_on=drawn_on)
+    return place_boxes(boxes_of(boxes, labels, **more), geometry, settings, LABELS)
+
+
+def test_pixels_become_fractions_and_names_ids():
+    placed = place(
+        [(20, 10, 120, 60), (0, 0, 200, 100)],
+        ["dog", 18],
+        values={"is_crowd": [0, 1], "area": [5000.0, 20000.0], "pose": [b"Left", b""]},
+    )
+    assert placed.fields == {
+        "xmin": [0.1, 0.0],
+        "xmax": [0.6, 1.0],
+        "ymin": [0.1, 0.0],
+        "ymax": [0.6, 1.0],
+        "bbox": [0.1, 0.1, 0.6, 0.6, 0.0, 0.0, 1.0, 1.0],
+        "box_labels": [2, 1],
+        "box_label_texts": [b"dog", b"cat"],
+        "is_crowd": [0, 1],
+        "area": [5000.0, 20000.0],
+        "pose": [b"Left", b""],
+    }
+    assert placed.counts == {"listed": 2, "written": 2}
+
+
+def test_shapes_that_a_source_enclosed_or_dropped_are_counted():
+    placed = place([(20, 10, 120, 60)], shapes={"enclosed": 1, "other_shape": 2})
+    assert placed.counts == {"listed": 3, "written": 1, "enclosed": 1, "other_shape": 2}
+    assert "boxes_shapes" not in boxes_of([], [], shapes={"enclosed": 0})
+
+
+INVALID = {
+    "sticking_out": (-10, 10, 100, 60),
+    "outside": (200, 10, 300, 60),
+    "empty": (50, 10, 50, 60),
+    "not_finite": (math.nan, 10, 100, 60),
+}
+
+
+@pytest.mark.parametrize("side", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_passes_through_json(side):
+    values = {"area": [side, 1.0]}
+    said = orjson.loads(orjson.dumps(boxes_of([(0, 0, 9, 9), (side, 0, 9, 9)], ["cat", "cat"], values=values)))
+    placed = place_boxes(said, WHOLE, BoxSettings(), LABELS)
+    assert placed.counts == {"listed": 2, "written": 1, "not_finite": 1}
+    assert math.isnan(placed.fields["area"][0])
+
+
+@pytest.mark.parametrize("fault", INVALID)
+def test_invalid_boxes_are_clipped_dropped_or_reject_the_image(fault):
+    good = (20, 10, 120, 60)
+    clipped = place([INVALID[fault], good], values={"is_crowd": [1, 0]})
+    if fault == "sticking_out":
+        assert clipped.counts == {"listed": 2, "written": 2, "clipped": 1}
+        assert clipped.fields["xmin"] == [0.0, 0.1]
+    else:
+        assert clipped.counts == {"listed": 2, "written": 1, fault: 1}
+        assert (clipped.fields["xmin"], clipped.fields["is_crowd"]) == ([0.1], [0])
+    dropped = place([INVALID[fault], good], invalid="drop")
+    assert dropped.counts == {"listed": 2, "written": 1, fault: 1}
+    with pytest.raises(RejectedImage, match=f"bad_boxes: box 1 of 2 is {fault}"):
+        place([INVALID[fault], good], invalid="reject")
+
+
+@pytest.mark.parametrize("label", ["stray", 3])
+def test_a_box_of_no_known_class_is_invalid(label):
+    assert place([(0, 0, 9, 9)], [label]).counts == {"listed": 1, "unknown_class": 1}
+    with pytest.raises(RejectedImage, match="bad_boxes: box 1 of 1 is unknown_class"):
+        place([(0, 0, 9, 9)], [label], invalid="reject")
+
+
+def test_rounding_is_no_fault():
+    placed = place([(-1e-9, 0, 1 + 1e-9, 1)], fractions=True, invalid="reject")
+    assert (placed.fields["bbox"], placed.counts) == ([0.0, 0.0, 1.0, 1.0], {"listed": 1, "written": 1})
+
+
+def test_what_a_crop_cuts_away_is_dropped_and_counted():
+    square = Geometry((200, 100), 1, False, Resize(exact=(50, 50)), (50, 50))
+    placed = place([(0, 0, 40, 100), (40, 0, 100, 100), (60, 20, 100, 70)], geometry=square, values={"area": [1, 2, 4]})
+    assert placed.counts == {"listed": 3, "written": 2, "clipped": 1, "cropped_away": 1}
+    assert placed.fields["bbox"] == [0.0, 0.0, 1.0, 0.5, 0.2, 0.1, 0.7, 0.5]
+    assert placed.fields["area"] == [0.5, 1.0]
+
+
+def test_the_size_that_annotators_state_says_which_way_up_the_image_was():
+    turned = Geometry((200, 100), 6, True, None, (100, 200))
+    upright = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(100, 200), drawn_on="stored")
+    assert upright.fields["bbox"] == [0.0, 0.0, 0.1, 0.5]
+    lying = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(200, 100))
+    assert lying.fields["bbox"] == [0.0, 0.8, 0.25, 1.0]
+    silent = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(0, 0))
+    assert silent.fields == upright.fields
+    with pytest.raises(RejectedImage, match=r"size_mismatch: boxes were drawn on 30 x 40 pixels, and .* 100 x 200"):
+        place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(30, 40))
+
+
+@given(
+    st.lists(st.tuples(*[st.floats(-50, 250)] * 4), max_size=8),
+    st.sampled_from(["clip", "drop"]),
+    st.sampled_from([None, Resize(exact=(64, 64)), Resize(exact=(64, 64), fit="pad")]),
+)
+def test_every_box_is_accounted_for_and_lies_inside(boxes, invalid, resize):
+    stored = (64, 64) if resize else (200, 100)
+    placed = place(boxes, geometry=Geometry((200, 100), 1, False, resize, stored), invalid=invalid)
+    counts = placed.counts
+    dropped = sum(count for what, count in counts.items() if what not in ("listed", "written", "clipped"))
+    assert counts["listed"] == len(boxes) == counts["written"] + dropped
+    assert len(placed.fields["bbox"]) == 4 * counts["written"]
+    for ymin, ymax, xmin, xmax in zip(*(placed.fields[key] for key in ("ymin", "ymax", "xmin", "xmax")), strict=True):
+        assert 0 <= ymin < ymax <= 1
+        assert 0 <= xmin < xmax <= 1
+
+
+@pytest.mark.parametrize(
+    ("invalid", "reason", "is_faulty"),
+    [
+        ("clip", "outside", True),
+        ("clip", "empty", True),
+        ("clip", "not_finite", True),
+        ("drop", "outside", True),
+        ("drop", "sticking_out", False),
+    ],
+)
+def test_a_box_that_nobody_asked_to_drop_is_faulty(invalid, reason, is_faulty):
+    placed = place([(0, 0, 9, 9), INVALID[reason]], ["dog", 18], invalid=invalid)
+    assert placed.dropped == [DroppedBox(reason, "cat", 2, is_faulty)]
+    assert placed.counts == {"listed": 2, "written": 1, reason: 1}
+
+
+def test_a_box_of_an_unknown_class_is_faulty_unless_the_user_chose_the_classes():
+    said = boxes_of([(0, 0, 9, 9)] * 3, ["emu", 7, 17])
+    unknown = place_boxes(said, WHOLE, BoxSettings(), LABELS)
+    assert unknown.dropped == [DroppedBox("unknown_class", "emu", 1, True), DroppedBox("unknown_class", "7", 2, True)]
+    chosen = LabelMap({"cat": 1}, numbers=LABELS.numbers, is_chosen=True)
+    dropped = [("emu", 1), ("7", 2), ("dog", 3)]
+    assert place_boxes(said, WHOLE, BoxSettings(), chosen).dropped == [
+        DroppedBox("unknown_class", name, number, False) for name, number in dropped
+    ]
+
+
+def test_a_box_that_is_cropped_away_is_not_faulty():
+    resize = Resize(exact=(100, 100), fit="crop")
+    placed = place([(0, 0, 20, 20), (90, 0, 110, 20)], geometry=Geometry((200, 100), 1, False, resize, (100, 100)))
+    assert placed.dropped == [DroppedBox("cropped_away", "cat", 1, False)]

@@ -1,0 +1,66 @@
+import base64
+import io
+import os
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+from PIL import Image
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.records.change_examples import keep_examples, read_examples
+
+
+@pytest.fixture
+def refs(tmp_path):
+    """A PNG, a file that is gone, and a damaged one."""
+    Image.new("RGB", (40, 30), (200, 30, 30)).save(tmp_path / "a.png")
+    (tmp_path / "b.png").write_bytes((tmp_path / "a.png").read_bytes()[:40])
+    return [ImageRef(name, str(tmp_path / name), size=-1) for name in ("a.png", "b.png", "gone.png")]
+
+
+def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
+    path, other = str(tmp_path / "first.json"), str(tmp_path / "second.json")
+    keep_examples(path, refs, {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"}, DatasetSettings())
+    keep_examples(other, refs, {"reencoded": "a.png", "flattened": "a.png"}, DatasetSettings())
+    first, second = read_examples([str(tmp_path / "none.json"), path, other])
+    assert (first.change, first.key, list(first.changes), list(first.size)) == (
+        "reencoded",
+        "a.png",
+        ["reencoded"],
+        [40, 30],
+    )
+    assert first.before_bytes == os.path.getsize(tmp_path / "a.png")
+    assert (second.change, second) == ("flattened", replace(first, change="flattened"))
+    picture = Image.open(io.BytesIO(base64.b64decode(first.before)))
+    assert picture.size == (120, 90)
+    assert all(abs(a - b) < 6 for a, b in zip(picture.getpixel((9, 9)), (200, 30, 30), strict=True))
+
+
+class CountedReads(ClassFolders):
+    """Remembers which images were read."""
+
+    reads: ClassVar[list[str]] = []
+
+    def read(self, ref, max_bytes):
+        self.reads.append(ref.key)
+        return ClassFolders.read(self, ref, max_bytes)
+
+
+def test_an_image_that_shows_several_changes_is_read_once(refs, tmp_path):
+    path, settings = str(tmp_path / "examples.json"), DatasetSettings(source=CountedReads())
+    keep_examples(path, refs, {"reencoded": "a.png", "flattened": "a.png", "rotated": "b.png"}, settings)
+    assert sorted(CountedReads.reads) == ["a.png", "b.png"]
+    assert [(each.change, each.key) for each in read_examples([path])] == [
+        ("flattened", "a.png"),
+        ("reencoded", "a.png"),
+    ]
+
+
+def test_without_changes_there_are_no_examples(refs, tmp_path):
+    keep_examples(str(tmp_path / "none.json"), refs, {}, DatasetSettings())
+    keep_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, DatasetSettings())
+    assert not (tmp_path / "none.json").exists()
+    assert read_examples([str(tmp_path / "none.json")]) == []

@@ -1,0 +1,36 @@
+from concurrent.futures import ThreadPoolExecutor
+
+from recordmill.transforms.shards.progress import Progress
+
+
+def test_counts_from_many_threads_add_up():
+    progress = Progress()
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(200):
+            pool.submit(progress.add_done, 2)
+            pool.submit(progress.add_listed, 3)
+    assert (progress.done, progress.listed) == (400, 600)
+
+
+def test_reset_goes_back_to_the_start():
+    progress = Progress(listed=1, planned=2, stage="publishing")
+    progress.add_done(3)
+    progress.reset()
+    assert (progress.listed, progress.planned, progress.done, progress.stage) == (0, 0, 0, "listing")
+
+
+def test_stages_take_the_time_from_one_to_the_next(monkeypatch):
+    now = iter([10.0, 12.5, 20.0, 21.0])
+    monkeypatch.setattr("recordmill.transforms.shards.progress.time.monotonic", lambda: next(now))
+    progress = Progress()
+    progress.reset()
+    progress.enter("converting")
+    progress.enter("publishing")
+    assert progress.stage == "publishing"
+    assert progress.seconds() == {"listing": 2.5, "converting": 7.5, "publishing": 1.0}
+
+
+def test_a_process_that_came_in_later_knows_no_times():
+    progress = Progress()
+    progress.enter("publishing")
+    assert (progress.stage, progress.seconds()) == ("publishing", {})

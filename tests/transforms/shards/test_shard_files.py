@@ -1,0 +1,227 @@
+import hashlib
+import json
+import os
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_digest import digest_of, version_digest_of
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_records
+from recordmill.transforms.records.convert_image import ConvertedImage
+from recordmill.transforms.shards.shard_files import (
+    Fingerprint,
+    failed_report,
+    find_finished,
+    fingerprint,
+    shard_path,
+    staging_folder,
+    write_shard,
+)
+
+
+def image(key, record=b"record", **row):
+    return ConvertedImage(record, {"key": key, "bytes": 5, "class": "cat", "changes": ("rotated",), **row})
+
+
+def bad(key, reason="truncated"):
+    return ConvertedImage(None, {"key": key, "rejected": reason})
+
+
+@pytest.fixture
+def staging(tmp_path):
+    folder = tmp_path / "staging"
+    folder.mkdir()
+    return folder
+
+
+MARK = Fingerprint("ab" * 32, "cd" * 32)
+
+
+def write(staging, images, mark=MARK, compression="none"):
+    return write_shard(str(staging), "train", 7, images, mark, compression).finish()
+
+
+IMAGES = [
+    image("a", b"first"),
+    bad("b"),
+    image("c", b"second!", **{"class": None, "changes": ()}),
+    bad("d"),
+    bad("e", "empty"),
+]
+
+
+def fresh():
+    return [ConvertedImage(each.record, dict(each.row)) for each in IMAGES]
+
+
+def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
+    report = write(staging, fresh())
+    assert sorted(os.listdir(staging)) == ["train-00007.done.json", "train-00007.jsonl", "train-00007.tfrecord"]
+    stored, sidecar = (staging / "train-00007.tfrecord").read_bytes(), (staging / "train-00007.jsonl").read_bytes()
+    assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
+    assert [json.loads(line) for line in sidecar.splitlines()] == [
+        {"key": "a", "bytes": 5, "class": "cat", "changes": ["rotated"], "offset": 0, "length": 5},
+        {"key": "b", "rejected": "truncated"},
+        {"key": "c", "bytes": 5, "class": None, "changes": [], "offset": 21, "length": 7},
+        {"key": "d", "rejected": "truncated"},
+        {"key": "e", "rejected": "empty"},
+    ]
+    assert report == ShardReport(
+        split="train",
+        index=7,
+        references=5,
+        digest="ab" * 32,
+        records=2,
+        bytes=len(stored),
+        sha256=hashlib.sha256(stored).hexdigest(),
+        sidecar_sha256=hashlib.sha256(sidecar).hexdigest(),
+        input_bytes=10,
+        classes={"cat": 1, "": 1},
+        rejected={"truncated": 2, "empty": 1},
+        changes={"rotated": 1},
+    )
+
+
+def test_writing_again_gives_the_same_bytes(staging, tree):
+    write(staging, fresh())
+    before = tree(staging)
+    write(staging, fresh())
+    assert tree(staging) == before
+
+
+def test_a_finished_shard_is_found_by_its_fingerprint(staging):
+    report = write(staging, fresh())
+    assert find_finished(str(staging), "train", 7, MARK) == replace(report, reused=True)
+    assert find_finished(str(staging), "train", 7, MARK._replace(digest="00" * 32)) is None
+    assert find_finished(str(staging), "train", 7, MARK._replace(versions="00" * 32)) is None
+    assert find_finished(str(staging), "train", 8, MARK) is None
+    assert find_finished(str(staging / "absent"), "train", 7, MARK) is None
+
+
+def test_a_report_that_an_earlier_version_wrote_is_taken_unless_boxes_were_lost(staging):
+    for boxes, is_taken in (({"listed": 2, "written": 2}, True), ({"listed": 3, "outside": 1, "written": 2}, False)):
+        written = write(staging, [image("a", boxes=boxes)])
+        path = staging / "train-00007.done.json"
+        done = json.loads(path.read_bytes())
+        assert find_finished(str(staging), "train", 7, MARK) == replace(written, reused=True)
+        del done["report"]["annotations"]
+        path.write_text(json.dumps(done))
+        assert (find_finished(str(staging), "train", 7, MARK) is not None) == is_taken
+
+
+@pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "done.json"])
+def test_a_shard_that_lost_a_file_is_not_finished(staging, kind):
+    write(staging, fresh())
+    os.remove(shard_path(str(staging), "train", 7, kind))
+    assert find_finished(str(staging), "train", 7, MARK) is None
+
+
+@pytest.mark.parametrize("reason", ["changed", "vanished", "unreadable"])
+def test_a_shard_with_rejects_that_may_heal_is_done_again(staging, reason):
+    write(staging, [image("a"), bad("b", reason)])
+    assert find_finished(str(staging), "train", 7, MARK) is None
+
+
+REF = ImageRef("a", "/x/a", 5, "1", label="cat")
+
+
+FIELDS = ["key", "size", "version", "offset", "length", "label", "group", "split", "features", "reason"]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_the_fingerprint_changes_with_what_was_listed(field):
+    value = 9 if isinstance(getattr(REF, field), int) else "other"
+    changed, before = fingerprint([replace(REF, **{field: value})]), fingerprint([REF])
+    assert (changed.digest != before.digest) == (field != "version")
+    assert (changed.versions != before.versions) == (field in ("key", "size", "version"))
+
+
+def test_the_fingerprint_holds_every_reference_in_any_order_and_no_place():
+    other = replace(REF, key="b")
+    marks = [fingerprint(refs) for refs in ([], [REF], [other], [REF, other], [REF, REF], [REF, REF, other])]
+    assert len({mark.digest for mark in marks}) == len({mark.versions for mark in marks}) == 6
+    assert fingerprint([other, REF]) == fingerprint([REF, other])
+    assert fingerprint([replace(REF, uri="/y/a")]) == fingerprint([REF])
+
+
+def test_the_fingerprint_is_the_sum_of_the_digests_in_hex():
+    refs = [REF, replace(REF, key="b"), replace(REF, key="c")]
+    assert fingerprint(refs) == (
+        f"{sum(map(digest_of, refs)) % 2**256:064x}",
+        f"{sum(map(version_digest_of, refs)) % 2**256:064x}",
+    )
+    assert fingerprint([]) == ("0" * 64, "0" * 64)
+
+
+def failing(images, error):
+    yield from images
+    raise error
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("a bug"), KeyboardInterrupt()])
+def test_nothing_is_left_after_an_error(staging, error):
+    with pytest.raises(type(error)):
+        write(staging, failing(fresh(), error))
+    assert os.listdir(staging) == []
+
+
+def test_an_earlier_shard_stays_after_an_error(staging, tree):
+    write(staging, fresh())
+    before = tree(staging)
+    with pytest.raises(ValueError, match="a bug"):
+        write(staging, failing(fresh(), ValueError("a bug")))
+    assert tree(staging) == before
+
+
+def test_a_record_that_is_lost_on_the_way_is_found(staging, monkeypatch):
+    real = RecordSink.write
+    monkeypatch.setattr(RecordSink, "write", lambda sink, record: None if record == b"first" else real(sink, record))
+    with pytest.raises(DamagedFileError, match="2 records were written and 1 are there"):
+        write(staging, fresh())
+    assert os.listdir(staging) == []
+
+
+def test_every_cut_leaves_a_shard_that_is_finished_or_done_again(staging, cut_after):
+    whole = []
+    for most in count():
+        with cut_after(most) as done:
+            whole.append(write(staging, fresh()))
+        found = find_finished(str(staging), "train", 7, MARK)
+        if whole:
+            break
+        assert found is None
+    assert len(done) == most > 4
+    assert found == replace(whole[0], reused=True)
+
+
+def test_the_file_is_closed_after_an_error(staging, monkeypatch):
+    # Left open it would come back on stores where a file is there when it is closed.
+    closed = []
+    real = RecordSink.close
+    monkeypatch.setattr(RecordSink, "close", lambda sink: (closed.append(sink.offset), real(sink)))
+    with pytest.raises(ValueError, match="a bug"):
+        write(staging, failing(fresh(), ValueError("a bug")))
+    assert len(closed) == 1
+
+
+def test_a_shard_of_rejects_alone_has_an_empty_file(staging):
+    report = write(staging, [bad("a")])
+    assert (report.records, report.bytes, report.rejected) == (0, 0, {"truncated": 1})
+
+
+def test_a_gzip_shard_reads_back(staging):
+    report = write(staging, fresh(), compression="gzip")
+    assert (report.records, (staging / "train-00007.tfrecord").read_bytes()[:2]) == (2, b"\x1f\x8b")
+
+
+def test_places_have_fixed_names():
+    assert staging_folder("/out", "abc") == "/out/.staging-abc"
+    assert shard_path("/s", "train", 12, "jsonl") == "/s/train-00012.jsonl"
+
+
+def test_a_failed_shard_reports_its_problem_and_its_references():
+    report = failed_report("train", 3, 2, "the disk is full")
+    assert report == ShardReport("train", 3, 2, "", 0, 0, "", "", 0, {}, {}, {}, problem="the disk is full")

@@ -1,0 +1,129 @@
+from collections import Counter
+
+import apache_beam as beam
+import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing.util import assert_that, equal_to
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.find_split_cutoffs import LowestFn, SelectImages
+from recordmill.transforms.planning.key_hashes import HASH_RANGE
+from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings, bounds_by_rank, hash_key
+
+REFS = [
+    *(
+        ImageRef(f"{label}/{index}", "", label=label)
+        for label, n in (("a", 57), ("b", 20), ("c", 3))
+        for index in range(n)
+    ),
+    ImageRef("rejected", "", status="rejected", reason="no_class"),
+    ImageRef("ignored", "", status="ignored", reason="hidden"),
+]
+IMAGES = [ref for ref in REFS if not ref.status]
+STRATIFIED = SplitSettings(fractions={"train": 0.5, "validation": 0.25, "test": 0.25}, stratify=True)
+
+
+def check_selection(splits, limit, expected):
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        assert_that(root | beam.Create([ReferenceBatch(REFS)]) | SelectImages(5, splits, limit), equal_to([expected]))
+
+
+def expected_selection(splits, limit):
+    take_below = sorted(hash_key(5, ref.key).take for ref in IMAGES)[limit] if limit else HASH_RANGE
+    by_class = {}
+    for ref in IMAGES:
+        if hash_key(5, ref.key).take < take_below:
+            by_class.setdefault(ref.label, []).append(hash_key(5, ref.key).split)
+    bounds = {label: bounds_by_rank(numbers, splits) for label, numbers in by_class.items()}
+    return Selection(take_below, bounds if splits.stratify else {})
+
+
+def places(splits, selection):
+    splitter = ImageSplitter(5, splits, selection)
+    return Counter((ref.label, *splitter.place(ref)[1:]) for ref in IMAGES)
+
+
+def test_hash_splits_need_no_look_at_the_images():
+    check_selection(SplitSettings(), None, Selection())
+
+
+@pytest.mark.parametrize("splits", [SplitSettings(), STRATIFIED], ids=["by hash", "stratified"])
+@pytest.mark.parametrize("limit", [None, 33])
+def test_the_selection_is_exactly_the_images(splits, limit):
+    if limit or splits.stratify:
+        check_selection(splits, limit, expected_selection(splits, limit))
+
+
+@pytest.mark.parametrize("limit", [80, 81, 1000])
+def test_a_limit_of_all_or_more_leaves_nothing_out(limit):
+    check_selection(SplitSettings(), limit, Selection())
+
+
+def test_limit_is_exact():
+    counts = places(SplitSettings(), expected_selection(SplitSettings(), 33))
+    assert sum(count for (_, split, _), count in counts.items() if split) == 33
+
+
+def test_stratified_shares_are_exact_to_one_image_of_each_class():
+    counts = places(STRATIFIED, expected_selection(STRATIFIED, None))
+    for label, size in (("a", 57), ("b", 20), ("c", 3)):
+        for split, share in STRATIFIED.fractions.items():
+            assert abs(counts[label, split, ""] - size * share) <= 1
+    assert sum(counts.values()) == 80
+
+
+def test_stratified_shares_are_exact_of_what_limit_leaves():
+    counts = places(STRATIFIED, expected_selection(STRATIFIED, 33))
+    taken = Counter()
+    for (label, split, _), count in counts.items():
+        taken[label] += count if split else 0
+    assert taken.total() == 33
+    for (label, split, _), count in counts.items():
+        if split:
+            assert abs(count - taken[label] * STRATIFIED.fractions[split]) <= 1
+
+
+@given(st.lists(st.sets(st.integers(0, HASH_RANGE - 1), max_size=10), max_size=4), st.integers(1, 8))
+def test_the_lowest_are_found_however_the_hashes_are_dealt(parts, count):
+    fn = LowestFn(count)
+    heaps = []
+    for part in parts:
+        heap = fn.create_accumulator()
+        for number in part:
+            heap = fn.add_input(heap, number)
+        heaps.append(heap)
+    ranked = sorted(number for part in parts for number in part)
+    expected = ranked[count] if len(ranked) > count else HASH_RANGE
+    assert fn.extract_output(fn.merge_accumulators(heaps)) == expected
+
+
+MIXED = [
+    ImageRef(f"{label}/{group}/{index}", "", label=label, group=f"g{group}")
+    for group in range(12)
+    for label, count in (("a", 3 + group % 3), ("b", group % 2))
+    for index in range(count)
+]
+
+
+def test_groups_stay_whole_whatever_classes_they_hold():
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        selections = root | beam.Create([ReferenceBatch(MIXED)]) | SelectImages(5, STRATIFIED, None)
+        assert_that(selections, check_groups)
+
+
+def check_groups(selections):
+    (selection,) = selections
+    splitter = ImageSplitter(5, STRATIFIED, selection)
+    splits = {}
+    for ref in MIXED:
+        splits.setdefault(ref.group, set()).add(splitter.place(ref)[1])
+    assert all(len(each) == 1 for each in splits.values())
+    assert set().union(*splits.values()) == set(STRATIFIED.names)
+    assert set(selection.class_bounds) == {"a"}, "b is in groups of a alone"
+    counts = Counter(splitter.place(ref)[1] for ref in MIXED if ref.label == "a")
+    whole = sum(counts.values())
+    for name, share in STRATIFIED.fractions.items():
+        assert abs(counts[name] - whole * share) <= 5

@@ -1,0 +1,1 @@
+"""The public PTransforms for pipelines of your own."""

@@ -1,0 +1,52 @@
+"""ReencodeImages: bytes are checked, decoded and, where needed, re-encoded to JPEG."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import apache_beam as beam
+
+from recordmill.imaging import BadImage, ImageSettings, PreparedImage, prepare_image, prepare_pixels
+from recordmill.schemas.content import Pixels
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import RejectedImage
+
+
+def reencode_image(image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
+    """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
+
+    Raises:
+        RejectedImage: stage `decode`, with the reason that the decoder found.
+    """
+    try:
+        if isinstance(image, bytes):
+            return prepare_image(image, settings, keep_pixels)
+        return prepare_pixels(image, settings, keep_pixels)
+    except BadImage as bad:
+        digest = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
+        raise RejectedImage("decode", bad.code, bad.detail, digest) from None
+
+
+@dataclass
+class ReencodeImages(beam.PTransform):
+    """Prepares each image of a PCollection of references and bytes; bad images are left out.
+
+    For pipelines of your own; see `ReadImages`.
+
+    Attributes:
+        settings: how images are checked, decoded and re-encoded.
+    """
+
+    settings: ImageSettings = field(default_factory=ImageSettings)
+
+    def expand(
+        self, images: beam.PCollection[tuple[ImageRef, bytes]]
+    ) -> beam.PCollection[tuple[ImageRef, PreparedImage]]:
+        """PCollection[tuple[ImageRef, bytes]] -> PCollection[tuple[ImageRef, PreparedImage]]."""
+        return images | beam.FlatMapTuple(self._prepare).with_output_types(tuple[ImageRef, PreparedImage])
+
+    def _prepare(self, ref: ImageRef, data: bytes) -> Iterator[tuple[ImageRef, PreparedImage]]:
+        try:
+            yield ref, reencode_image(data, self.settings)
+        except RejectedImage:
+            beam.metrics.Metrics.counter("recordmill", "undecoded").inc()

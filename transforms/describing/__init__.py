@@ -1,8 +1,0 @@
-"""What a dataset says of itself to other tools and to people: the files beside its shards. One file a format."""
-
-from recordmill.transforms.describing.describe_dataset import describe_dataset
-from recordmill.transforms.describing.remarks import find_remarks
-from recordmill.transforms.describing.staged_dataset import StagedDataset
-from recordmill.transforms.describing.thumbnails import choose_samples, shows_boxes
-
-__all__ = ["StagedDataset", "choose_samples", "describe_dataset", "find_remarks", "shows_boxes"]

@@ -1,1 +1,0 @@
-"""Files: read and written on any store, TFRecord files frame by frame, packed files by piece."""

@@ -1,0 +1,1 @@
+"""Files of any kind to references: sources, and what they read."""

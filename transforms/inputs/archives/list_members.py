@@ -1,0 +1,61 @@
+"""Any archive's members: what kind it is, is told by its bytes."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from recordmill import storage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.storage.packed_files import UNPACKED, read_packed_range
+from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits, Member, check_names
+from recordmill.transforms.inputs.archives.tar_members import tar_members
+from recordmill.transforms.inputs.archives.zip_members import zip_members
+
+GZIP = "gzip"
+
+
+def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
+    """Yields an archive's members, folders left out; of plain archives only headers are read.
+
+    A packed tar is unpacked once in this process, for nothing in it can be found otherwise.
+
+    Args:
+        file: the archive.
+        limits: what it may hold.
+
+    Raises:
+        DamagedArchiveError: it, or what follows in it, cannot be read.
+        OSError: its store does not give it.
+    """
+    members = check_names(_members(file, limits))
+    yield from islice(members, limits.members)
+    if next(members, None) is not None:
+        raise DamagedArchiveError(f"it has more members than source.max_members allows ({limits.members})")
+
+
+def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
+    start = storage.read_range(file.uri, 0, 4)
+    if start.startswith(b"\x1f\x8b"):
+        unpacked = UNPACKED.unpack(file.uri, GZIP, file.version, limits.ratio)
+        if unpacked.is_doubtful:  # which member it concerns cannot be told
+            raise DamagedArchiveError(unpacked.fault)
+        with open(unpacked.path, "rb") as stream:
+            yield from tar_members(stream, unpacked.size, limits, GZIP, unpacked.fault)
+        return
+    with storage.open_to_read(file.uri) as stream:
+        if start.startswith(b"PK") or file.uri.lower().endswith(".zip"):
+            yield from zip_members(stream, limits)
+        else:
+            yield from tar_members(stream, file.size, limits)
+
+
+def read_member(file: ImageRef, member: Member, limits: Limits) -> bytes:
+    """The contents of a small member.
+
+    Raises:
+        DamagedPackingError: it cannot be unpacked.
+        OSError: its store does not give it.
+    """
+    if not member.packing:
+        return storage.read_range(file.uri, member.offset, member.length)
+    place = (member.offset, member.length)
+    return read_packed_range(file.uri, member.packing, *place, file.version, max_ratio=limits.ratio)

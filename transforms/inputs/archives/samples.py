@@ -1,0 +1,167 @@
+"""Samples as WebDataset stores them: members of one name but for their extension, one behind the other.
+
+The extension is what follows the first dot of the base name: `000/07.seg.png` is the part `seg.png` of `000/07`
+(webdataset's `base_plus_ext`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, ClassVar
+
+import orjson
+
+from recordmill.schemas.features import Kind
+from recordmill.transforms.inputs.archives.member import Member
+from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
+from recordmill.transforms.inputs.manifests.cell_values import feature_value
+from recordmill.transforms.inputs.manifests.entry import BadCellError
+from recordmill.transforms.inputs.manifests.feature_from import FeatureFrom
+
+MAX_PART_BYTES = 2**20
+"""The longest label, caption or JSON that is read."""
+
+Json = Mapping[str, Any]
+
+
+class BadSampleError(Exception):
+    """What stands beside an image cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartFeature(FeatureFrom):
+    """A further feature from what stands beside an image: the YAML keys below its name, with those of `FeatureFrom`.
+
+    Attributes:
+        part: the extension of a text file, such as `txt`; or `json.KEY`, for what `.json` has under a key.
+    """
+
+    part: str
+
+    where: ClassVar[str] = "part"
+    hint: ClassVar[str] = "give an extension such as txt, or json.KEY"
+    described: ClassVar[str] = "`{}` beside the image"
+
+    def value_of(self, value: Any) -> Any:
+        """The feature's value or values.
+
+        Raises:
+            BadSampleError: it is of another type, or is not there.
+        """
+        if self.many:
+            if not isinstance(value, list | None):
+                raise BadSampleError(f"{self.part} is no list")
+            return [_convert(each, self.type, self.part) for each in value or ()]
+        if value is None:
+            if self.default is None:
+                raise BadSampleError(f"{self.part} is missing")
+            return self.default_value()
+        return _convert(value, self.type, self.part)
+
+
+def _convert(value: Any, kind: Kind, part: str) -> Any:
+    """A value as references carry it, by the rules for cells of manifests; but captions may hold any character."""
+    if kind == "bytes" and isinstance(value, str):
+        return value
+    try:
+        return feature_value(value, kind, part)
+    except BadCellError:
+        raise BadSampleError(f"{part}: {value!r:.60} is no {'text' if kind == 'bytes' else kind}") from None
+
+
+@dataclass(slots=True)
+class Sample:
+    """An image and what stands beside it.
+
+    Attributes:
+        name: the members' common name.
+        parts: members by extension.
+        image: the extension of the image; the empty string where there is none.
+    """
+
+    name: str
+    parts: dict[str, Member]
+    image: str = ""
+    _json: Json | None = field(default=None, repr=False)
+
+    def value(self, part: str, texts: Mapping[str, bytes]) -> Any:
+        """What a part says: the text of a file without white space around it, or a value of `.json`; None: nothing.
+
+        Args:
+            part: as in `PartFeature.part`.
+            texts: the contents of the parts that are needed, by extension.
+
+        Raises:
+            BadSampleError: it is no UTF-8, or no JSON.
+        """
+        extension, _, key = part.partition(".") if part.startswith("json.") else (part, "", "")
+        if extension not in texts:
+            return None
+        if not key:
+            return _text(texts[extension], extension)
+        if self._json is None:
+            self._json = _parse(texts[extension])
+        return self._json.get(key)
+
+
+def class_of(label: Any, part: str, names: Sequence[str]) -> str:
+    """The class that a label beside an image means.
+
+    Args:
+        label: a name, or a number.
+        part: where it stands.
+        names: of the classes that numbers count from 0; none: the number itself is the name.
+
+    Raises:
+        BadSampleError: it is missing, is neither text nor integer, or there is no class of that number.
+    """
+    if label is None or label == "":
+        raise BadSampleError(f"{part} is missing or empty")
+    if isinstance(label, str) and len(label) > LONGEST_NAME:
+        raise BadSampleError(f"{part} has {len(label):,} letters, and a name at most {LONGEST_NAME:,}")
+    if not names and isinstance(label, int | str) and not isinstance(label, bool):
+        return str(label)
+    number = _convert(label, "int64", part)
+    if not 0 <= number < len(names):
+        raise BadSampleError(f"{part} is {label}, where source.class_names has {len(names)} classes, from 0")
+    return names[number]
+
+
+def extensions_of(parts: Iterable[str]) -> frozenset[str]:
+    """The extensions of the files that parts are read from."""
+    return frozenset("json" if part.startswith("json.") else part for part in parts if part)
+
+
+def group_samples(members: Iterable[Member], image_parts: tuple[str, ...]) -> Iterator[Sample]:
+    """Yields the samples of an archive; each member is a part of one.
+
+    Args:
+        members: in the archive's order.
+        image_parts: extensions of images, the first that is there is taken.
+    """
+    for name, together in groupby(members, key=lambda member: _split(member.name)[0]):
+        parts = {_split(member.name)[1]: member for member in together}
+        yield Sample(name, parts, next((each for each in image_parts if each in parts), ""))
+
+
+def _split(name: str) -> tuple[str, str]:
+    folder, slash, base = name.rpartition("/")
+    stem, _, extension = base.partition(".")
+    return folder + slash + stem, extension.lower()
+
+
+def _text(data: bytes, extension: str) -> str:
+    try:
+        return data.decode().strip()
+    except UnicodeDecodeError:
+        raise BadSampleError(f"{extension} is no UTF-8") from None
+
+
+def _parse(data: bytes) -> Json:
+    try:
+        parsed = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BadSampleError(f"json cannot be read: {error}") from None
+    if not isinstance(parsed, dict):
+        raise BadSampleError("json is no object")
+    return parsed

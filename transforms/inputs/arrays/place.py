@@ -1,0 +1,142 @@
+"""Where an array lies: a file, or what unpacking makes of it, from some byte on."""
+
+import posixpath
+from dataclasses import dataclass
+
+from recordmill import storage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.storage.packed_files import read_packed_range, read_packed_start
+from recordmill.storage.unpacking import DamagedPackingError
+from recordmill.transforms.inputs.listing.safe_paths import (
+    NotAFileError,
+    OutsideRootError,
+    resolve_inside,
+    root_of,
+    size_and_version,
+    spelled_path,
+)
+
+
+class BadArrayError(Exception):
+    """A file that is not what it should be.
+
+    Attributes:
+        reason: one of `schemas.rejection.REASONS["list"]`.
+        detail: one line for people.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bytes that can be read by range.
+
+    Attributes:
+        uri: the file.
+        packing: as `ImageRef.packing`.
+        offset: where they begin in the file, or in what unpacking gives.
+        size: how many there are; -1 where that is only known once they are unpacked.
+        version: of the file.
+    """
+
+    uri: str
+    packing: str = ""
+    offset: int = 0
+    size: int = -1
+    version: str = ""
+
+    def read_start(self, length: int) -> bytes:
+        """The first bytes; no more is unpacked than these.
+
+        Raises:
+            BadArrayError: `bad_packing`, `vanished` or `unreadable`.
+        """
+        return self._read(0, length, None)
+
+    def read(self, offset: int, length: int, expected: int) -> bytes:
+        """A range, from here on; fewer bytes where there are no more.
+
+        Args:
+            offset: of the first byte.
+            length: bytes.
+            expected: how many there should be in all: no more are unpacked.
+
+        Raises:
+            BadArrayError: `bad_packing`, `vanished` or `unreadable`.
+        """
+        return self._read(offset, length, expected)
+
+    def check_size(self, expected: int, described: str) -> None:
+        """Raises BadArrayError, `wrong_length`, unless there are as many bytes as expected.
+
+        Args:
+            expected: bytes.
+            described: what they are, for the message.
+        """
+        if self.size >= 0:
+            found, wrong = f"{self.size:,}", self.size != expected
+        else:  # the last byte is there, and none behind it
+            wrong = len(self.read(expected - 1, 2, expected)) != 1
+            found = "fewer"
+        if wrong:
+            raise BadArrayError("wrong_length", f"{described} are {expected:,} bytes, and the file has {found}")
+
+    def _read(self, offset: int, length: int, expected: int | None) -> bytes:
+        begin = self.offset + offset
+        if self.size >= 0:
+            length = min(length, max(self.size - offset, 0))
+        try:
+            if not self.packing:
+                return storage.read_range(self.uri, begin, length)
+            if expected is None:
+                return read_packed_start(self.uri, self.packing, begin + length)[begin:]
+            return read_packed_range(self.uri, self.packing, begin, length, self.version, self.offset + expected)
+        except DamagedPackingError as error:
+            raise BadArrayError("bad_packing", str(error)) from None
+        except FileNotFoundError:
+            raise BadArrayError("vanished", "the file was listed, and was gone when its header was read") from None
+        except PermissionError as error:
+            raise BadArrayError("unreadable", (error.strerror or "permission denied").lower()) from None
+
+
+def place_of(file: ImageRef) -> Place:
+    """A whole file: what is in it, if its name ends in `.gz`."""
+    packed = file.uri.endswith(".gz")
+    return Place(file.uri, "gzip" if packed else "", size=-1 if packed else file.size, version=file.version)
+
+
+def find_beside(path: str, file: ImageRef, name: str) -> Place:
+    """The file of that name in a file's folder, plain or gzipped.
+
+    Args:
+        path: of the file, below its input.
+        file: a reference to it.
+        name: of the other one, with or without `.gz`.
+
+    Raises:
+        FileNotFoundError: it is not there; its message is the name.
+        BadArrayError: `outside_root`, it is a link that leads out of the input; `not_a_file`; or `unreadable`.
+    """
+    plain = posixpath.join(posixpath.dirname(spelled_path(file.uri, path)), name.removesuffix(".gz"))
+    for candidate in (plain, f"{plain}.gz"):
+        try:
+            uri = resolve_inside(root_of(file.uri, path), candidate)
+            size, version = size_and_version(uri)
+            place = place_of(ImageRef("", uri, size, version))
+            place.read_start(1)
+        except OutsideRootError as error:
+            raise BadArrayError("outside_root", str(error)) from None
+        except NotAFileError as error:
+            raise BadArrayError("not_a_file", f"{posixpath.basename(candidate)}: {error.strerror}") from None
+        except FileNotFoundError:
+            continue
+        except BadArrayError as error:
+            if error.reason != "vanished":
+                raise
+        else:
+            return place
+    raise FileNotFoundError(name)

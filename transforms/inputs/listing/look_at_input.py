@@ -1,0 +1,237 @@
+"""A look at an input before the job: few names, and how few files begin, so that its layout can be recognised."""
+
+import csv
+import io
+import posixpath
+import tarfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from recordmill import storage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.storage.unpacking import MAX_RATIO, DamagedPackingError
+from recordmill.transforms.inputs.archives.list_members import list_members, read_member
+from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits
+from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
+from recordmill.transforms.inputs.listing.local_folders import Ignore
+from recordmill.transforms.inputs.listing.safe_paths import size_and_version
+from recordmill.transforms.planning.splitting import SPLIT_NAMES
+
+MOST_NAMES = 1000
+"""Names that are asked of a store for one folder: one request."""
+
+TELLING = (
+    "_annotations",
+    "annotations",
+    "classes.txt",
+    "data.yaml",
+    "labels",
+    "metadata.",
+    "obj.names",
+    "test",
+    "train",
+    "val",
+)
+"""How names begin that are asked for where a store's folder has more: they say something of the layout."""
+
+MOST_FOLDERS = 32
+"""Folders of one level that are looked into."""
+
+MOST_KEPT = 10_000
+"""Names of one folder that are kept."""
+
+HEAD_BYTES = 1024
+MOST_HEADS = 10
+
+MOST_MEMBERS = 1000
+"""Members of an archive that are looked at; on a store a tenth of them, where each may be a request."""
+
+PACKED_START = 2**20
+"""Bytes of a packed tar that are looked at."""
+
+ANNOTATION_FOLDERS = frozenset(
+    {"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "imagesets", "main"}
+)
+"""Folders, in lower case, that hold annotations or lists: they are looked into below other folders too."""
+
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
+_HEADS = ((2, ".json"), (1, ".xml"), (1, ".yaml", ".yml"), (4, *_TABLES), (1, ".names", ".labels"), (3, ".txt"))
+"""How many files of a folder are looked into, and their endings; the first kinds come first."""
+
+R = TypeVar("R")
+
+
+def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
+    """The sketch of an input.
+
+    Args:
+        path: a folder or a file, on any file system.
+        ignore: says of a path below the input whether it is to be ignored.
+
+    Raises:
+        OSError: the store does not answer, or does not let the input be looked at.
+    """
+    root, top, only = _look_at_top(path, ignore)
+    names = {"": top} | _look_into(root, sorted(top.folders, key=_rank), ignore)
+    for _ in range(2):  # train/labels, labels/train; then VOC2012/ImageSets/Main
+        names |= _look_into(root, _annotations_below(names), ignore)
+    sketch = FolderSketch(names)
+    paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
+    heads = dict(zip(paths, _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths), strict=True))
+    archives = {}
+    for name in _archives_to_see(sketch):
+        archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
+    return FolderSketch(names, heads, archives, only)
+
+
+def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
+    """Folders of annotations, and those in them, that have not been looked into."""
+    for folder in sorted(names):
+        for each in names[folder].folders:
+            of_annotations = {each.lower(), posixpath.basename(folder).lower()} & ANNOTATION_FOLDERS
+            if folder and of_annotations and f"{folder}/{each}" not in names:
+                yield f"{folder}/{each}"
+
+
+def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
+    """The folder that paths are below, what lies there, and the name of the file that the input is."""
+    top = _names_of(_entries(path), "", ignore)
+    if top != Names() or storage.size_of(path) is None:
+        return path.rstrip("/") or path, top, ""
+    root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
+    if not only.lower().endswith((".json", *_TABLES)):
+        return root, Names((only,)), only
+    top = _names_of(_entries(root), "", ignore)
+    return root, Names((*top.images, only), top.folders), only
+
+
+def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
+    chosen = list(islice(folders, MOST_FOLDERS))
+
+    def look(folder: str) -> Names:
+        return _names_of(_entries(f"{root}/{folder}"), folder, ignore)
+
+    return dict(zip(chosen, _side_by_side(root, look, chosen), strict=True))
+
+
+def _entries(folder: str) -> list[str]:
+    """The names in a folder; of a large one on a store the first, and those that say something of a layout."""
+    found = storage.folder_entries(folder, MOST_NAMES)
+    if len(found) < MOST_NAMES or storage.is_local(folder):
+        return found
+    more = _side_by_side(folder, lambda start: storage.folder_entries(folder, 10, start), list(TELLING))
+    return sorted({*found, *(name for names in more for name in names)})
+
+
+def _names_of(entries: Iterable[str], below: str, ignore: Ignore) -> Names:
+    prefix = f"{below}/" if below else ""
+    texts = (name for name in entries if name.isascii() or _is_text(name))
+    kept = [name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/"))]
+    found = Names(tuple(name for name in kept if not name.endswith("/")))
+    images = found.images
+    others = sorted(set(found.files) - set(images))[:MOST_KEPT]
+    folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))
+    return Names(tuple(sorted((*images[:MOST_KEPT], *others))), folders)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _rank(folder: str) -> tuple[bool, str]:
+    """What sorts folders that say something of a layout to the front."""
+    return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {"images", "imagesets"}, folder
+
+
+def _files_to_read(sketch: FolderSketch, most: int, *endings: str) -> Iterator[str]:
+    """The first files of some endings in each folder; those called like an image or a split go before others."""
+    for folder, names in sketch.names.items():
+        found = names.ending(*endings)
+        beside = set(names.beside_images(endings[0]))
+        for name in sorted(found, key=lambda name: (name not in beside, not begins_with_split(name), name))[:most]:
+            yield f"{folder}/{name}" if folder else name
+
+
+def _side_by_side(root: str, function: Callable[[str], R], items: list[str]) -> list[R]:
+    if storage.is_local(root):
+        return [function(item) for item in items]
+    from recordmill.storage.stores.store import in_parallel
+
+    return in_parallel(function, items)
+
+
+def _read_head(uri: str) -> bytes:
+    """How a file begins; nothing where that cannot be read: the job says why."""
+    try:
+        if uri.lower().endswith(".parquet"):
+            return _columns_of(uri)
+        head = storage.read_range(uri, 0, HEAD_BYTES)
+        return zlib.decompressobj(wbits=31).decompress(head) if head.startswith(b"\x1f\x8b") else head
+    except (OSError, zlib.error, pa.ArrowException):
+        return b""
+
+
+def _columns_of(uri: str) -> bytes:
+    """The columns of a Parquet file and its first row, as a CSV; of what is no text, only bytes are told of."""
+    with storage.open_to_read(uri) as stream:
+        table = pq.ParquetFile(stream)
+        schema = table.schema_arrow
+        texts = [each.name for each in schema if pa.types.is_string(each.type) or pa.types.is_large_string(each.type)]
+        batch = next(table.iter_batches(batch_size=1, columns=texts), None) if texts else None
+        first = batch.to_pylist()[0] if batch is not None and len(batch) else {}
+
+    def holds_bytes(kind: pa.DataType) -> bool:
+        inner = [kind.field(at) for at in range(kind.num_fields)] if pa.types.is_struct(kind) else []
+        return pa.types.is_binary(kind) or any(each.name == "bytes" for each in inner)
+
+    values = ["<bytes>" if holds_bytes(each.type) else first.get(each.name) or "" for each in schema]
+    stream_of_text = io.StringIO()
+    csv.writer(stream_of_text).writerows((schema.names, values))
+    return stream_of_text.getvalue().encode()
+
+
+def _archives_to_see(sketch: FolderSketch) -> tuple[str, ...]:
+    archives = sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
+    return tuple(dict.fromkeys((*archives[:2], *archives[-1:]))) if not sketch.has_images else ()
+
+
+def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
+    """What is in an archive, and its first label, as WebDataset's `.cls` has it."""
+    most = MOST_MEMBERS if storage.is_local(uri) or uri.lower().endswith((".zip", ".npz")) else MOST_MEMBERS // 10
+    names: list[str] = []
+    label = b""
+    with suppress(OSError, DamagedArchiveError, DamagedPackingError, tarfile.TarError, EOFError, zlib.error):
+        for name, read in islice(_members(uri), most):
+            parts = name.split("/")
+            if any(ignore("/".join(parts[:end]), end < len(parts)) for end in range(1, len(parts) + 1)):
+                continue
+            names.append(name)
+            if name.endswith(".cls") and not label:
+                label = read()[:HEAD_BYTES]
+    return FolderSketch.of(names), label
+
+
+def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """An archive's members, as many as can be known without reading all of a packed one, and how each is read."""
+    if uri.lower().endswith("gz"):
+        with tarfile.open(fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz") as members:
+            for member in members:
+                if (stream := members.extractfile(member)) is not None:
+                    yield member.name.removeprefix("./"), stream.read
+        return
+    file = ImageRef(uri, uri, *size_and_version(uri))
+    limits = Limits(HEAD_BYTES, 10_000_000, MAX_RATIO)
+    for found in list_members(file, limits):
+        yield found.name, partial(read_member, file, found, limits)

@@ -1,0 +1,37 @@
+"""Images that other files name: annotations, lists."""
+
+import posixpath
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.listing.safe_paths import (
+    OutsideRootError,
+    key_of,
+    reason_of,
+    resolve_inside,
+    root_of,
+    size_and_version,
+)
+
+IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+"""How names of images end, where data name images without their endings."""
+
+
+def refer_named_image(file: ImageRef, path: str, below: str) -> ImageRef:
+    """The reference of an image that a file names; rejected where it is not there or no file, or outside.
+
+    Args:
+        file: a reference to the file, from which the image has its split.
+        path: the file's, as `Source.refer` is given it.
+        below: the image's, below the same input.
+    """
+    ref = file.but(key=key_of(file.key, path, below), spelling="")
+    why = f"named by {posixpath.basename(path)}:"
+    try:
+        uri = resolve_inside(root_of(file.uri, path), below)
+        size, version = size_and_version(uri)
+    except OutsideRootError as error:
+        return ref.but(status="rejected", reason="outside_root", detail=f"{why} {error}")
+    except OSError as error:
+        what = (error.strerror or type(error).__name__).lower()
+        return ref.but(status="rejected", reason=reason_of(error), detail=f"{why} {what}")
+    return ref.but(uri=uri, size=size, version=version)

@@ -1,0 +1,274 @@
+"""Which column says what: the YAML keys below `source.columns` and `source.features_from`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import cache, cached_property
+from string import Formatter
+from typing import Any, ClassVar
+
+from recordmill.schemas.added_setting import added_setting
+from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
+from recordmill.transforms.inputs.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
+from recordmill.transforms.inputs.manifests.cells_of_boxes import box_from_sides, boxes_from, objects_from, size_from
+from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.transforms.inputs.manifests.feature_from import FeatureFrom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Names of a manifest's columns.
+
+    Attributes:
+        uri: the image's path below `source.root`, or its URL there. With columns in braces it is what they make
+            together: `images/{id}.jpg`, or `images/{id}.*` where the endings differ.
+        bytes: the image itself: in base64; in Parquet binary, or a struct with binary `bytes`, as Hugging Face has it.
+        label: the class.
+        labels: several classes: a list, or a text cut at `source.separator`.
+        split: the word that `splits.from_source` turns into a split.
+        group: rows of one group stay in one split.
+        key: the image's name in the dataset; by default its path, or the number of its row.
+        sha256: the digest that the image's bytes must have, in hex.
+        boxes: a list of boxes, each a list of xmin, ymin, xmax, ymax; in CSV as JSON.
+        box_labels: the classes of the boxes, as `labels`.
+        objects: boxes with their classes, as Hugging Face has them: `{bbox: [[x, y, width, height], ...], categories:
+            [...]}`, or a list of `{bbox: [...], category: ...}`; in CSV as JSON.
+        xmin: the left side of a box, where each row has one; rows of one image are joined. A row whose box is empty
+            stands for an image without objects.
+        ymin: its upper side.
+        xmax: its right side.
+        ymax: its lower side.
+        box_label: its class.
+        width: the image's width as the annotators saw it, in pixels: an image of another size is rejected.
+        height: its height.
+    """
+
+    uri: str = ""
+    bytes: str = ""
+    label: str = ""
+    labels: str = ""
+    split: str = ""
+    group: str = ""
+    key: str = ""
+    sha256: str = ""
+    boxes: str = ""
+    box_labels: str = ""
+    objects: str = ""
+    xmin: str = added_setting("")
+    ymin: str = added_setting("")
+    xmax: str = added_setting("")
+    ymax: str = added_setting("")
+    box_label: str = added_setting("")
+    width: str = added_setting("")
+    height: str = added_setting("")
+
+    def named(self) -> Iterator[tuple[str, str]]:
+        """(YAML key, column) of each that is named."""
+        for each in fields(self):
+            if column := getattr(self, each.name):
+                parts = template_parts(column) if each.name == "uri" else None
+                named = (name for _, name in parts if name) if parts else (column,)
+                yield from ((f"source.columns.{each.name}", name) for name in named)
+
+    @property
+    def row_boxes(self) -> tuple[str, ...]:
+        """The columns of a row's one box: four sides and a class; empty where rows have no such box."""
+        columns = (self.xmin, self.ymin, self.xmax, self.ymax, self.box_label)
+        return columns if any(columns) else ()
+
+    def check(self) -> None:
+        """Raises ValueError where there is no image, or two, or boxes without labels."""
+        if bool(self.uri) == bool(self.bytes):
+            raise ValueError("source.columns names one of two: `uri`, where the image is, or `bytes`, the image itself")
+        if bool(self.boxes) != bool(self.box_labels):
+            raise ValueError("source.columns.boxes and source.columns.box_labels go together: name both")
+        given = [name for name in ("boxes", "objects", "xmin") if getattr(self, name)]
+        if len(given) > 1:
+            one, two = (f"source.columns.{name}" for name in given[:2])
+            raise ValueError(f"{one} and {two} both name boxes: remove one of them")
+        if not all(self.row_boxes):
+            raise ValueError("source.columns.xmin, ymin, xmax, ymax and box_label go together: name all five")
+        if self.row_boxes and not self.uri:
+            raise ValueError("source.columns.xmin: rows of one image are joined by source.columns.uri: name it")
+        if bool(self.width) != bool(self.height) or (self.width and not given):
+            raise ValueError(
+                "source.columns.width and source.columns.height go together, and with boxes: name them all"
+            )
+        template_parts(self.uri)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureColumn(FeatureFrom):
+    """A further feature from a column: the YAML keys below its name, with those of `FeatureFrom`.
+
+    Attributes:
+        column: the column.
+    """
+
+    column: str
+
+    where: ClassVar[str] = "column"
+    hint: ClassVar[str] = "name the column"
+    described: ClassVar[str] = "column `{}`"
+
+    def value_of(self, cell: Any, separator: str) -> Any:
+        """The feature's value, or values; an empty cell is none.
+
+        Raises:
+            BadCellError: there is none, or it is of another type.
+        """
+        if self.many:
+            return [feature_value(each, self.type, self.column) for each in list_of(cell, self.column, separator)]
+        if cell is None or cell == "":
+            if self.default is None:
+                raise refuse(self.column, cell, "")
+            return self.default_value()
+        return feature_value(cell, self.type, self.column)
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Makes entries of rows with named cells.
+
+    Attributes:
+        columns: which column says what.
+        features: further features.
+        separator: between several labels in one text.
+        fractions: whether boxes are in parts of the image.
+        class_names: names of the classes that numbers in a column stand for, from 0.
+        base64_column: the column of images, where cells are texts.
+        keeps_unlabelled: whether an image whose class is empty has none, instead of being refused.
+    """
+
+    columns: Columns
+    features: Mapping[str, FeatureColumn]
+    separator: str
+    fractions: bool
+    class_names: Mapping[str, Sequence[str]]
+    base64_column: str = ""
+    keeps_unlabelled: bool = False
+
+    @cached_property
+    def _texts(self) -> list[tuple[str, str, Sequence[str]]]:
+        plain = ("key", "label", "split", "group", "sha256")
+        named = {name: column for name in plain if (column := getattr(self.columns, name))}
+        return [(name, column, self.class_names.get(column, ())) for name, column in named.items()]
+
+    @cached_property
+    def _required(self) -> tuple[str, ...]:
+        names = ("key",) if self.keeps_unlabelled else ("key", "label")
+        return tuple(name for name in names if getattr(self.columns, name))
+
+    def read(self, cells: Mapping[str, Any]) -> Entry:
+        """What the cells say.
+
+        Raises:
+            BadCellError: a value is missing or not what its column is for. Where rows of one image are joined, a row
+                that names its image is an entry with a fault instead.
+        """
+        uri = self._read_uri(cells)
+        try:
+            return self._read(uri, cells)
+        except BadCellError as error:
+            if not self.columns.row_boxes:
+                raise
+            return Entry(uri=uri, boxes=[], fault=str(error))
+
+    def _read_uri(self, cells: Mapping[str, Any]) -> str:
+        if not self.columns.uri:
+            return ""
+        parts = template_parts(self.columns.uri) or (("", self.columns.uri),)
+        return "".join(text + (_required_name(cells, column) if column else "") for text, column in parts)
+
+    def _read(self, uri: str, cells: Mapping[str, Any]) -> Entry:
+        entry = Entry(uri=uri, fractions=self.fractions)
+        for name, column, names in self._texts:
+            text = _name_in(cells.get(column), column, names)
+            if not text and name in self._required:
+                raise _missing(cells, column)
+            setattr(entry, name, text)
+        if self.base64_column:
+            image = cells.get(self.base64_column)
+            if not isinstance(image, str) or not image.strip():
+                raise refuse(self.base64_column, "" if isinstance(image, str) else image, "no base64")
+        if self.columns.labels:
+            entry.labels = self._texts_in(self.columns.labels, cells)
+        self._read_boxes(entry, cells)
+        for key, feature in self.features.items():
+            if feature.column not in cells and feature.default is None and not feature.many:
+                raise _missing(cells, feature.column)
+            entry.features[key] = feature.value_of(cells.get(feature.column), self.separator)
+        return entry
+
+    def _read_boxes(self, entry: Entry, cells: Mapping[str, Any]) -> None:
+        columns = self.columns
+        if columns.boxes:
+            entry.boxes = boxes_from(cells.get(columns.boxes), columns.boxes)
+            entry.box_labels = self._texts_in(columns.box_labels, cells)
+            if len(entry.boxes) != len(entry.box_labels):
+                counts = f"{len(entry.boxes)} boxes and {len(entry.box_labels)} labels"
+                raise BadCellError(f"column {columns.box_labels!r}: there are {counts}")
+        if columns.objects:
+            names = self.class_names.get(columns.objects, ())
+            entry.boxes, entry.box_labels = objects_from(cells.get(columns.objects), columns.objects, names)
+        if columns.row_boxes:
+            *sides, column = columns.row_boxes
+            label = _name_in(cells.get(column), column, self.class_names.get(column, ()))
+            entry.boxes = box_from_sides([(side, cells.get(side)) for side in sides], (column, label))
+            entry.box_labels = [label] * len(entry.boxes)
+        if columns.width:
+            width, height = ((column, cells.get(column)) for column in (columns.width, columns.height))
+            entry.size = size_from(width, height)
+
+    def _texts_in(self, column: str, cells: Mapping[str, Any]) -> list[str]:
+        return texts_of(cells.get(column), column, self.separator, self.class_names.get(column, ()))
+
+
+@cache
+def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
+    """The texts of `source.columns.uri`, each with the column that follows it; nothing where it names one column.
+
+    Raises:
+        ValueError: braces do not fit together, or hold something else than a column's name.
+    """
+    if "{" not in uri:
+        return ()
+    try:
+        parts = [(text, column or "", bool(how or kind)) for text, column, how, kind in Formatter().parse(uri)]
+    except ValueError as error:
+        raise ValueError(f"source.columns.uri is {uri!r}: {error}") from None
+    if not any(column for _, column, _ in parts) or any(formatted for *_, formatted in parts):
+        raise ValueError(f"source.columns.uri is {uri!r}: write columns in braces, such as images/{{id}}.jpg")
+    return tuple((text, column) for text, column, _ in parts)
+
+
+def _required_name(cells: Mapping[str, Any], column: str) -> str:
+    text = _name_in(cells.get(column), column, ())
+    if not text:
+        raise _missing(cells, column)
+    return text
+
+
+def _missing(cells: Mapping[str, Any], column: str) -> BadCellError:
+    """Why there is no value: the cell is empty, or there is no such column, as only lines of JSON may lack one."""
+    if column in cells:
+        return refuse(column, "", "")
+    return BadCellError(f"there is no column {column!r}{did_you_mean(column, cells)}")
+
+
+def did_you_mean(column: str, names: Iterable[str]) -> str:
+    """The end of a sentence on a column that is not there: the nearest of those that are."""
+    near = get_close_matches(column.casefold(), by_case := {name.casefold(): name for name in names}, n=1)
+    return f": did you mean {by_case[near[0]]!r}?" if near else ""
+
+
+def _name_in(cell: Any, column: str, names: Sequence[str]) -> str:
+    text = text_of(cell, column, names)
+    if len(text) > LONGEST_NAME:
+        count = f"{len(text):,} letters, and a name at most {LONGEST_NAME:,}"
+        raise BadCellError(f"column {column!r}: {text!r:.60} has {count}")
+    return text if text.strip() else ""
+
+
+Reader = Callable[[Any], Entry]
+"""Makes an entry of a row's cells; raises `BadCellError`."""

@@ -1,0 +1,102 @@
+"""Manifests of Google's services: Vertex AI's JSON lines and AutoML's CSV."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from recordmill.transforms.inputs.manifests.cell_values import list_of, refuse, text_of
+from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+
+ML_USE = "aiplatform.googleapis.com/ml_use"
+
+_SETS = frozenset({"TRAIN", "VALIDATION", "TEST", "UNASSIGNED", "TRAINING"})
+_NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?")
+_CORNERS = 8
+
+
+def read_vertex(cells: Mapping[str, Any]) -> Entry:
+    """An entry of a line of Vertex AI's import files for images.
+
+    `imageGcsUri` is the image; `classificationAnnotation` its class, `classificationAnnotations` several of them,
+    `boundingBoxAnnotations` its boxes in parts of the image; `dataItemResourceLabels` gives the split by `ml_use`.
+
+    Raises:
+        BadCellError: something is missing or of another kind.
+    """
+    uri = text_of(cells.get("imageGcsUri"), "imageGcsUri")
+    if not uri:
+        raise refuse("imageGcsUri", uri, "")
+    entry = Entry(uri=uri, fractions=True)
+    use = _object(cells.get("dataItemResourceLabels") or {}, "dataItemResourceLabels")
+    entry.split = text_of(use.get(ML_USE), ML_USE)
+    if "classificationAnnotation" in cells:
+        entry.label = _name(cells["classificationAnnotation"], "classificationAnnotation")
+    if "classificationAnnotations" in cells:
+        column = "classificationAnnotations"
+        entry.labels = [_name(each, column) for each in list_of(cells[column], column, ",")]
+    if "boundingBoxAnnotations" in cells:
+        column = "boundingBoxAnnotations"
+        given = list_of(cells[column], column, ",")
+        entry.box_labels = [_name(each, column) for each in given]
+        entry.boxes = [[_number(each, side, column) for side in ("xMin", "yMin", "xMax", "yMax")] for each in given]
+    return entry
+
+
+def _object(value: Any, column: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise refuse(column, value, "no JSON object")
+    return value
+
+
+def _name(annotation: Any, column: str) -> str:
+    name = text_of(_object(annotation, column).get("displayName"), f"{column}.displayName")
+    if not name:
+        raise refuse(f"{column}.displayName", name, "")
+    return name
+
+
+def _number(annotation: Any, side: str, column: str) -> float:
+    value = _object(annotation, column).get(side)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise refuse(f"{column}.{side}", value, "no number")
+    return float(value)
+
+
+def read_automl(cells: Sequence[str]) -> Entry:
+    """An entry of a row `[set,]path[,label...]` of AutoML's CSV, or of its form for boxes.
+
+    There the label is followed by the corners of one box in eight cells, parts of the image, of which only two opposite
+    corners need be given; all nine are empty for an image without boxes. Further boxes are rows of their own, see
+    `Entry.join`.
+
+    Raises:
+        BadCellError: there is no path, or a box has no two opposite corners.
+    """
+    cells = [text_of(cell.strip(), f"{number}") for number, cell in enumerate(cells, start=1)]
+    known_set = cells[0].upper() in _SETS or (len(cells) > 1 and not cells[0])
+    split = cells[0].upper() if known_set else ""
+    path, *rest = cells[1 if known_set else 0 :] or [""]
+    if not path:
+        raise BadCellError("there is no path in it")
+    entry = Entry(uri=path, split=split, fractions=True)
+    corners = rest[1:]
+    numbers = len(corners) == _CORNERS and all(not cell or _NUMBER.fullmatch(cell) for cell in corners)
+    if numbers and (any(corners) or not rest[0]):
+        entry.boxes, entry.box_labels = _box(rest[0], corners)
+        return entry
+    entry.labels = list(dict.fromkeys(label for label in rest if label))
+    if len(entry.labels) == 1:
+        entry.label = entry.labels[0]
+    if not entry.labels:
+        raise BadCellError("there is no label in it")
+    return entry
+
+
+def _box(label: str, corners: Sequence[str]) -> tuple[list[list[float]], list[str]]:
+    if not any(corners):
+        return [], []
+    xs = [float(cell) for cell in corners[0::2] if cell]
+    ys = [float(cell) for cell in corners[1::2] if cell]
+    if not label or len(xs) < 2 or len(ys) < 2:
+        raise BadCellError("its box needs a label and two opposite corners")
+    return [[min(xs), min(ys), max(xs), max(ys)]], [label]

@@ -1,0 +1,179 @@
+"""What the columns of a table of images are, by their names and the first row."""
+
+import csv
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
+
+_IMAGE = (
+    *("file_name", "filename", "image_path", "image_file", "image_name", "image_uri", "image", "img_path", "img"),
+    *("filepath", "file_path", "file", "path", "uri", "images", "name", "image_id", "img_id", "id_code", "id"),
+)
+_LABEL = ("label", "class", "class_name", "category", "species", "breed", "target", "diagnosis", "labels", "tag")
+_SPLIT = ("split", "set", "subset", "partition")
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
+HELD = "<bytes>"
+"""What stands for the bytes of an image in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundColumns:
+    """The columns of a table of images.
+
+    Attributes:
+        columns: what `source.columns` says of them.
+        names: the columns' names, where the table has no header.
+        root: what `source.root` must be, if the images lie in a folder that no cell names.
+        splits: words for splits as the table spells them, and the splits; empty where it has no such column.
+        others: the columns that say something else.
+    """
+
+    columns: Mapping[str, str]
+    names: tuple[str, ...] = ()
+    root: str = ""
+    splits: Mapping[str, str] | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def has_boxes(self) -> bool:
+        """Whether rows have boxes."""
+        return "xmin" in self.columns
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether it is known what rows say the image shows."""
+        return self.has_boxes or "label" in self.columns
+
+
+def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
+    """What the columns of a table are; None where no column names images that can be seen, or holds them.
+
+    Args:
+        path: of the table, below the input.
+        sketch: the input, with how the table begins.
+    """
+    rows = _first_rows(sketch.heads.get(path, b""), path)
+    if not rows:
+        return None
+    if _place_of(rows[0][0].strip(), path, sketch) == ("", "{}"):  # no header
+        return _without_header(rows[0])
+    if len(rows) < 2 or len(set(rows[0])) < len(rows[0]) or path.endswith(".txt"):
+        return None
+    row = dict(zip(rows[0], rows[1], strict=False))
+    found = _find_image(row, path, sketch)
+    return found and _find_meanings(row, found)
+
+
+def _without_header(row: Sequence[str]) -> FoundColumns | None:
+    """RetinaNet's columns, or a path and a class, whatever follows them; None where there is but a path."""
+    if len(row) == 6 and _are_numbers(row[1:5]):
+        names: tuple[str, ...] = ("path", *_SIDES, "box_label")
+        return FoundColumns({"uri": "path", **{name: name for name in names[1:]}}, names)
+    if len(row) < 2:
+        return None
+    others = tuple(f"column_{number}" for number in range(3, len(row) + 1))
+    return FoundColumns({"uri": "path", "label": "label"}, ("path", "label", *others), others=others)
+
+
+def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
+    """The names in the first row of a table that has a header."""
+    return tuple(next(iter(_first_rows(sketch.heads.get(path, b""), path)), ()))
+
+
+def _first_rows(head: bytes, path: str) -> list[list[str]]:
+    """The first two rows of a table that begins so; the names of JSON's keys are the first."""
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    name = path.lower().removesuffix(".gz")
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return []
+    if name.endswith((".jsonl", ".ndjson")):
+        try:
+            row = orjson.loads(lines[0])
+        except ValueError:  # it is longer than what was read
+            row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
+        return [list(row), [str(value) for value in row.values()]] if row and isinstance(row, dict) else []
+    delimiter = "\t" if name.endswith(".tsv") else ","
+    if name.endswith(".txt"):
+        delimiter = next((each for each in ",\t" if each in lines[0]), " ")
+    return list(csv.reader(lines[:2], delimiter=delimiter, skipinitialspace=True))
+
+
+def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> FoundColumns | None:
+    by_name = {name.strip().lower(): name for name in row}
+    usual = [by_name[name] for name in _IMAGE if name in by_name]
+    named = [name for name, value in row.items() if value.strip().lower().endswith(IMAGE_ENDINGS)]
+    for name in dict.fromkeys((*usual, *named)):
+        if (place := _place_of(row[name].strip(), path, sketch)) is not None:
+            root, template = place
+            uri = name if template == "{}" else posixpath.join(root, template.format(f"{{{name}}}"))
+            others = tuple(other for other in row if other != name)
+            return FoundColumns({"uri": uri}, root="" if uri != name else root, others=others)
+    held = [name for name, value in row.items() if value == HELD]
+    others = tuple(name for name in row if name not in held)
+    return FoundColumns({"bytes": held[0]}, others=others) if len(held) == 1 else None
+
+
+def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
+    """The columns of class, split and boxes among the others."""
+    columns, left = dict(found.columns), {name.strip().lower(): name for name in found.others}
+    splits = None
+    if split := next((left[name] for name in _SPLIT if name in left), None):
+        word = row[split].strip()
+        if word.lower() in USUAL_WORDS:
+            columns["split"] = left.pop(split.strip().lower())
+            splits = {_spelt(value, word): name for value, name in USUAL_WORDS.items()}
+    label = next((name for name in _LABEL if name in left), "")
+    if label and "uri" in columns and all(side in left for side in _SIDES):
+        columns |= {side: left.pop(side) for side in _SIDES} | {"box_label": left.pop(label)}
+        if "width" in left and "height" in left:
+            columns |= {side: left.pop(side) for side in ("width", "height")}
+    elif label:
+        columns["label"] = left.pop(label)
+    elif len(left) == 1:  # what else would it say?
+        columns["label"] = left.popitem()[1]
+    return replace(found, columns=columns, splits=splits, others=tuple(left.values()))
+
+
+def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:
+    """The folder, from the table's own on, below which a cell's image lies, and its path there with `{}` for the cell.
+
+    None where it was not seen.
+    """
+    own, name = posixpath.dirname(path), posixpath.basename(value)
+    if not name or "{" in value or value.startswith("/") or "://" in value:
+        return None
+    is_whole = name.lower().endswith(IMAGE_ENDINGS)
+    endings: Sequence[str] = ("",) if is_whole else (*IMAGE_ENDINGS, *(each.upper() for each in IMAGE_ENDINGS))
+    for root in (own, *sketch.names):
+        names = sketch.at(posixpath.dirname(posixpath.join(root, value)))
+        below = posixpath.relpath(root or ".", own or ".")
+        for ending in endings:
+            if name + ending in names.files:
+                others = {posixpath.splitext(each)[1] for each in names.images}
+                return "" if below == "." else below, "{}" + (ending if is_whole or len(others) == 1 else ".*")
+    deeper = posixpath.join(own, value.split("/")[0])  # than was looked
+    return ("", "{}") if is_whole and "/" in value and sketch.has_folder(deeper) else None
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    return all(re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", cell) for cell in cells)
+
+
+def _spelt(word: str, like: str) -> str:
+    """A word in the case of another."""
+    return word.upper() if like.isupper() else word.capitalize() if like[:1].isupper() else word
+
+
+def preset_of(head: bytes) -> str:
+    """The preset whose table begins so; empty: none."""
+    if b'"imageGcsUri"' in head:
+        return "vertex"
+    first = head.decode("utf-8", "replace").partition("\n")[0].split(",")
+    is_automl = len(first) > 1 and first[0] in ("TRAIN", "VALIDATION", "TEST", "UNASSIGNED")
+    return "automl" if is_automl and first[1].strip().lower().endswith(IMAGE_ENDINGS) else ""

@@ -1,0 +1,194 @@
+"""Entries of a manifest become references."""
+
+import os
+import posixpath
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from recordmill import storage
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef
+from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS
+from recordmill.transforms.inputs.listing.safe_paths import (
+    OutsideRootError,
+    key_of,
+    reason_of,
+    resolve_inside,
+    size_and_version,
+)
+from recordmill.transforms.inputs.manifests.columns import Reader
+from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.transforms.inputs.sources.source import announce_classes
+from recordmill.transforms.inputs.tables.row import Row
+from recordmill.transforms.records.boxes import boxes_of
+
+ANY_ENDING = ".*"
+"""How a path ends that may have the ending of any image."""
+
+_SHA256 = re.compile("[0-9a-fA-F]{64}")
+
+
+class Refusal(Exception):
+    """A row that becomes no image: a reason of `schemas.rejection` and a detail."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class EntryReferrer:
+    """Makes references of a manifest's rows.
+
+    Attributes:
+        file: the manifest.
+        path: its path below the input, as `Source.refer` is given it.
+        root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
+        packing: how an image lies in its row, see `transforms.inputs.manifests.row_bytes`; empty where rows name files.
+        uri_column: the column of the images' paths, for people.
+        joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
+        word: the word for the split, for rows that have none of their own.
+        announced: the classes of boxes and of several labels that were announced.
+    """
+
+    file: ImageRef
+    path: str
+    root: str = ""
+    packing: str = ""
+    uri_column: str = ""
+    joined: bool = False
+    word: str = ""
+    announced: set[str] = field(default_factory=set)
+    _own_root: bool = field(init=False)
+    _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Finds the root."""
+        self._own_root = not self.root
+        folder = self.file.uri.rpartition("/")[0]
+        self.root = (self.root if "://" in self.root else posixpath.join(folder, self.root)).rstrip("/") or "/"
+        if storage.is_local(self.root):
+            self.root = os.path.abspath(self.root)
+
+    def refer(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef]:
+        """Yields a reference for each row, or for those that are joined; announcements of classes before them."""
+        images: dict[str, tuple[Row, Entry]] = {}
+        for row in rows:
+            try:
+                if row.cells is None:
+                    raise BadCellError(row.fault)
+                entry = reader(row.cells)
+            except BadCellError as error:
+                yield self._refuse(row, Refusal("bad_row", str(error)))
+                continue
+            if not self.joined or entry.boxes is None:
+                yield from self._refer(row, entry)
+            else:
+                _join(images, replace(row, cells=None), entry)
+        for row, entry in images.values():
+            yield from self._refer(row, entry)
+
+    def _refuse(self, row: Row, refusal: Refusal) -> ImageRef:
+        detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal}"
+        ref = self.file.but(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
+        return ref.but(status="rejected", reason=refusal.reason, detail=detail)
+
+    def _row_key(self, row: Row) -> str:
+        return f"{self.file.key}/{row.number:06}"
+
+    def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef]:
+        try:
+            if entry.fault:
+                raise Refusal("bad_row", entry.fault)
+            place = self._place(row, entry)
+        except Refusal as refusal:
+            yield self._refuse(row, refusal)
+            return
+        fields = dict(entry.features)
+        if entry.labels is not None:
+            fields["label_texts"] = list(dict.fromkeys(entry.labels))
+        if entry.boxes is not None:
+            fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=entry.fractions)
+        named = {*(entry.labels or ()), *entry.box_labels} - self.announced
+        if named:
+            self.announced |= named
+            yield announce_classes(self.file, named)
+        yield ImageRef(
+            **place,
+            label=entry.label,
+            group=entry.group,
+            split=entry.split or self.word or self.file.split,
+            sha256=entry.sha256.lower(),
+            features=orjson.dumps(fields).decode() if fields else "",
+        )
+
+    def _place(self, row: Row, entry: Entry) -> dict[str, Any]:
+        """The image's key and where it is."""
+        if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
+            raise Refusal("bad_row", f"its digest {entry.sha256!r:.70} is no SHA-256 in hex")
+        key = self._given_key(entry)
+        if self.packing:
+            # What a cell of Parquet holds is not known before it is read.
+            size = self.file.size if row.length >= 0 else UNKNOWN_SIZE
+            place = {"uri": self.file.uri, "size": size, "version": self.file.version, "packing": self.packing}
+            return {"key": key or self._row_key(row), "offset": row.offset, "length": row.length, **place}
+        column = f"column {self.uri_column!r}: " if self.uri_column else ""
+        try:
+            named = self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
+            uri = resolve_inside(self.root, named)
+            size, version = size_and_version(uri)
+        except OutsideRootError:  # which names the root, and rejected rows are the same in every place
+            where = "source.root, by default the manifest's own folder"
+            raise Refusal("outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
+        except OSError as error:
+            why = (error.strerror or type(error).__name__).lower()
+            if entry.uri.startswith(" "):
+                why += ", and the path begins with a blank: set source.blanks=skip if that is not part of it"
+            raise Refusal(reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
+        return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
+
+    def _find_ending(self, uri: str) -> str:
+        """The path of the one image that has the name before `ANY_ENDING`; each folder is listed once."""
+        folder, _, wanted = uri.removesuffix(ANY_ENDING).rpartition("/")
+        if folder not in self._names:
+            names: dict[str, list[str]] = defaultdict(list)
+            for name in storage.folder_names(resolve_inside(self.root, folder) if folder else self.root):
+                stem, ending = posixpath.splitext(name)
+                if ending.lower() in IMAGE_ENDINGS:
+                    names[unicodedata.normalize("NFC", stem)].append(name)
+            self._names[folder] = names
+        found = self._names[folder].get(unicodedata.normalize("NFC", wanted), [])
+        if len(found) != 1:
+            among = f": {', '.join(found)}" if found else ""
+            raise Refusal(
+                "bad_row" if found else "vanished", f"{uri!r:.200}: there are {len(found)} such images{among}"
+            )
+        return posixpath.join(folder, found[0])
+
+    def _given_key(self, entry: Entry) -> str:
+        before = self.file.key[: len(self.file.key) - len(self.path)]
+        return before + unicodedata.normalize("NFC", entry.key) if entry.key else ""
+
+    def _path_key(self, uri: str) -> str:
+        below = uri[len(self.root.rstrip("/")) + 1 :]
+        if self._own_root:
+            below = posixpath.join(posixpath.dirname(self.path), below)
+        return key_of(self.file.key, self.path, below)
+
+
+def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
+    """Adds a row of boxes to those of its image; where one of them is bad, the image is, by the first such row."""
+    first, joined = images.setdefault(entry.uri, (row, entry))
+    if first is row or joined.fault:
+        return
+    try:
+        if entry.fault:
+            raise BadCellError(entry.fault)
+        joined.join(entry)
+    except BadCellError as error:
+        images[entry.uri] = row, replace(entry, fault=str(error))

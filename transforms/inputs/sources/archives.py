@@ -1,0 +1,253 @@
+"""Images in archives that stay packed: tar, tar.gz and zip, with classes from folders or from files beside each."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import islice
+from typing import ClassVar, Literal
+
+import orjson
+import pathspec
+
+from recordmill import storage
+from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.storage.unpacking import MAX_RATIO, DamagedPackingError
+from recordmill.transforms.compose.read_images import read_image
+from recordmill.transforms.inputs.archives.list_members import list_members, read_member
+from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits, Member
+from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
+from recordmill.transforms.inputs.archives.samples import (
+    MAX_PART_BYTES,
+    BadSampleError,
+    PartFeature,
+    Sample,
+    class_of,
+    extensions_of,
+    group_samples,
+)
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.sources.class_folders import folder_label
+from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.list_images import SYSTEM_NAMES
+
+MOST_SEEN = 100_000
+"""Members by which it is decided whether one folder is around everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archives(Source):
+    """The source `archives`.
+
+    Attributes:
+        labels: where classes come from: `folders` inside the archive, or `beside`: files of the same name beside each
+            image, as in WebDataset's shards; each image is then one sample with them.
+        class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder` (a), `last_folder`
+            (b) or `path` (a/b); `archive`: the archive's own name without its ending; `none`: there are no labels.
+        look_through: whether one folder around everything, as `zip -r signs.zip signs` makes it, is looked through, so
+            that the folders in it are the first. With `class_from: first_folder` that is found out.
+        label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`; empty: no label.
+        class_names: with `beside`, the names of the classes that labels number from 0; empty: labels are names, or
+            with `labels.ids: integers` ids.
+        image_parts: with `beside`, the extensions of images; of several the first in this order is taken.
+        features_from: with `beside`, further features: `{image/caption: {part: txt}}`, or from `.json`
+            `{score: {part: json.score, type: float}}`; `many` for lists, `default` for what may be missing.
+        split: a regular expression (RE2's syntax), searched in `archive.tar/path/of/member.jpg`; its group `split` is
+            the word that `splits.from_source` turns into a split. Empty: none.
+        members: patterns in gitignore's syntax of the members to read; the others are ignored. Empty: all.
+        max_member_bytes: larger members are rejected.
+        max_ratio: members of a zip archive that would become so many times their size are rejected, and no more of a
+            packed tar is unpacked.
+        max_members: no more of one archive are read.
+    """
+
+    labels: Literal["folders", "beside"] = "folders"
+    class_from: Literal["first_folder", "last_folder", "path", "archive", "none"] = "first_folder"
+    look_through: bool = added_setting(False)
+    label_part: str = "cls"
+    class_names: tuple[str, ...] = ()
+    image_parts: tuple[str, ...] = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm")
+    features_from: Mapping[str, PartFeature] = field(default_factory=dict)
+    split: str = ""
+    members: tuple[str, ...] = ()
+    max_member_bytes: int = 256 * 2**20
+    max_ratio: int = MAX_RATIO
+    max_members: int = 10_000_000
+
+    files: ClassVar[tuple[str, ...]] = ("*.tar", "*.tar.gz", "*.tgz", "*.zip")
+    split_settings: ClassVar[tuple[str, ...]] = ("split",)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        if self.split:
+            compile_pattern(self.split, "source.split", "split")
+        for key in ("max_member_bytes", "max_ratio", "max_members"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"source.{key} is {getattr(self, key)}: give at least 1")
+        if self.features_from and self.labels != "beside":
+            raise ValueError("source.features_from needs source.labels: beside")
+        for key, feature in self.features_from.items():
+            feature.check(key)
+
+    @property
+    def gives_labels(self) -> bool:
+        """Unless nothing is to be taken for one."""
+        return self.label_part != "" if self.labels == "beside" else self.class_from != "none"
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """Those of labels in folders, or of labels next to images."""
+        if self.labels == "beside":
+            idle = {} if self.label_part else {"class_names": "source.label_part is empty"}
+            return idle | dict.fromkeys(("class_from", "look_through"), "source.labels is beside")
+        idle = dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
+        if self.class_from in ("archive", "none"):
+            idle["look_through"] = f"source.class_from is {self.class_from}"
+        return idle
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Archives of images and nothing else."""
+        return recognise_archives(sketch)
+
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Archives":
+        """Looks through one folder around everything, if several are in it."""
+        if self.look_through or self.labels != "folders" or self.class_from != "first_folder":
+            return self
+        try:
+            names = (member.name for file in files for member in self._members_to_see(file))
+            if not are_in_one_folder(islice(names, MOST_SEEN)):
+                return self
+        except (DamagedArchiveError, DamagedPackingError, OSError):  # the job says what is wrong
+            return self
+        note("one folder is around everything in the archives: the folders in it are the classes (source.look_through)")
+        return replace(self, look_through=True)
+
+    def _members_to_see(self, file: ImageRef) -> Iterator[Member]:
+        is_packed = file.uri.lower().endswith("gz")
+        if not is_packed or storage.is_local(file.uri):  # from a store it would be unpacked here and on each worker
+            yield from (
+                each for each in list_members(file, self._limits) if not each.reason and not self._ignores(each.name)
+            )
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(self.max_member_bytes, self.max_members, self.max_ratio)
+
+    def classes(self) -> Mapping[str, int]:
+        """Those that labels number."""
+        return {name: number for number, name in enumerate(self.class_names)}
+
+    def features(self) -> tuple[Feature, ...]:
+        """The features that `features_from` asks for."""
+        return tuple(feature.as_feature(key) for key, feature in self.features_from.items())
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """A member's contents; see `Source.read`."""
+        data = read_image(ref, max_bytes, self.max_ratio)
+        return Content(data, data)
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """An image for each member, or for each sample."""
+        listed = False
+        members = list_members(file, self._limits)
+        try:
+            for ref in (self._samples if self.labels == "beside" else self._folders)(path, file, members):
+                listed = True
+                yield ref
+            damage = "" if listed else "the archive is empty"
+        except DamagedArchiveError as error:
+            damage = f"the rest of the archive cannot be read: {error}" if listed else f"{error}"
+        if damage:
+            yield file.but(status="rejected", reason="bad_archive", detail=damage)
+
+    def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
+        for member in members:
+            ref = self._reference(path, file, member)
+            if not ref.status and not ref.label and self.class_from != "none":
+                ref = ref.but(status="rejected", reason="no_class", detail="the member lies in no class folder")
+            yield ref
+
+    def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
+        for sample in group_samples(members, self.image_parts):
+            refs = {extension: self._reference(path, file, member) for extension, member in sample.parts.items()}
+            yield from (ref for ref in refs.values() if ref.status == "ignored")
+            refs = {extension: ref for extension, ref in refs.items() if ref.status != "ignored"}
+            if sample.image in refs:
+                yield self._with_parts(file, sample, refs)
+            elif refs:
+                key, there = refs[min(refs)].key, ", ".join(sorted(refs))
+                detail = f"there is no image beside {there}, of those that source.image_parts names"
+                yield file.but(key=key, spelling="", status="rejected", reason="bad_sample", detail=detail)
+
+    def _with_parts(self, file: ImageRef, sample: Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
+        """The image's reference, with what stands beside it."""
+        image = refs[sample.image]
+        if image.status:
+            return image
+        wanted = (self.label_part, *(feature.part for feature in self.features_from.values()))
+        try:
+            texts = {
+                each: self._text(file, sample.parts[each], refs[each]) for each in extensions_of(wanted) if each in refs
+            }
+            values = {key: each.value_of(sample.value(each.part, texts)) for key, each in self.features_from.items()}
+            label = ""
+            if self.label_part:
+                label = class_of(sample.value(self.label_part, texts), self.label_part, self.class_names)
+        except BadSampleError as error:
+            return image.but(status="rejected", reason="bad_sample", detail=f"{error}")
+        return image.but(label=label, features=orjson.dumps(values).decode() if values else "")
+
+    def _text(self, file: ImageRef, member: Member, ref: ImageRef) -> bytes:
+        if ref.status:
+            raise BadSampleError(f"{member.name}: {ref.detail}")
+        if member.length > MAX_PART_BYTES:
+            raise BadSampleError(f"{member.name} has {member.length} bytes: more than a label or a text may have")
+        try:
+            return read_member(file, member, self._limits)
+        except DamagedPackingError as error:
+            raise BadSampleError(f"{member.name}: {error}") from None
+
+    def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
+        """A member's reference, with the class that its folders say."""
+        ref = file.but(key=f"{file.key}/{member.name}", spelling="")
+        if ignored := self._ignores(member.name):
+            return ref.but(status="ignored", reason=ignored)
+        if member.reason:
+            return ref.but(status="rejected", reason=member.reason, detail=member.detail)
+        word, label = file.split, ""
+        if self.split and not word:
+            match = compile_pattern(self.split, "source.split", "split").search(f"{path}/{member.name}")
+            word = (match["split"] or "") if match else ""
+        if self.labels == "folders":
+            by_archive = self.class_from == "archive"
+            below = member.name.partition("/")[2] if self.look_through else member.name
+            label = _stem(path) if by_archive else folder_label(below, self.class_from)
+        return ref.but(offset=member.offset, length=member.length, packing=member.packing, split=word, label=label)
+
+    def _ignores(self, name: str) -> str:
+        """Why a member is none of ours; the empty string where it is."""
+        for part in name.split("/"):
+            if part in SYSTEM_NAMES:
+                return "system_file"
+            if part.startswith(".") and part != "..":
+                return "hidden"
+        return "" if not self.members or _compile_globs(self.members).match_file(name) else "not_included"
+
+
+@cache
+def _compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
+    return pathspec.GitIgnoreSpec.from_lines(patterns)
+
+
+def _stem(path: str) -> str:
+    """An archive's name without its ending."""
+    name = posixpath.basename(path)
+    return re.sub(r"\.(tar|tar\.gz|tgz|zip)$", "", name, flags=re.IGNORECASE) or name
+
+
+SOURCE = Archives

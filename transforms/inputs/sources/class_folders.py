@@ -1,0 +1,104 @@
+"""Images in class folders: `class/image.jpg`, the folder's name is the label."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.planning.splitting import SPLIT_NAMES
+
+_IMAGES = ("images", "image", "imgs", "img", "jpegimages")
+_NO_CLASS = re.compile(
+    "|".join(
+        (
+            *_IMAGES,
+            "pictures|data|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
+            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*",
+        )
+    )
+)
+"""Names of folders, in lower case, that are hardly those of classes."""
+
+READERS = {".json": "configs/labelme.yaml", ".txt": "configs/yolo.yaml", ".xml": "configs/voc.yaml"}
+"""The configurations that read annotations in files with an ending, which lie among images."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassFolders(Source):
+    """The source `class_folders`.
+
+    Attributes:
+        class_from: which folder of `a/b/image.jpg` names the class: `first_folder` (a), `last_folder` (b) or `path`
+            (a/b); `none`: images have no labels, wherever they lie. The folder that gives the split, where
+            `splits.from_folders` is set, is not part of the path.
+    """
+
+    class_from: Literal["first_folder", "last_folder", "path", "none"] = "first_folder"
+
+    labels_from_folders: ClassVar[bool] = True
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Class folders, also below split folders; or images without labels."""
+        source: dict[str, Any] = {"kind": "class_folders"}
+        splits = sketch.split_folders
+        below = {each for folder in splits for each in sketch.at(folder).folders}
+        if any(not _NO_CLASS.fullmatch(folder.lower()) for folder in below):
+            names = ", ".join(splits)
+            yield Recognised({"source": source, **given_splits("from_folders", splits)}, f"class folders below {names}")
+        elif splits and any(sketch.at(folder).images for folder in splits):
+            unlabelled = {"source": {**source, "class_from": "none"}, **given_splits("from_folders", splits)}
+            yield Recognised(unlabelled, "images without labels in split folders", is_firm=False)
+            yield Recognised({"source": source, "labels": {"classes": list(splits)}}, "class folders", is_firm=False)
+        elif sketch.top.images and not sketch.image_folders:
+            yield Recognised({"source": {**source, "class_from": "none"}}, "images without labels", is_firm=False)
+        elif sketch.top.folders:
+            yield _as_classes(sketch, source)
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images in no folder."""
+        unlabelled = "--set source.class_from=none takes images without labels"
+        in_names = "--config configs/filename_labels.yaml takes labels from names"
+        return {"no_class": f"images are expected in folders named after their class ({unlabelled}, {in_names})"}
+
+    @property
+    def gives_labels(self) -> bool:
+        """Unless folders name no classes."""
+        return self.class_from != "none"
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image a file."""
+        label = folder_label(path, self.class_from)
+        if label or self.class_from == "none":
+            yield file.but(label=label)
+        else:
+            yield file.but(status="rejected", reason="no_class", detail="the file lies in no class folder")
+
+
+def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:
+    """Folders as classes; firm if several of them can be nothing else."""
+    folders = sketch.top.folders
+    others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
+    why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
+    needs = ""
+    if len(others) > 1 and any(folder.lower() in _IMAGES for folder in others):
+        needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
+    is_firm = len(set(sketch.image_folders) - set(others)) > 1
+    return Recognised({"source": source}, why, is_firm, needs, "source.class_from")
+
+
+def folder_label(path: str, class_from: str) -> str:
+    """The class of a path below the input; the empty string for a file in no folder, or where folders name none."""
+    folders = "" if class_from == "none" else path.rpartition("/")[0]
+    if class_from == "first_folder":
+        return folders.partition("/")[0]
+    if class_from == "last_folder":
+        return folders.rpartition("/")[2]
+    return folders
+
+
+SOURCE = ClassFolders

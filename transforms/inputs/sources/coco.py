@@ -1,0 +1,296 @@
+"""COCO's detection format: one JSON file of images, annotations and categories."""
+
+import posixpath
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import orjson
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_pattern
+from recordmill.transforms.inputs.listing.named_image import refer_named_image
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.listing.read_sibling import read_beside, rejected_ref
+from recordmill.transforms.inputs.listing.safe_paths import spelled_path
+from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.planning.splitting import SPLIT_NAMES
+from recordmill.transforms.records.boxes import boxes_of
+
+_YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
+
+MAX_JSON_BYTES = 2 * 2**30
+"""COCO's own largest file has 0.45 GB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coco(Source):
+    r"""The source `coco`.
+
+    Attributes:
+        split: a regular expression (RE2's syntax) that the annotation file's name must match as a whole; its group
+            `split`, if any, is the word that `splits.from_source` and `images` may use. Other files are ignored.
+        images: the folder of the images below the input; `{split}` stands for the word, `{folder}` for the
+            annotation file's own folder. Empty: the input itself.
+    """
+
+    split: str = r"instances_(?P<split>[a-z]+)[0-9]*\.json"
+    images: str = "{split}"
+
+    files: ClassVar[tuple[str, ...]] = ("*.json",)
+    gives_words: ClassVar[bool] = True
+    other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the pattern is none, or the folder's."""
+        compile_pattern(self.split, "source.split")
+        try:
+            self.images.format(split="", folder="")
+        except (LookupError, ValueError, AttributeError):
+            known = "nothing but {split} and {folder} stands for something"
+            raise ValueError(f"source.images is {self.images!r}: {known}") from None
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """JSON files of annotations, in one folder, or next to the images of each split."""
+        found = {folder: files for folder in sketch.names if (files := _annotation_files(sketch, folder))}
+        if not found:
+            return
+        first, files = next(iter(found.items()))
+        if set(found) <= set(sketch.split_folders) and set(found.values()) == {files}:
+            source = {"split": re.escape(files[0]), "images": "{folder}"}
+            splits = given_splits("from_folders", sketch.split_folders)
+            needs, key = "", "split"
+            if len(files) > 1:
+                needs = f"{', '.join(files)} lie next to each other: name one, as by {_flag_of(files[0])}"
+        else:
+            pattern, words = _pattern_of(files, cls().split)
+            images = _images_of(sketch, first, words)
+            source, splits = {"split": pattern, "images": images or ""}, given_splits("from_source", words)
+            needs, key = "", "images"
+            if images is None:
+                needs = "the folder of the images is not one of the usual: add --set source.images=..."
+            if not pattern:
+                needs = (
+                    f"{', '.join(files)} have no words for splits in one place: name one, as by {_flag_of(files[0])}"
+                )
+                key = "split"
+            if len(found) > 1:
+                needs = (
+                    f"such files lie in {', '.join(each or 'the input' for each in found)}: let --input name one folder"
+                )
+                key = ""
+        source = {key: value for key, value in source.items() if value != getattr(cls(), key)}
+        settings = {"source": {"kind": "coco", **source}, **splits, "labels": {"ids": "integers"}}
+        why = f"COCO's JSON files such as {posixpath.join(first, files[0])}"
+        yield Recognised(
+            {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key=key and f"source.{key}"
+        )
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images that are not where they should be."""
+        return {"vanished": f"correct source.images, which is {self.images!r}, a folder below the input"}
+
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes."""
+        return {"boxes": ""}
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image for each of the file's `images`, with its boxes."""
+        match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))
+        if not match:
+            yield file.but(status="ignored", reason="not_annotations")
+            return
+        try:
+            annotations = Annotations(orjson.loads(read_beside(file.uri, MAX_JSON_BYTES)))
+        except RejectedImage as rejected:
+            yield rejected_ref(file, rejected)
+            return
+        except ValueError as error:
+            yield file.but(status="rejected", reason="bad_annotations", detail=f"no COCO annotations: {error}")
+            return
+        word = match.groupdict().get("split") or ""
+        yield announce_classes(file, annotations.classes)
+        if annotations.strays:
+            detail = f"{annotations.strays} annotations are of images or categories that the file does not list"
+            yield file.but(status="warning", reason="stray_annotations", detail=detail)
+        own = posixpath.dirname(spelled_path(file.uri, path))
+        folder = self.images.format(split=word, folder=own).strip("/")
+        for image in annotations.images:
+            below = f"{folder}/{image['file_name']}" if folder else image["file_name"]
+            ref = refer_named_image(file.but(split=word), path, below)
+            if not ref.status:
+                fields = {"source_id": str(image["id"]), **annotations.boxes(image)}
+                ref = ref.but(features=orjson.dumps(fields).decode())
+            yield ref
+
+
+class Annotations:
+    """What one file says, checked.
+
+    Attributes:
+        images: as the file has them: `id`, `file_name` and, mostly, `width` and `height`.
+        classes: categories by name.
+        strays: annotations of images or categories that are not listed.
+
+    Raises:
+        ValueError: something lacks a key or is of another kind than COCO's, or two categories or two images have one
+            name or one id; the message says which.
+    """
+
+    def __init__(self, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise ValueError("it is no JSON object with images, categories and annotations")
+        self.images = sorted(_entries(data, "images", "id", "file_name"), key=lambda image: image["file_name"])
+        categories = _entries(data, "categories", "id", "name")
+        names = {category["id"]: category["name"] for category in categories}
+        self.classes = {name: _category_number(number) for number, name in names.items()}
+        if len(self.classes) < len(categories):
+            raise ValueError("two categories have one name or one id")
+        known = {image["id"] for image in self.images}
+        if len(known) < len(self.images):
+            raise ValueError("two images have one id")
+        self._by_image: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+        self._sizes: dict[Any, tuple[int, int]] = {}
+        self.strays = 0
+        annotations = _entries(data, "annotations", "id", "image_id", "category_id") if "annotations" in data else []
+        for each in sorted(annotations, key=lambda each: (isinstance(each["id"], str), each["id"])):
+            if each["image_id"] in known and each["category_id"] in names:
+                x, y, width, height = _numbers(each, "bbox", 4)
+                (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
+                values = (names[each["category_id"]], int(bool(each.get("iscrowd"))), area)
+                self._by_image[each["image_id"]].append({"box": (x, y, x + width, y + height), "values": values})
+            else:
+                self.strays += 1
+        for image in self.images:
+            self._sizes[image["id"]] = _size_of(image)
+
+    def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
+        """An image's boxes, as `transforms.records.boxes.boxes_of` gives them."""
+        own = self._by_image.get(image["id"], [])
+        labels, is_crowd, area = zip(*(each["values"] for each in own), strict=True) if own else ((), (), ())
+        values = {"is_crowd": is_crowd, "area": area}
+        return boxes_of([each["box"] for each in own], labels, values=values, drawn_on_size=self._sizes[image["id"]])
+
+
+def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
+    """The files in a folder that hold COCO's annotations of objects, as far as names and beginnings tell."""
+    files = sketch.at(folder).ending(".json")
+    if instances := tuple(name for name in files if name.startswith("instances_") or "_annotations.coco" in name):
+        return instances
+    heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
+    if not any(map(_looks_like_coco, heads.values())):
+        return ()
+    return tuple(name for name, head in heads.items() if not head or _looks_like_coco(head))
+
+
+def _looks_like_coco(head: bytes) -> bool:
+    keys = (b"images", b"annotations", b"categories", b"info", b"licenses")
+    told = [b'"%s"' % key in head for key in keys]
+    return head.lstrip().startswith(b"{") and (
+        sum(told) > 1 or (any(told[:2]) and b'_id"' in head) or b'"file_name"' in head
+    )
+
+
+def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
+    """What `source.split` must be for the files, and their words; empty where their names have none."""
+    for pattern in (usual, usual.replace("[a-z]", "[A-Za-z]")):  # CVAT's instances_Train.json
+        if not all(re.fullmatch(pattern, name) for name in files):
+            continue
+        years = {re.sub("[^0-9]", "", name) for name in files}
+        if len(years) > 1:  # the images' folders have them too
+            pattern = pattern.replace("+)[0-9]*", "+[0-9]*)")
+        return pattern, [match["split"] for name in files if (match := re.fullmatch(pattern, name))]
+    if len(files) == 1:
+        return re.escape(files[0]), [""]
+    return split_pattern(files)
+
+
+def _flag_of(file: str) -> str:
+    """The flag by which one file is read."""
+    return f"--set {shlex.quote(f'source.split={re.escape(file)}')}"
+
+
+def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:
+    """What `source.images` must be: the first folder, of those that are usual, that is there for every word."""
+    head = next((each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b"")
+    named = re.search(rb'"file_name"\s*:\s*"([^"]+)"', head)
+    first = named[1].decode(errors="replace").replace("\\/", "/") if named else ""
+    years = {match[1] for each in sketch.top.folders + sketch.at("images").folders if (match := _YEAR.fullmatch(each))}
+    usual = [f"{above}{{split}}{year}" for above in ("", "images/") for year in ("", *sorted(years))]
+    usual += ["images", "data", "JPEGImages", "imgs", "val2017", "train2017"]
+    if not words[0]:
+        usual = [each for each in usual if "{split}" not in each]
+    there = [each for each in (*usual, "", folder) if all(sketch.has_folder(each.format(split=word)) for word in words)]
+    if "/" in first:
+        there = ["", *there]
+    for each in there:
+        at = {posixpath.join(each.format(split=word), first) for word in words}
+        if first and any(posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in at):
+            return each
+    held = [each for each in there if any(sketch.at(each.format(split=word)).images for word in words)]
+    unseen = [each for each in there if each.format(split=words[0]) not in sketch.names]
+    return next(iter((*held, *unseen, *(sketch.image_folders if len(sketch.image_folders) == 1 else ()))), None)
+
+
+_KINDS: dict[str, tuple[type, ...]] = {"file_name": (str,), "name": (str, int, float)}
+"""What a key's value may be; an id a number or a text."""
+
+
+def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any]]:
+    """The objects under a key of the file, each of which has all that is needed; names are texts."""
+    if key not in data:
+        raise ValueError(f"no key {key!r}")
+    if not isinstance(data[key], list):
+        raise ValueError(f"{key} is no list: {data[key]!r:.60}")
+    for place, each in enumerate(data[key]):
+        if not isinstance(each, dict):
+            raise ValueError(f"{key}[{place}] is no object: {each!r:.60}")
+        for name in needed:
+            if name not in each:
+                raise ValueError(f"{key}[{place}] has no key {name!r}")
+            if not isinstance(each[name], _KINDS.get(name, (int, str))):
+                raise ValueError(f"{name} of {key}[{place}] cannot be {each[name]!r:.60}")
+        if "name" in needed:
+            each["name"] = str(each["name"])
+    entries: list[dict[str, Any]] = data[key]
+    return entries
+
+
+def _category_number(number: int | str) -> int:
+    try:
+        return int(number)
+    except ValueError:
+        raise ValueError(f"the id of a category is no whole number: {number!r:.60}") from None
+
+
+def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
+    """The numbers under a key of an annotation."""
+    if key not in annotation:
+        raise ValueError(f"annotation {annotation['id']} has no key {key!r}")
+    given = annotation[key] if count > 1 else [annotation[key]]
+    if not isinstance(given, list) or len(given) != count or any(type(each) not in (int, float) for each in given):
+        wanted = f"no list of {count} numbers" if count > 1 else "no number"
+        raise ValueError(f"{key} of annotation {annotation['id']} is {wanted}: {annotation[key]!r:.60}")
+    return [float(each) for each in given]  # orjson's integers have 64 bits
+
+
+def _size_of(image: dict[str, Any]) -> tuple[int, int]:
+    """The width and height of an image, as the annotators saw it; 0 for what is not said."""
+    stated = [image.get(side) or 0 for side in ("width", "height")]
+    try:
+        width, height = map(int, stated)
+    except (ValueError, TypeError, OverflowError):
+        width = height = -1
+    if not 0 <= width < 2**31 or not 0 <= height < 2**31:
+        raise ValueError(f"width and height of image {image['id']} are no whole numbers: {stated!r:.60}")
+    return width, height
+
+
+SOURCE = Coco

@@ -1,0 +1,225 @@
+"""Binary files of records of one length: label bytes, then pixels. CIFAR-10, CIFAR-100 and whatever is like them."""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.compose.read_images import read_image
+from recordmill.transforms.inputs.arrays.interleave import interleave
+from recordmill.transforms.inputs.listing.class_names import (
+    ClassNamesError,
+    NoClassNamesError,
+    number_classes,
+    read_class_names,
+    state_classes,
+)
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "": {"files": {"all": "*.bin"}, "labels": ("label",)},
+    # https://www.cs.toronto.edu/~kriz/cifar.html, "Binary version"
+    "cifar10": {
+        "files": {"train": "data_batch_*.bin", "test": "test_batch.bin"},
+        "labels": ("label",),
+        "class_names_file": "batches.meta.txt",
+        "classes": {"label": 10},
+        "height": 32,
+        "width": 32,
+        "channels": 3,
+    },
+    "cifar100": {
+        "files": {"train": "train.bin", "test": "test.bin"},
+        "labels": ("coarse_label", "fine_label"),
+        "class_names_file": "{label}_names.txt",
+        "classes": {"coarse_label": 20, "fine_label": 100},
+        "height": 32,
+        "width": 32,
+        "channels": 3,
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedRecords(Source):
+    """The source `fixed_records`.
+
+    Attributes:
+        preset: `cifar10` or `cifar100`: the layout of those, as far as nothing else is given below. Empty: none.
+        data: patterns of the base names of the files with records, by the word that `splits.from_source` may use;
+            empty: the preset's, or `{all: "*.bin"}`. Other files are ignored.
+        header: bytes at the beginning of each file, before the first record.
+        labels: names of the label bytes that a record begins with, in their order; `[]` for none. Empty: the preset's,
+            or `[label]`.
+        label: which of them is the class; empty: the last. The others are features of their names.
+        height: of each image, in pixels; 0: the preset's.
+        width: likewise.
+        channels: 1, or 3 for red, green, blue; 0: the preset's.
+        order: `planar`, all of red before all of green; or `interleaved`, pixel by pixel.
+        class_names_file: a text file beside the records with one class name a line, in the order of their numbers;
+            `{label}` stands for what `label` is. Empty: the preset's; where that is not there, classes are called 0, 1,
+            ..., and a note says so.
+        class_names: the names in place of such a file, or how many classes there are, which are then called 0, 1, ...
+    """
+
+    preset: Literal["", "cifar10", "cifar100"] = "cifar10"
+    data: Mapping[str, str] = field(default_factory=dict)
+    header: int = 0
+    labels: tuple[str, ...] | None = None
+    label: str = ""
+    height: int = 0
+    width: int = 0
+    channels: int = 0
+    order: Literal["planar", "interleaved"] = "planar"
+    class_names_file: str = ""
+    class_names: tuple[str, ...] | int = ()
+
+    late_labels: ClassVar[bool] = True
+    gives_pixels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the layout is incomplete or impossible."""
+        if self.preset not in PRESETS:
+            raise ValueError(f"source.preset is {self.preset!r}: choose cifar10, cifar100, or '' for none")
+        preset = PRESETS[self.preset]
+        given = {
+            "data": self.data or preset["files"],
+            "labels": preset["labels"] if self.labels is None else self.labels,
+            **{key: getattr(self, key) or preset.get(key, 0) for key in ("height", "width", "channels")},
+        }
+        given["label"] = self.label or (given["labels"] or ("",))[-1]
+        names = self.class_names_file or ("" if self.class_names else preset.get("class_names_file", ""))
+        given["class_names_file"] = names.replace("{label}", given["label"])
+        for key, value in given.items():
+            object.__setattr__(self, key, value)
+        self._check_layout()
+        self._check_classes()
+
+    def _check_layout(self) -> None:
+        for key in ("height", "width"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"source.{key} is {getattr(self, key)}: say how many pixels, or name a preset")
+        if self.channels not in (1, 3):
+            raise ValueError(f"source.channels is {self.channels}: give 1, or 3 for red, green, blue")
+        if self.header < 0:
+            raise ValueError(f"source.header is {self.header}: give the bytes before the first record")
+        if self.order not in ("planar", "interleaved"):
+            raise ValueError(f"source.order is {self.order!r}: choose planar or interleaved")
+
+    def _check_classes(self) -> None:
+        if len(set(self.labels or ())) < len(self.labels or ()):
+            raise ValueError("source.labels names one label byte twice: give each a name of its own")
+        if self.labels and self.label not in self.labels:
+            raise ValueError(f"source.label is {self.label!r}, which source.labels does not name: add it there")
+        if self.class_names and self.class_names_file:
+            raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
+        if self.labels and not self.class_names and not self.class_names_file:
+            raise ValueError("source.class_names is missing: give the names of the classes, or how many there are")
+        if "/" in self.class_names_file or self.class_names_file.startswith("."):
+            raise ValueError(f"source.class_names_file is {self.class_names_file!r}: name a file beside the records")
+        self.classes()
+
+    @property
+    def gives_labels(self) -> bool:
+        """If records have label bytes."""
+        return bool(self.labels)
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """CIFAR's binary files."""
+        for preset, words in (("cifar10", ("train", "test")), ("cifar100", ("train", "test"))):
+            patterns = PRESETS[preset]["files"]
+            found = [word for word in words if any(fnmatchcase(name, patterns[word]) for name in sketch.top.files)]
+            if found and (preset == "cifar10" or "fine_label_names.txt" in sketch.top.files):
+                source = {"kind": "fixed_records", "preset": preset}
+                yield Recognised(
+                    {
+                        "source": source,
+                        "splits": {"from_source": {word: word for word in found}},
+                        "images": {"store": "raw"},
+                        "convention": "raw_pixels",
+                    },
+                    f"the binary files of {preset.upper().replace('R', 'R-')}",
+                )
+
+    @property
+    def _preset_classes(self) -> int:
+        """How many classes the preset has, where its own file is to name them; 0 where it says nothing of that."""
+        preset = PRESETS[self.preset]
+        own = preset.get("class_names_file", "").replace("{label}", self.label) == self.class_names_file
+        return int(preset.get("classes", {}).get(self.label, 0)) if own else 0
+
+    @property
+    def record_bytes(self) -> int:
+        """Bytes of a record."""
+        return len(self.labels or ()) + self.height * self.width * self.channels
+
+    def features(self) -> tuple[Feature, ...]:
+        """The label bytes that are not the class."""
+        others = (name for name in self.labels or () if name != self.label)
+        return tuple(Feature(name, "int64", name, f"label byte `{name}` of the record") for name in others)
+
+    def classes(self) -> Mapping[str, int]:
+        """Those of `class_names`."""
+        return state_classes(self.class_names)
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """A reference for each record of one file, by the file's size alone."""
+        name = posixpath.basename(path)
+        word = next((word for word, pattern in self.data.items() if fnmatchcase(name, pattern)), None)
+        if word is None:
+            reason = "class_names" if name == self.class_names_file else "not_included"
+            yield file.but(status="ignored", reason=reason)
+            return
+        count, over = divmod(file.size - self.header, self.record_bytes)
+        if over or count < 1:
+            yield file.but(status="rejected", reason="wrong_length", detail=self._describe_length(file.size))
+            return
+        if self.labels and self.class_names_file:
+            try:
+                classes = read_class_names(file.uri, path, self.class_names_file)
+            except ClassNamesError as error:
+                known = self._preset_classes if isinstance(error, NoClassNamesError) else 0
+                if not known:
+                    detail = f"{error}: correct that, or state source.class_names"
+                    yield file.but(status="fatal", reason="class_names", detail=detail)
+                    return
+                folder = file.but(key=file.key[: -len(name)])  # one note for all files of a folder
+                detail = f"there is no {self.class_names_file}, so the {known} classes are called 0 to {known - 1}"
+                yield folder.but(status="warning", reason="class_names", detail=detail)
+                classes = number_classes(known)
+            yield announce_classes(file, classes)
+        length = self.record_bytes
+        refer = partial(
+            ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, split=file.split or word
+        )
+        for index in range(count):
+            yield refer(f"{file.key}#{index}", offset=self.header + index * length)
+
+    def _describe_length(self, size: int) -> str:
+        header = f" after a header of {self.header:,}" if self.header else ""
+        if size <= self.header:
+            return f"{size:,} bytes, in which there is no record of {self.record_bytes:,} bytes{header}"
+        count, over = divmod(size - self.header, self.record_bytes)
+        return f"{size:,} bytes are {count:,} records of {self.record_bytes:,} bytes{header}, and {over:,} bytes over"
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """One record: its pixels, and what its label bytes say."""
+        data = read_image(ref, max_bytes)
+        names = self.labels or ()
+        values = dict(zip(names, data, strict=False))
+        pixels = data[len(names) :]
+        ordered = interleave(pixels, self.channels) if self.order == "planar" else pixels
+        image = np.ndarray((self.height, self.width, self.channels), np.uint8, ordered)
+        return Content(data, image, values.pop(self.label, None), values)
+
+
+SOURCE = FixedRecords

@@ -1,0 +1,131 @@
+"""IDX files, in which MNIST and Fashion-MNIST come: one of images, one of labels, plain or gzipped."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
+
+from recordmill.schemas.content import Content
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.arrays.idx_header import LONGEST_HEADER, parse_idx_header
+from recordmill.transforms.inputs.arrays.image_stack import locate_images, read_stacked_image, refer_images
+from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.inputs.arrays.place import BadArrayError, find_beside, place_of
+from recordmill.transforms.inputs.listing.class_names import state_classes
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.sources.source import Recognised, Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idx(Source):
+    r"""The source `idx`.
+
+    Attributes:
+        images: a regular expression (RE2's syntax) that the base names of files of images match as a whole. Its group
+            `split`, if any, is the word that `splits.from_source` may use. Other files are ignored.
+        labels: the name of the file of labels beside them, in which the pattern's groups may stand; it may end in `.gz`
+            too. Empty: there are none.
+        class_names: the classes in the order of their numbers, or how many there are, called 0, 1, ...; empty: the
+            numbers that are found.
+        transposed: whether images lie column by column, as EMNIST's do.
+    """
+
+    images: str = r"(?P<split>.+)-images(?P<dot>[-.])idx[34]-ubyte(?:\.gz)?"
+    labels: str = "{split}-labels{dot}idx1-ubyte"
+    class_names: tuple[str, ...] | int = ()
+    transposed: bool = False
+
+    gives_pixels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a pattern is none."""
+        groups = self._compiled().groupindex
+        try:
+            self.labels.format_map(dict.fromkeys(groups, ""))
+        except (KeyError, ValueError, IndexError, AttributeError) as error:
+            known = ", ".join(f"{{{group}}}" for group in sorted(groups)) or "nothing"
+            raise ValueError(
+                f"source.labels is {self.labels!r} ({error}): it may use {known} of source.images"
+            ) from None
+        self.classes()
+
+    def _compiled(self) -> Any:
+        return compile_pattern(self.images, "source.images")
+
+    def classes(self) -> Mapping[str, int]:
+        """Those of `class_names`."""
+        return state_classes(self.class_names)
+
+    @property
+    def gives_labels(self) -> bool:
+        """If there are files of them."""
+        return bool(self.labels)
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The names of classes where there are none."""
+        return {} if self.labels else {"class_names": "source.labels is empty"}
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Files called as MNIST's."""
+        matches = [cls()._compiled().fullmatch(name) for name in sketch.top.files]
+        words = {match["split"]: match["dot"] for match in matches if match}
+        if not words:
+            return
+        splits = {word: "test" if word == "t10k" else word for word in sorted(words, key=lambda word: word == "t10k")}
+        labels = {name.removesuffix(".gz") for name in sketch.top.files}
+        has_labels = all(cls().labels.format(split=word, dot=dot) in labels for word, dot in words.items())
+        source = {"kind": "idx", **({} if has_labels else {"labels": ""})}
+        known = set(splits.values()) <= {"train", "test"}
+        settings = {"source": source, **({"splits": {"from_source": splits}} if known else {})}
+        yield Recognised({**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(splits)}")
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """A reference for each image of one file, by its header and its labels."""
+        name = posixpath.basename(path)
+        match = self._compiled().fullmatch(name)
+        if not match:
+            pattern = re.sub(r"\{.*?\}", "*", self.labels)
+            is_labels = bool(pattern) and fnmatchcase(name.removesuffix(".gz"), pattern.removesuffix(".gz"))
+            yield file.but(status="ignored", reason="labels" if is_labels else "not_included")
+            return
+        groups = {group: text or "" for group, text in match.groupdict().items()}
+        place = place_of(file)
+        try:
+            dimensions, header = parse_idx_header(place.read_start(LONGEST_HEADER), (3, 4))
+            stack = locate_images(place, header, dimensions, "interleaved")
+            numbers = self._read_labels(path, file, self.labels.format_map(groups), stack.count)
+            labels, found = name_labels(numbers or (), self.classes())
+            refs = refer_images(file, file.key, stack, None if numbers is None else labels, groups.get("split", ""))
+            yield from announce_numbers(file, found)
+            yield from refs
+        except FileNotFoundError as error:
+            detail = f"there is no {error} next to it: add it, or add --set source.labels='' for images without labels"
+            yield file.but(status="fatal", reason="bad_labels", detail=detail)
+        except BadArrayError as error:
+            yield file.but(status="rejected", reason=error.reason, detail=error.detail)
+
+    def _read_labels(self, path: str, file: ImageRef, name: str, count: int) -> bytes | None:
+        """The number of each image's class; FileNotFoundError, with the file's name, where there is no such file."""
+        if not name:
+            return None
+        try:
+            place = find_beside(path, file, name)
+            (found,), header = parse_idx_header(place.read_start(LONGEST_HEADER), (1,))
+            if found != count:
+                raise BadArrayError("bad_labels", f"{found:,} labels, and there are {count:,} images")
+            place.check_size(header + found, f"{header} of header and {found:,} labels")
+        except BadArrayError as error:
+            raise BadArrayError("bad_labels", f"{name}: {error.detail}") from None
+        return place.read(header, count, header + count)
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """One image."""
+        data, pixels = read_stacked_image(ref, max_bytes, "interleaved")
+        return Content(data, pixels.swapaxes(0, 1) if self.transposed else pixels)
+
+
+SOURCE = Idx

@@ -1,0 +1,105 @@
+"""Hugging Face's imagefolder: `metadata.csv`, `metadata.jsonl` or `metadata.parquet` beside the images it names."""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
+from recordmill.transforms.inputs.manifests.recognise_columns import column_names
+from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.sources.source import Recognised, Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFolder(Source):
+    """The source `imagefolder`.
+
+    Images that no metadata file names are ignored. Folders named after splits are for `splits.from_folders`.
+
+    Attributes:
+        file_name: the column of the images' paths, relative to the metadata file; where rows name several images, such
+            as `input_file_name` and `output_file_name`, one of these.
+        label: the column of the class; empty: there are none.
+        labels: the column of several classes; in CSV a text cut at `|`.
+        objects: the column of boxes with their classes: an object of `bbox` (x, y, width, height of each) and
+            `categories`; empty: there are none.
+        class_names: names of the classes that integers among labels and categories number from 0; empty: those that
+            `metadata.parquet` states, else the integers are names.
+        features_from: further features from columns, by their keys: `{image/caption: {column: text}}`.
+    """
+
+    file_name: str = "file_name"
+    label: str = ""
+    labels: str = ""
+    objects: str = ""
+    class_names: tuple[str, ...] = ()
+    features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
+
+    files: ClassVar[tuple[str, ...]] = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+    other_files: ClassVar[str] = "taken_only_by_name"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        if not self.file_name:
+            raise ValueError("source.file_name is empty: name the column of the images' paths")
+        self._manifest()
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Files called `metadata.csv` and so on."""
+        tables = [path for path in sketch.heads if posixpath.basename(path) in cls.files]
+        if not tables:
+            return
+        columns = column_names(tables[0], sketch)
+        names = [cls().file_name, *(name for name in columns if name.endswith("_file_name"))]
+        found = [name for name in names if name in columns]
+        source: dict[str, Any] = {"kind": "imagefolder"}
+        source |= {"file_name": found[0]} if found and found[0] != cls().file_name else {}
+        source |= {key: key for key in ("label", "labels", "objects") if key in columns}
+        if text := next((name for name in ("text", "caption") if name in columns), ""):
+            source["features_from"] = {"image/caption": {"column": text}}
+        folders = {folder for folder, names in sketch.names.items() if set(names.files) & set(cls.files)}
+        given = given_splits("from_folders", folders) if folders <= set(sketch.split_folders) else {}
+        boxes = {"convention": "tf_object_detection"} if "objects" in columns else {}
+        yield Recognised({"source": source, **given, **boxes}, f"Hugging Face's imagefolder, {tables[0]}")
+
+    def _manifest(self) -> Manifest:
+        columns = Columns(uri=self.file_name, label=self.label, labels=self.labels, objects=self.objects)
+        return Manifest(columns=columns, features_from=self.features_from, class_names=self.class_names)
+
+    def classes(self) -> Mapping[str, int]:
+        """Those that `class_names` numbers."""
+        return self._manifest().classes()
+
+    def annotations(self) -> Mapping[str, str]:
+        """What columns are named for."""
+        keys = {"boxes": "objects", "labels": "labels"}
+        return {what: f"source.{key}" for what, key in keys.items() if getattr(self, key)}
+
+    @property
+    def gives_labels(self) -> bool:
+        """If a column of classes is named."""
+        return bool(self.label or self.labels or self.objects)
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The names of classes where there are none."""
+        return {} if self.gives_labels else {"class_names": "no column of classes is named"}
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image a row."""
+        for ref in self._manifest().refer(path, file):
+            if ref.status == "fatal":  # in the words of this source's settings
+                named = ref.detail.replace("(source.columns.uri)", "(source.file_name)")
+                ref = ref.but(detail=named.replace("(source.columns.", "(source."))
+            yield ref
+
+    def features(self) -> tuple[Feature, ...]:
+        """Those of `features_from`."""
+        return self._manifest().features()
+
+
+SOURCE = ImageFolder

@@ -1,0 +1,202 @@
+"""LabelMe: one JSON file an image, whose rectangles, polygons, circles and masks become boxes."""
+
+import math
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import orjson
+
+from recordmill import storage
+from recordmill.imaging.geometry import Box
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, refer_named_image
+from recordmill.transforms.inputs.listing.read_sibling import read_beside, rejected_ref
+from recordmill.transforms.inputs.listing.safe_paths import OutsideRootError, resolve_inside, root_of, spelled_path
+from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.records.boxes import boxes_of
+
+MAX_JSON_BYTES = 512 * 2**20
+"""The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""
+
+_ENDINGS = tuple(each for ending in IMAGE_ENDINGS for each in (ending, ending.upper()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelMe(Source):
+    """The source `labelme`, for what LabelMe 3 to 7 writes (labelme/_label_file.py, examples/utils.py).
+
+    Each JSON file is of one image: the one that its `imagePath` names, relative to the file, with Windows' separators
+    or ours. Where nothing is there, as after renaming, it is the one next to the file that has the file's own name, or
+    else the name in `imagePath`. Where `imagePath` names a JSON file, it is the one image of the file's own name.
+    `imageData` is not looked at.
+
+    Attributes:
+        other_shapes: what becomes of polygons, circles, lines and whatever else is not a rectangle: `enclose` takes the
+            box around them, `drop` leaves them out, `reject` rejects the image.
+        groups: shapes of one class and one `group_id` are parts of one object: `join` takes the box around all of
+            them, `apart` one around each.
+    """
+
+    other_shapes: Literal["enclose", "drop", "reject"] = "enclose"
+    groups: Literal["join", "apart"] = "join"
+
+    files: ClassVar[tuple[str, ...]] = ("*.[jJ][sS][oO][nN]",)
+    other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """JSON files with shapes next to images."""
+        folders = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
+        if any(b'"shapes"' in sketch.first_head(folder, ".json") for folder in folders):
+            settings: dict[str, Any] = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
+            if set(folders) <= set(sketch.split_folders):
+                settings |= given_splits("from_folders", sketch.split_folders)
+            yield Recognised(settings, "LabelMe's JSON files next to images")
+
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes."""
+        return {"boxes": ""}
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """The image that one file is about, with its boxes."""
+        try:
+            name, labels, fields = self.read_annotation(orjson.loads(read_beside(file.uri, MAX_JSON_BYTES)))
+            place = find_image(file.uri, path, name)
+        except RejectedImage as rejected:
+            yield rejected_ref(file, rejected)
+            return
+        except ValueError as error:
+            yield file.but(status="rejected", reason="bad_annotations", detail=f"no LabelMe annotation: {error}")
+            return
+        image = refer_named_image(file, path, place)
+        if image.status:
+            yield image
+            return
+        if labels:
+            yield announce_classes(file, labels)
+        yield image.but(features=orjson.dumps(fields).decode())
+
+    def read_annotation(self, data: Any) -> tuple[str, list[str], dict[str, Any]]:
+        """The image's path, the classes of its boxes, and its boxes as `converting.boxes.boxes_of` gives them.
+
+        Args:
+            data: what the JSON file holds.
+
+        Raises:
+            RejectedImage: stage `list`, `refused_shape`: a shape is not a rectangle, and that is to be refused.
+            ValueError: it is none of LabelMe's; the message says why.
+        """
+        shapes = data.get("shapes") if isinstance(data, dict) else None
+        if not isinstance(shapes, list):
+            raise ValueError("it is no JSON object with a list of shapes")
+        name = data.get("imagePath")
+        if not isinstance(name, str) or not name:
+            raise ValueError("its imagePath names no image")
+        boxes: dict[Any, Box] = {}
+        labels: list[str] = []
+        dropped = 0
+        for number, shape in enumerate(shapes, start=1):
+            label = shape.get("label") if isinstance(shape, dict) else None
+            if not isinstance(label, str) or not label.strip():
+                raise ValueError(f"shape {number} has no label")
+            kind = shape.get("shape_type") or "polygon"  # before 2019 LabelMe did not say it
+            if kind != "rectangle" and self.other_shapes == "reject":
+                detail = f"shape {number} is a {kind!r:.60}, and source.other_shapes is reject"
+                raise RejectedImage("list", "refused_shape", detail)
+            if kind != "rectangle" and self.other_shapes == "drop":
+                dropped += 1
+                continue
+            box = _enclose(_points(shape, number), kind, number)
+            group = shape.get("group_id") if self.groups == "join" else None
+            part = (number,) if group is None else (label, orjson.dumps(group))
+            if part in boxes:
+                boxes[part] = _join(boxes[part], box)
+            else:
+                boxes[part] = box
+                labels.append(label)
+        return (
+            name,
+            labels,
+            boxes_of(boxes.values(), labels, drawn_on_size=_size(data), shapes={"other_shape": dropped}),
+        )
+
+
+def find_image(uri: str, path: str, name: str) -> str:
+    """Where below the input the image of a JSON file is; where it should be, if it is not there.
+
+    Args:
+        uri: of the file.
+        path: the file's, below its input.
+        name: its `imagePath`.
+
+    Raises:
+        ValueError: it names a JSON file, and there is not one image of the file's own name.
+    """
+    named = name.replace("\\", "/")
+    folder, own = posixpath.split(spelled_path(uri, path))
+    stem, base, root = posixpath.splitext(own)[0], posixpath.basename(named), root_of(uri, path)
+    if base.lower().endswith(".json"):
+        there = [place for each in _ENDINGS if _is_there(root, place := posixpath.join(folder, f"{stem}{each}"))]
+        if len(there) != 1:
+            raise ValueError(f"its imagePath names no image, and there are {len(there)} images called {stem}")
+        return there[0]
+    renamed = stem + posixpath.splitext(base)[1]
+    joined = (posixpath.normpath(posixpath.join(folder, each)) for each in (named, renamed, base))
+    places = list(dict.fromkeys(joined))
+    if len(places) == 1:  # mostly there is one alone, and nothing to ask the store
+        return places[0]
+    return next((place for place in places if _is_there(root, place)), places[0])
+
+
+def _is_there(root: str, place: str) -> bool:
+    try:
+        return storage.size_of(resolve_inside(root, place)) is not None
+    except (OutsideRootError, PermissionError):  # without a right to list S3 forbids what is not there
+        return False
+
+
+def _points(shape: dict[str, Any], number: int) -> list[tuple[float, float]]:
+    """The points of a shape, of which there is at least one."""
+    points = shape.get("points")
+    if not isinstance(points, list) or not points:
+        raise ValueError(f"shape {number} has no points")
+    for point in points:
+        if not isinstance(point, list) or len(point) != 2 or any(type(side) not in (int, float) for side in point):
+            raise ValueError(f"a point of shape {number} is not two numbers: {point!r:.60}")
+    return [(float(x), float(y)) for x, y in points]
+
+
+def _enclose(points: list[tuple[float, float]], kind: Any, number: int) -> Box:
+    """The box around a shape; corners may come in any order."""
+    if kind == "circle":
+        if len(points) != 2:
+            raise ValueError(f"shape {number} is a circle of {len(points)} points: it has a centre and one on its rim")
+        (x, y), rim = points
+        radius = math.dist((x, y), rim)
+        return x - radius, y - radius, x + radius, y + radius
+    xs, ys = zip(*points, strict=True)
+    last = 1 if kind == "mask" else 0  # the points of a mask are its first pixel and its last, which belongs to it
+    return min(xs), min(ys), max(xs) + last, max(ys) + last
+
+
+def _join(one: Box, other: Box) -> Box:
+    """The box around two."""
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+
+
+def _size(data: dict[str, Any]) -> tuple[int, int] | None:
+    """Width and height of the image as the annotators saw it, where the file says so."""
+    width, height = data.get("imageWidth"), data.get("imageHeight")
+    if width is None or height is None:
+        return None
+    if any(type(side) is not int or not 0 < side < 2**31 for side in (width, height)):
+        raise ValueError(f"imageWidth and imageHeight are no whole numbers: {width!r:.30}, {height!r:.30}")
+    return width, height
+
+
+SOURCE = LabelMe

@@ -1,0 +1,367 @@
+"""Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or hold them."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.listing.class_names import state_classes
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    FolderSketch,
+    begins_with_split,
+    given_splits,
+    split_of,
+    split_pattern,
+)
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn, Reader, RowReader, did_you_mean
+from recordmill.transforms.inputs.manifests.presets import read_automl, read_vertex
+from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumns, find_columns, preset_of
+from recordmill.transforms.inputs.manifests.refer_entries import EntryReferrer
+from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
+from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.inputs.tables.parquet_rows import bytes_type_fault, class_names
+from recordmill.transforms.inputs.tables.read_table import (
+    LIST_FILES,
+    TABLE_FILES,
+    Blanks,
+    Table,
+    TableFormat,
+    read_table,
+)
+from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.text_lines import check_encoding
+
+PRESET_SPLITS = {
+    "vertex": {"training": "train", "validation": "validation", "test": "test"},
+    "automl": {"TRAIN": "train", "VALIDATION": "validation", "TEST": "test", "UNASSIGNED": "train"},
+}
+"""The words for splits in the tables of the presets."""
+
+TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
+
+
+def _default_columns() -> Columns:
+    return Columns(uri="uri")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest(Source):
+    r"""The source `manifest`.
+
+    Attributes:
+        preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV; which know
+            their columns.
+        columns: which column says what; by default `uri` where the image is, and nothing else.
+        features_from: further features from columns, by their keys: `{image/age: {column: age, type: int64}}`.
+        root: the folder that images must be below; paths are relative to it. By default the manifest's own folder,
+            which a relative one begins at too.
+        format: `csv`, `tsv`, `jsonl` or `parquet`; `auto` goes by the file's name.
+        names: the columns' names, for CSV and TSV without a header row.
+        delimiter: between cells; by default a comma, or in TSV a tab.
+        quote: around cells; empty: quotes are letters like others.
+        encoding: of text; a byte order mark is no text.
+        separator: between several labels or values in one cell of text.
+        boxes_unit: `pixels` of the image, or `fraction` of its width and height.
+        class_names: names of the classes that integers among labels number from 0; empty: those that Parquet written by
+            Hugging Face states, else the integers are names.
+        unlabelled: what becomes of rows whose class is empty: `reject`, or `keep` as images without a label.
+        split: a regular expression (RE2's syntax) that a manifest's name must match as a whole, where there is one a
+            split: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the word that `splits.from_source` may use.
+            Other files are ignored, and `.txt` files may be manifests.
+        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell;
+            `auto` skips them in `.txt` files, and where the columns are only found without them.
+    """
+
+    preset: Literal["", "vertex", "automl"] = ""
+    columns: Columns = field(default_factory=_default_columns)
+    features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
+    root: str = ""
+    format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
+    names: tuple[str, ...] = ()
+    delimiter: str = ""
+    quote: str = '"'
+    encoding: str = "utf-8"
+    separator: str = "|"
+    boxes_unit: Literal["pixels", "fraction"] = "pixels"
+    class_names: tuple[str, ...] = ()
+    unlabelled: Literal["reject", "keep"] = "reject"
+    split: str = added_setting("")
+    blanks: Blanks = added_setting("auto")
+
+    other_files: ClassVar[str] = "taken_only_by_name"
+    split_settings: ClassVar[tuple[str, ...]] = ("columns.split",)
+    group_setting: ClassVar[str] = "columns.group"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the settings contradict each other."""
+        if self.preset:
+            if self.columns != _default_columns() or self.features_from or self.names or self.class_names:
+                own = "columns, features_from, names and class_names"
+                raise ValueError(f"source.preset {self.preset} knows its columns: remove {own}")
+        else:
+            self.columns.check()
+        for key, feature in self.features_from.items():
+            feature.check(key)
+        for name, text in (("delimiter", self.delimiter), ("quote", self.quote)):
+            if len(text) > 1 or text in ("\n", "\r"):
+                raise ValueError(f"source.{name} {text!r} is not one character")
+        if not self.separator:
+            raise ValueError("source.separator is empty: write a character, such as |")
+        if self.split:
+            compile_pattern(self.split, "source.split", "split")
+        check_encoding(self.encoding, "source.encoding")
+        state_classes(self.class_names)
+
+    @property
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Tables by their names; lists too, where `split` says which of them are manifests."""
+        return (*TABLE_FILES, *LIST_FILES) if self.split else TABLE_FILES
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Tables with a column that names images, or holds them."""
+        tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
+        tables = [path for path in tables if not posixpath.basename(path).startswith("metadata.")]
+        for path in tables:
+            if preset := preset_of(sketch.heads[path]):
+                words = PRESET_SPLITS[preset]
+                settings = {"source": {"kind": "manifest", "preset": preset}, "splits": {"from_source": words}}
+                yield Recognised(settings, f"a table for {preset}, {path}")
+                return
+        found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
+        if with_classes := {path: columns for path, columns in found.items() if columns.has_classes}:
+            found = {path: columns for path, columns in with_classes.items() if "submission" not in path}
+        if found:
+            yield _as_recognised(found, sketch)
+
+    def classes(self) -> Mapping[str, int]:
+        """Those that `class_names` numbers."""
+        return state_classes(self.class_names)
+
+    def annotations(self) -> Mapping[str, str]:
+        """What columns are named for; of a preset either may be there."""
+        if self.preset:
+            return {"boxes": "", "labels": ""}
+        boxes = next((name for name in ("boxes", "xmin") if getattr(self.columns, name)), "objects")
+        keys = {"boxes": boxes, "labels": "labels"}
+        return {what: f"source.columns.{key}" for what, key in keys.items() if getattr(self.columns, key)}
+
+    @property
+    def gives_labels(self) -> bool:
+        """If a column of classes is named; a preset has one."""
+        return bool(
+            self.preset
+            or any(getattr(self.columns, name) for name in ("label", "labels", "objects", "box_labels", "box_label"))
+        )
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """What concerns text in tables without text, and boxes, classes or lists where no column has any."""
+        idle = dict(self._table_format().idle_settings())
+        if self.preset:
+            return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
+        if "boxes" not in self.annotations():
+            idle["boxes_unit"] = "no column of boxes is named"
+        if not (self.columns.label or self.columns.labels):
+            idle["unlabelled"] = "no column of classes is named"
+        if not self.gives_labels:
+            idle["class_names"] = "no column of classes is named"
+        if not self.columns.uri:
+            idle["root"] = "no column names images"
+        if not (
+            self.columns.labels or self.columns.box_labels or any(each.many for each in self.features_from.values())
+        ):
+            idle["separator"] = "no column has several values"
+        return idle
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image a row, or a box a row, whose images are put together."""
+        match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path)) if self.split else None
+        if self.split and not match:
+            yield file.but(status="ignored", reason="not_annotations")
+            return
+        wanted = dict((column, key) for key, column in self.columns.named())
+        for key, feature in self.features_from.items():
+            wanted.setdefault(feature.column, f"source.features_from.{key}.column")
+        unread = (self.columns.bytes,) if self.columns.bytes else ()
+        referred, blank = 0, ""
+        try:
+            with read_table(file.uri, self._table_format(), wanted, unread) as table:
+                yield from self._announce(table, file)
+                column = {"vertex": "imageGcsUri", "automl": ""}.get(self.preset, self.columns.uri)
+                packing = self._packing(table)
+                joined = self.preset == "automl" or bool(self.columns.row_boxes)
+                word = (match["split"] or "") if match else ""
+                referrer = EntryReferrer(file, path, self.root, packing, column, joined=joined, word=word)
+                seen: set[str] = set()
+                rows = _watch(table.rows, seen) if table.kind == "jsonl" and not self.preset else table.rows
+                for ref in referrer.refer(rows, self._reader(table)):
+                    referred += ref.status != "classes"
+                    blank = blank or (ref.label if ref.label.startswith(" ") and table.as_text else "")
+                    yield ref
+        except UnreadableTableError as error:
+            advice = self._leave_out(error.key) if isinstance(error, NoColumnError) else ""
+            yield file.but(status="fatal", reason="bad_manifest", detail=f"{error}{advice}")
+            return
+        for column in sorted(wanted.keys() - seen) if seen else ():
+            if wanted[column].startswith("source.columns."):
+                detail = f"none of its rows has a column {column!r} ({wanted[column]}){did_you_mean(column, seen)}"
+                yield file.but(status="warning", reason="no_column", detail=detail)
+        if blank:
+            detail = (
+                f"labels begin with a blank, such as {blank!r:.60}: set source.blanks=skip if that is not part of them"
+            )
+            yield file.but(status="warning", reason="blanks", detail=detail)
+        if not referred:
+            yield file.but(status="ignored", reason="no_rows")
+
+    def _leave_out(self, key: str) -> str:
+        """How to do without a column that only a feature of `features_from` needs."""
+        name = key.removeprefix("source.features_from.").removesuffix(".column")
+        if name not in self.features_from:
+            return ""
+        flag = " with --set source.features_from={}" if len(self.features_from) == 1 else ""
+        return f"; or leave out the feature {name}{flag}"
+
+    def features(self) -> tuple[Feature, ...]:
+        """Those of `features_from`."""
+        return tuple(feature.as_feature(key) for key, feature in self.features_from.items())
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """Reads the image where its row says, or from the row."""
+        if not ref.packing:
+            return Source.read(self, ref, max_bytes)
+        delimiter = self.delimiter or ("\t" if ref.packing.startswith("tsv") else ",")
+        skip_blanks = self.blanks == "skip"
+        data = read_row_bytes(ref, self.columns.bytes, delimiter, self.quote, max_bytes, skip_blanks=skip_blanks)
+        return Content(data, data)
+
+    def _table_format(self) -> TableFormat:
+        preset: dict[str, Any] = {"vertex": {"kind": "jsonl"}, "automl": {"kind": "csv", "ragged": True}}
+        return TableFormat(
+            **({"kind": self.format} | preset.get(self.preset, {})),
+            names=self.names,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            encoding=self.encoding,
+            blanks=self.blanks,
+        )
+
+    def _packing(self, table: Table) -> str:
+        column = self.columns.bytes
+        if not column or table.kind == "parquet":
+            return "parquet" if column else ""
+        if table.kind == "txt" or (table.skips_blanks and self.blanks == "auto"):
+            raise UnreadableTableError(
+                "it holds images: set source.format: csv or tsv, and source.blanks: skip or keep"
+            )
+        position = [str(table.positions[column])] if table.positions else []
+        return " ".join((table.kind, table.codec, *position, *(["gzip"] if table.is_gzip else ())))
+
+    def _reader(self, table: Table) -> Reader:
+        if self.preset:
+            return read_vertex if self.preset == "vertex" else read_automl
+        return RowReader(
+            self.columns,
+            self.features_from,
+            self.separator,
+            fractions=self.boxes_unit == "fraction",
+            class_names=self._class_names(table),
+            base64_column="" if table.kind == "parquet" else self.columns.bytes,
+            keeps_unlabelled=self.unlabelled == "keep",
+        ).read
+
+    def _class_names(self, table: Table) -> dict[str, list[str]]:
+        columns = self.columns
+        labelled = [columns.label, columns.labels, columns.box_labels, columns.objects, columns.box_label]
+        labelled = [each for each in labelled if each]
+        if self.class_names:
+            return {column: list(self.class_names) for column in labelled}
+        return {} if table.schema is None else {column: class_names(table.schema, column) for column in labelled}
+
+    def _announce(self, table: Table, file: ImageRef) -> Iterator[ImageRef]:
+        """The classes that a Parquet file numbers, unless the settings do.
+
+        Raises:
+            UnreadableTableError: its column of bytes cannot be one.
+        """
+        column = self.columns.bytes
+        if column and table.schema is not None and (fault := bytes_type_fault(table.schema, column)):
+            raise UnreadableTableError(f"column {column!r} (source.columns.bytes): {fault}")
+        for names in self._class_names(table).values():
+            if names and not self.class_names:
+                yield announce_classes(file, {name: number for number, name in enumerate(names)})
+
+
+def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
+    """The settings for tables of which it is known what their columns are."""
+    path, first = next(iter(found.items()))
+    source: dict[str, Any] = {"kind": "manifest", "columns": dict(first.columns)}
+    source |= {"names": list(first.names)} if first.names else {}
+    source |= {"root": first.root} if first.root else {}
+    settings: dict[str, Any] = {"source": source}
+    folders = {posixpath.dirname(each) for each in found}
+    unread = _unread_like(found, sketch)
+    pattern, words, doubled = _split_names([posixpath.basename(each) for each in (*found, *unread)])
+    if first.splits:
+        settings["splits"] = {"from_source": dict(first.splits)}
+    elif folders <= set(sketch.split_folders):
+        settings |= given_splits("from_folders", sketch.split_folders)
+    elif pattern and (len(found) + len(unread) > 1 or path.endswith(".txt")):
+        source["split"] = pattern
+        settings |= given_splits("from_source", words)
+    if not source.get("split"):
+        settings |= _leave_out(sorted(set(sketch.all_ending(*TABLE_ENDINGS)) - {*found, *unread}), found, unread)
+    if first.has_boxes:
+        settings["convention"] = "tf_object_detection"
+    shown = ", ".join(first.others)
+    needs = key = ""
+    if shown and not first.has_classes:
+        key = "source.columns.label"
+        needs = f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' for none)"
+    elif any(each != first for each in found.values()):
+        needs = f"{' and '.join(found)} have different columns: let --input name one of them"
+    elif path.endswith(".txt") and not pattern:
+        needs = "a list is read where its name has the word for a split: call it train.txt"
+    left_out = [*([shown] if shown and first.has_classes else []), *doubled]
+    why = f"a table of images, {path}" + (f" (left out: {', '.join(left_out)})" if left_out else "")
+    return Recognised(settings, why, needs=needs, needed_key=key)
+
+
+def _split_names(names: Sequence[str]) -> tuple[str, list[str], list[str]]:
+    """What `split_pattern` says of names; and those called `trainval`, where others have its two splits one by one."""
+    alone = [name for name in names if not re.search("train[_-]?val", name, re.IGNORECASE)]
+    pattern, words = split_pattern(alone)
+    if {"train", "validation"} <= set(map(split_of, words)):
+        return pattern, words, [name for name in names if name not in alone]
+    return (*split_pattern(names), [])
+
+
+def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str]) -> dict[str, list[str]]:
+    """The settings that leave out tables which are not of images."""
+    if unread and others:  # what was not looked into has to be read, and rejected where it differs
+        return {"ignore": [f"/{each}" for each in others]}
+    return {"include": [f"/{each}" for each in found]} if others else {}
+
+
+def _unread_like(found: Iterable[str], sketch: FolderSketch) -> list[str]:
+    """Tables that were not looked into and lie next to those that were found; of lists those called like a split."""
+    places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
+    tables = (path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads)
+    alike = (path for path in tables if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places)
+    return [path for path in alike if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))]
+
+
+def _watch(rows: Iterator[Row], seen: set[str]) -> Iterator[Row]:
+    """The rows as they come; `seen` takes in their columns, as lines of JSON need not name any in advance."""
+    for row in rows:
+        seen.update(row.cells or ())
+        yield row
+
+
+SOURCE = Manifest

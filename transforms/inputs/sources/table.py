@@ -1,0 +1,231 @@
+"""Tables without images: each row of CSV, JSON lines or Parquet becomes an Example of typed columns."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import orjson
+
+from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.content import Content
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
+from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.tables.cells import CellError, from_json, is_rounded, read_cell, to_json
+from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.infer_types import ColumnTypes, TypeInferenceError
+from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, Blanks, TableFormat, read_table
+from recordmill.transforms.inputs.tables.read_table import Table as OpenTable
+from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.text_lines import check_encoding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Source):
+    r"""The source `table`.
+
+    Attributes:
+        columns: the columns that become features, each with its type, or with a mapping of `type`, `feature`, `enum`,
+            `default`, `meaning`. Types: `bool`, `enum`, `int`, `uint`, `float`, `double`, `number`, `string`, `bytes`;
+            `float[]` is a list of them.
+        infer: whether further columns become features too, of the types that all rows are found to have: `auto`, where
+            `columns` names none; `yes` or `no`.
+        label: the column of class names.
+        split: the column of words that `splits.from_source` gives splits for.
+        group: the column of what must stay in one split.
+        key: the column of names that no two rows share; without one a row is called by its file and number.
+        format: `auto`, by the file's name, or what all tables are.
+        encoding: of CSV and JSON lines.
+        delimiter: between cells of CSV; empty: a comma, or a tab in files named `.tsv`.
+        quote: around cells of CSV that hold delimiters or line breaks; empty: none.
+        names: of the columns, where CSV has no header.
+        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell;
+            `auto` keeps them, unless the columns are only found without them.
+    """
+
+    columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
+    infer: Literal["auto", "yes", "no"] = "auto"
+    label: str = ""
+    split: str = ""
+    group: str = ""
+    key: str = ""
+    format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
+    encoding: str = "utf-8"
+    delimiter: str = ""
+    quote: str = '"'
+    names: tuple[str, ...] = ()
+    blanks: Blanks = added_setting("auto")
+
+    contents: ClassVar[Literal["images", "rows"]] = "rows"
+    files: ClassVar[tuple[str, ...]] = TABLE_FILES
+    short_forms: ClassVar[Mapping[str, str]] = {"columns": "type"}
+    split_settings: ClassVar[tuple[str, ...]] = ("split",)
+    group_setting: ClassVar[str] = "group"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        features = Counter(column.feature or name for name, column in self.columns.items())
+        for feature, count in features.items():
+            if count > 1:
+                raise ValueError(f"source.columns: two columns become the feature {feature!r}: set feature of one")
+        check_encoding(self.encoding, "source.encoding")
+        for key in ("delimiter", "quote"):
+            if len(getattr(self, key)) > 1 or getattr(self, key) in ("\n", "\r"):
+                raise ValueError(f"source.{key} is {getattr(self, key)!r}: give one character")
+        if self.infer == "auto":
+            object.__setattr__(self, "infer", "no" if self.columns else "yes")
+
+    @property
+    def _named(self) -> dict[str, str]:
+        """The columns that say something else than a feature, by what they say."""
+        said = {"label": self.label, "split": self.split, "group": self.group, "key": self.key}
+        return {what: column for what, column in said.items() if column}
+
+    @property
+    def _format(self) -> TableFormat:
+        return TableFormat(
+            self.format,
+            self.names,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            encoding=self.encoding,
+            blanks=self.blanks,
+        )
+
+    @property
+    def gives_labels(self) -> bool:
+        """If a column of classes is named."""
+        return bool(self.label)
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """What speaks of text in tables without text."""
+        return self._format.idle_settings()
+
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Table":
+        """Finds the types of columns that are not declared, in one pass over all rows."""
+        if self.infer == "no":
+            return self
+        types = ColumnTypes(without={*self.columns, *self._named.values()})
+        for file in files:
+            try:
+                with read_table(file.uri, self._format) as table:
+                    types.add(table, file.key)
+            except UnreadableTableError as error:
+                raise ValueError(f"source: {file.key} cannot be read: {error}") from None
+        try:
+            found = types.settled()
+        except TypeInferenceError as error:
+            raise ValueError(f"source: {error}") from None
+        for name, cell in types.blanks.items():
+            note(f"column {name!r} has numbers after blanks, such as {cell}, which are texts: set source.blanks=skip")
+        for name in types.empty:
+            note(f"column {name!r} has no value in any row and is left out: declare source.columns.{name} to keep it")
+        return replace(self, columns={**self.columns, **found}, infer="no")
+
+    def features(self) -> tuple[Feature, ...]:
+        """One for each column."""
+        return tuple(column.as_feature(name) for name, column in self.columns.items())
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One row after the other; their values are in `features`."""
+        wanted = {name: f"source.columns.{name}" for name in self.columns}
+        wanted |= {column: f"source.{what}" for what, column in self._named.items()}
+        lacking, rows, sound = set(wanted), 0, 0
+        rounded: dict[str, str] = {}
+        try:
+            with read_table(file.uri, self._format, wanted) as table:
+                for row, ref in self._refer(path, file, table, rounded):
+                    rows += 1
+                    if row.cells is not None:
+                        lacking -= row.cells.keys()
+                        sound += 1
+                    yield ref
+        except UnreadableTableError as error:
+            yield _fatal(file, str(error))
+            return
+        for name, where in rounded.items():
+            yield file.but(status="warning", reason="rounded", detail=f"column {name!r} {where}")
+        if lacking and sound:
+            name = min(lacking)
+            yield _fatal(file, f"none of its rows has {name!r} ({wanted[name]}): correct the name")
+        if not rows:
+            yield file.but(status="rejected", reason="no_rows", detail="the table has no rows")
+
+    def _refer(
+        self, path: str, file: ImageRef, table: OpenTable, rounded: dict[str, str]
+    ) -> Iterator[tuple[Row, ImageRef]]:
+        below = file.key[: len(file.key) - len(path)]
+        place = file.but(spelling="", size=-1, version="")
+        for row in table.rows:
+            ref = place.but(key=f"{file.key}:{row.number}")
+            try:
+                ref, values = self._refer_row(ref, below, row, table.as_text)
+                for name in values.keys() - rounded.keys():
+                    if is_rounded(values[name]):
+                        rounded[name] = self._describe_rounded(name, values[name], row, table.as_text)
+                yield row, ref
+            except _RowError as error:
+                detail = f"{path}, {row.place}{error}"
+                yield row, ref.but(status="rejected", reason="bad_row", detail=detail)
+
+    def _describe_rounded(self, name: str, value: float, row: Row, as_text: bool) -> str:
+        whole = f"{value:.0f} ({row.place}), which a 32-bit float turns into {np.float32(value):.0f}"
+        advice = "int" if self.columns[name].default is None else "{type: int, default: 0}"
+        write = "" if as_text else "write whole numbers, and "
+        return f"holds whole numbers that lose digits, such as {whole}: {write}declare source.columns.{name}: {advice}"
+
+    def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool) -> tuple[ImageRef, dict[str, Any]]:
+        """The reference of a row, and the values of its columns."""
+        if row.cells is None:
+            raise _RowError(f": {row.fault}")
+        said: dict[str, Any] = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
+        if "key" in said:
+            said["key"] = below + said["key"]
+        values, found = {}, {}
+        for name, column in self.columns.items():
+            try:
+                value = read_cell(row.cells.get(name), column, as_text)
+            except CellError as error:
+                raise _RowError(f", column {name!r}: {error}") from None
+            if value is not None:
+                found[name] = value
+                values[column.feature or name] = to_json(value)
+            elif column.default is None and not column.many:
+                raise _RowError(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
+        features = orjson.dumps(values)
+        return ref.but(features=features.decode(), length=len(features), **said), found
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:  # a row came with its reference
+        """The row itself: `data` is its features as JSON."""
+        values: dict[str, Any] = orjson.loads(ref.features)
+        kinds = {column.feature or name: column.kind for name, column in self.columns.items()}
+        fields = {name: from_json(value, kinds[name]) for name, value in values.items()}
+        return Content(ref.features.encode(), None, fields=fields)
+
+
+class _RowError(Exception):
+    """A row cannot become an Example; the message goes on from the place of the row."""
+
+
+def _as_name(cell: Any, column: str) -> str:
+    """A label, split, group or key as text."""
+    if isinstance(cell, str) and len(cell) > LONGEST_NAME:
+        count = f"{len(cell):,} letters, and a name at most {LONGEST_NAME:,}"
+        raise _RowError(f", column {column!r}: {cell!r:.60} has {count}")
+    if isinstance(cell, str) and cell.strip():
+        return unicodedata.normalize("NFC", cell.strip())
+    if isinstance(cell, int):
+        return str(cell)
+    shown = "there is no value" if cell is None or cell == "" else f"{cell!r:.60} is no text"
+    raise _RowError(f", column {column!r}: {shown}")
+
+
+def _fatal(file: ImageRef, problem: str) -> ImageRef:
+    return file.but(status="fatal", reason="bad_table", detail=f"the table {file.key} cannot be used: {problem}")
+
+
+SOURCE = Table

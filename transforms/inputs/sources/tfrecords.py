@@ -1,0 +1,280 @@
+"""TFRecords in: an existing dataset of a known or declared convention, to be re-keyed, re-split, relabelled, merged."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, get_args
+
+import orjson
+from pathspec import GitIgnoreSpec
+
+from recordmill.schemas.content import Content
+from recordmill.schemas.conventions import Convention, load_convention
+from recordmill.schemas.custom_convention import OwnConvention
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LARGEST_OFFSET
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.storage.bounded_records import read_bounded
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile
+from recordmill.storage.unpacking import MAX_RATIO
+from recordmill.transforms.compose.read_images import read_image
+from recordmill.transforms.inputs.listing.class_names import ClassNamesError
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
+from recordmill.transforms.inputs.tfrecord_input.example_fields import (
+    BadExampleError,
+    KeptType,
+    class_of,
+    find_convention,
+    holds_images,
+    kind_of,
+    own_features,
+    parse_entries,
+    read_fields,
+    read_kept,
+    text_in,
+    text_of,
+)
+from recordmill.transforms.inputs.tfrecord_input.example_image import read_image_of
+from recordmill.transforms.inputs.tfrecord_input.label_files import LabelFiles
+
+_DATA_AT = 12  # behind the length and its checksum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tfrecords(Source):
+    """The source `tfrecords`.
+
+    Attributes:
+        convention: the convention of the Examples that are read: a name, a mapping of your own as under `convention`,
+            or `auto`: the one that each record's keys are those of. One without images, such as `feature_vector`, has
+            to be named.
+        class_names: names of the classes where Examples only have numbers, in the order of those; empty: the Examples'
+            own names, those of `class_names_file`, or the numbers.
+        class_names_file: a file that names them: `labels.txt` (a name a line, or `id:name`), `label_map.pbtxt`; beside
+            the file of Examples, or a whole path; `auto`: either of them, or TensorFlow Datasets' `FEATURE.labels.txt`,
+            where it lies beside it or above it in the input; empty: none.
+        first_label: the number of the first class there; absent: the convention's (0, or 1 where 0 is background).
+        keep_ids: whether classes keep their numbers: with `labels.ids: integers` exactly, else in their order. Absent:
+            those that are named by a file do, and those that Examples name themselves do not. Datasets that number one
+            class differently contradict each other where they are kept.
+        key_feature: the feature whose text is the record's key; empty: the file's key and the record's number,
+            `a.tfrecord/000123`.
+        split: a regular expression (RE2's syntax), searched in the file's name, then in its path; its group `split` is
+            the word that `splits.from_source` turns into a split.
+        split_feature: the feature whose text is that word instead.
+        keep: further features to pass on, with their types, such as `{image/caption: bytes, scores: "float[]"}`.
+        shape: height, width and channels of raw pixels where Examples do not have them.
+        max_ratio: how many times its size a gzip file may become, from 1 MiB on.
+    """
+
+    convention: str | OwnConvention = "auto"
+    class_names: tuple[str, ...] = ()
+    class_names_file: str = "auto"
+    first_label: int | None = None
+    keep_ids: bool | None = None
+    key_feature: str = ""
+    split: str = r"(?P<split>train|validation|valid|val|test|eval|dev)"
+    split_feature: str = ""
+    keep: Mapping[str, KeptType] = field(default_factory=dict)
+    shape: tuple[int, ...] = ()
+    max_ratio: int = MAX_RATIO
+
+    gives_words: ClassVar[bool] = True
+    split_settings: ClassVar[tuple[str, ...]] = ("split", "split_feature")
+    files: ClassVar[tuple[str, ...]] = tuple(
+        name + ending
+        for name in ("*.tfrecord", "*.tfrecords", "*.tfrec", "*.record", f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}")
+        for ending in ("", ".gz")
+    )
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        compile_pattern(self.split, "source.split", "split")
+        if self.convention != "auto":
+            try:
+                self._declared()
+            except ValueError as error:
+                raise ValueError(f"source.convention: {error}") from None
+        if self.class_names and self.first_label is None and self.convention == "auto":
+            raise ValueError("source.class_names needs source.first_label, the number of the first, or convention")
+        if self.class_names and self.class_names_file not in ("", "auto"):
+            raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
+        if self.first_label is not None and abs(self.first_label) > LARGEST_OFFSET:
+            raise ValueError(f"source.first_label is {self.first_label}: give a number from -2^62 to 2^62")
+        if self.max_ratio < 1:
+            raise ValueError(f"source.max_ratio is {self.max_ratio}: give at least 1")
+        if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
+            raise ValueError(f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels")
+        for key, kept in self.keep.items():
+            if kept not in get_args(KeptType):
+                raise ValueError(f"source.keep.{key} is {kept!r}: choose one of {', '.join(get_args(KeptType))}")
+
+    @property
+    def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # the settings say which
+        """Rows where the convention has no images."""
+        return "images" if self.convention == "auto" or holds_images(self._declared()) else "rows"
+
+    @property
+    def may_give_pixels(self) -> bool:
+        """Whether Examples may hold raw pixels."""
+        return (
+            self.convention == "auto" or isinstance(self.convention, OwnConvention) or self._declared().stores == "raw"
+        )
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """The word in a file's name where a feature has it."""
+        return {"split": "source.split_feature gives the split"} if self.split_feature else {}
+
+    def _declared(self) -> Convention:
+        if isinstance(self.convention, OwnConvention):
+            return self.convention.as_convention()
+        return load_convention(self.convention)
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Files called as TFRecords are, and no images next to them."""
+        patterns = GitIgnoreSpec.from_lines(cls.files)
+        names = [name for each in sketch.names.values() for name in each.files if patterns.match_file(name)]
+        if names and not sketch.has_images:
+            found = [compile_pattern(cls().split, "source.split", "split").search(name) for name in names]
+            words = {match["split"] if match else "" for match in found}
+            images = {"reencode": "never", "check": "header"}
+            settings = {"source": {"kind": "tfrecords"}, **given_splits("from_source", words), "images": images}
+            yield Recognised(settings, f"TFRecord files such as {min(names)}")
+
+    def classes(self) -> Mapping[str, int]:
+        """Those that `class_names` numbers."""
+        return {name: number for number, name in enumerate(self.class_names, self._first_label(None))}
+
+    def _first_label(self, convention: Convention | None) -> int:
+        if self.first_label is not None:
+            return self.first_label
+        if convention is None:
+            convention = None if self.convention == "auto" else self._declared()
+        return 0 if convention is None else convention.label_offset
+
+    def features(self) -> tuple[Feature, ...]:
+        """The features that `keep` names, and those of a convention without images."""
+        kept = (
+            Feature(key, kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
+            for key, kept in self.keep.items()
+        )
+        own = () if self.convention == "auto" else own_features(self._declared())
+        return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
+
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes, where there are images."""
+        return {"boxes": ""} if self.contents == "images" else {}
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """An image for each record, as the byte range of its data; a rejected reference for each damage."""
+        numbers: dict[str, int | None] = {}
+        labels = LabelFiles(file.uri, path, self.class_names_file, self.class_names)
+        with StoredFile(file.uri) as stored:
+            records, index = RecordFile(stored), -1
+            for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
+                ref = file.but(key=f"{file.key}/{index:06}", spelling="")
+                if isinstance(record, Damage):
+                    yield ref.but(status="rejected", reason="bad_record", detail=_explain(index, offset, record))
+                    continue
+                packing = "gzip_records" if records.compression == "gzip" else ""
+                ref = ref.but(offset=offset + _DATA_AT, length=len(record), packing=packing)
+                try:
+                    yield self._refer_example(path, ref, bytes(record), numbers, labels)
+                except ClassNamesError as error:
+                    yield file.but(status="fatal", reason="bad_labels", detail=str(error))
+                    return
+                except BadExampleError as error:
+                    detail = f"record {index} at byte {offset}: {error}"
+                    yield ref.but(status="rejected", reason="bad_example", detail=detail)
+        if index < 0:
+            yield file.but(status="rejected", reason="bad_record", detail="the file holds no records")
+        yield from self._announce(file, numbers)
+
+    def _announce(self, file: ImageRef, numbers: Mapping[str, int | None]) -> Iterator[ImageRef]:
+        known = {name: number for name, number in numbers.items() if number is not None}
+        if known:
+            yield announce_classes(file, known)
+        if others := numbers.keys() - known.keys():
+            yield announce_classes(file, others)
+
+    def _refer_example(
+        self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None], labels: LabelFiles
+    ) -> ImageRef:
+        """The reference of one Example; classes that must be announced are added to `numbers`."""
+        entries = parse_entries(record)
+        convention, fields = self._fields_of(entries)
+        read_kept(entries, self.keep)
+        key = text_in(entries, self.key_feature) if self.key_feature else ref.key
+        split = ref.split or self._split_word(path, entries)
+
+        def name_of(text: str, number: int | None) -> str:
+            if number is None:
+                return text
+            if text:
+                if self.keep_ids:
+                    numbers[text] = number
+                return text
+            where, names = labels.names_for(convention, self._first_label(convention))
+            name = class_of(number, names, where)
+            if not names:
+                numbers[name] = number
+            elif not self.class_names and name not in numbers:  # all of the file's, so that ids do not hang on images
+                numbers.update((each, None if self.keep_ids is False else known) for known, each in names.items())
+            return name
+
+        def name_of_box(text: str, number: int | None) -> str:
+            name = name_of(text, number)
+            numbers.setdefault(name, None)
+            return name
+
+        values: dict[str, Any] = {
+            each: text_of(fields[each], each) for each in ("filename", "source_id") if fields.get(each)
+        }
+        if self.contents == "images":
+            values |= read_boxes(fields, name_of_box)
+        label = name_of(text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
+        packed = orjson.dumps(values).decode() if values else ""
+        return ref.but(key=key, label=label, split=split, features=packed)
+
+    def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
+        convention = find_convention(entries) if self.convention == "auto" else self._declared()
+        return convention, read_fields(entries, convention)
+
+    def _split_word(self, path: str, entries: Mapping[str, Any]) -> str:
+        if self.split_feature:
+            return text_in(entries, self.split_feature)
+        pattern = compile_pattern(self.split, "source.split", "split")
+        match = pattern.search(path.rpartition("/")[2]) or pattern.search(path)
+        return (match["split"] or "") if match else ""
+
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:
+        """The image of one Example, and the features that are passed on; see `Source.read`."""
+        try:
+            record = read_image(ref, max_bytes, self.max_ratio)
+            entries = parse_entries(record)
+            convention, fields = self._fields_of(entries)
+            kept = read_kept(entries, self.keep)
+            if self.contents == "rows":
+                # The reference has the class; a digest that is not in the input is not made of what is no file.
+                own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
+                return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
+            is_raw = convention.stores == "raw" or (isinstance(self.convention, OwnConvention) and bool(self.shape))
+            data, image = read_image_of(fields, is_raw, self.shape)
+            return Content(data, image, fields=kept)
+        except BadExampleError as error:
+            raise RejectedImage("read", "bad_example", f"{error}") from None
+
+
+def _explain(index: int, offset: int, damage: Damage) -> str:
+    """What a damage means: how much is lost is not known, since lengths are what cannot be read."""
+    where = f"record {index}{f' at byte {offset}' if offset >= 0 else ''}: {damage.detail}"
+    goes_on = "reading went on with the next frame whose length fits its checksum, if there was one"
+    return f"{where}; {'no more of the file can be read' if damage.kind == 'gzip' else goes_on}"
+
+
+SOURCE = Tfrecords

@@ -1,0 +1,236 @@
+"""Pascal VOC: one XML file an image."""
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+from xml.etree.ElementTree import Element, ParseError
+
+import orjson
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_of, stems_of
+from recordmill.transforms.inputs.listing.named_image import refer_named_image
+from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_beside, rejected_ref
+from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
+from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.records.boxes import boxes_of
+
+FLAGS = ("difficult", "truncated")
+IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
+SETS = ("train", "val", "test", "trainval")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voc(Source):
+    """The source `voc`.
+
+    Attributes:
+        images: the folder of the images, next to the folder of the XML files. `{folder}` stands for that folder itself:
+            each image lies next to its XML file.
+        sets: the folder of the lists that give splits, likewise: `ImageSets/Main`. Its `train.txt`, `val.txt`,
+            `test.txt` and `trainval.txt` name images, and their own names are the words for `splits.from_source`; of
+            an image on several lists the first of these counts. Images on none are ignored. Empty: no lists are read.
+    """
+
+    images: str = "JPEGImages"
+    sets: str = added_setting("")
+
+    files: ClassVar[tuple[str, ...]] = ("*.xml",)
+    other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """XML files of annotations in a folder next to that of the images, or next to the images."""
+        annotated = [folder for folder in sketch.names if sketch.first_head(folder, ".xml").find(b"<annotation") >= 0]
+        annotated = [folder for folder in annotated if b"<annotations" not in sketch.first_head(folder, ".xml")]
+        for images, folders in _group_folders(sketch, annotated).items():
+            source: dict[str, Any] = {"kind": "voc"}
+            if images != cls().images:
+                source["images"] = images
+            splits = {folder.split("/")[0] for folder in folders if folder.partition("/")[2] or images == "{folder}"}
+            settings = given_splits("from_folders", splits) if splits <= set(sketch.split_folders) else {}
+            above = posixpath.dirname(min(folders))
+            lists = stems_of(sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")) & set(SETS)
+            if lists:
+                source["sets"] = "ImageSets/Main"
+                words = [
+                    word for word in SETS if word in lists and (word != "trainval" or not lists & {"train", "val"})
+                ]
+                settings = {"splits": {"from_source": {word: split_of(word) or "train" for word in words}}}
+            example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
+            where = "next to images" if images == "{folder}" else f"with images in {images}"
+            settings = {"source": source, **settings, "convention": "tf_object_detection"}
+            yield Recognised(settings, f"Pascal VOC's XML files {where}, such as {example}")
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the folder of the images is none."""
+        try:
+            self.images.format(folder="")
+        except (LookupError, ValueError, AttributeError):
+            raise ValueError(f"source.images is {self.images!r}: only {{folder}} stands for something") from None
+
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes."""
+        return {"boxes": ""}
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images that are not where they should be."""
+        where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
+        return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """The image that one file is about, with its boxes."""
+        folder, own_name = posixpath.split(spelled_path(file.uri, path))
+        above, within = posixpath.split(folder)
+        try:
+            if self.sets:
+                sets = f"{root_of(file.uri, path)}/{posixpath.join(above, self.sets)}"
+                file = _with_set(file, sets, posixpath.splitext(own_name)[0])
+                if file.status:
+                    yield file
+                    return
+            name, labels, fields = read_annotation(fromstring(read_beside(file.uri)))
+        except RejectedImage as rejected:
+            yield rejected_ref(file, rejected)
+            return
+        except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
+            yield file.but(status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
+            return
+        image = refer_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
+        if image.status:
+            yield image
+            return
+        if labels:
+            yield announce_classes(file, labels)
+        yield image.but(features=orjson.dumps(fields).decode())
+
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The image, and the lists that may have given its split."""
+        above, folder, _ = ref.uri.rpartition(f"/{self.images}/")
+        lists = [f"{above}/{self.sets}/{word}.txt" for word in SETS] if self.sets and folder else []
+        return ref.uri, *lists
+
+    def features(self) -> tuple[Feature, ...]:
+        """What VOC says of each box beside its class."""
+        return (
+            Feature("image/object/difficult", "int64", "difficult", "1 for a box marked as difficult", many=True),
+            Feature("image/object/truncated", "int64", "truncated", "1 for an object that is cut off", many=True),
+            Feature("image/object/view", "bytes", "view", "the pose: Left, Frontal, ...", many=True),
+        )
+
+
+def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, list[str]]:
+    """Folders of XML files by what `source.images` must be for them; those whose images were not seen are left out."""
+    groups: dict[str, list[str]] = {}
+    for folder in annotated:
+        above, _, own = folder.rpartition("/")
+        stems = stems_of(sketch.at(folder).ending(".xml"))
+        beside = [
+            other
+            for other in sketch.at(above).folders
+            if other != own
+            and (
+                stems & stems_of(sketch.at(f"{above}/{other}".lstrip("/")).images)
+                or (above and other.lower() in IMAGE_FOLDERS)
+            )
+        ]
+        if sketch.at(folder).beside_images(".xml"):
+            groups.setdefault("{folder}", []).append(folder)
+        elif folder and beside:
+            groups.setdefault(beside[0], []).append(folder)
+        elif folder and stems & stems_of(sketch.at(above).images):
+            groups.setdefault(".", []).append(folder)
+    return groups
+
+
+def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
+    """A file with the name of the first list that names its image as its split; ignored where none does.
+
+    Raises:
+        RejectedImage: a list cannot be read.
+    """
+    found = False
+    for word in SETS:
+        uri = f"{sets}/{word}.txt"
+        try:
+            names = _read_set(uri, *size_and_version(uri))
+        except OSError:
+            continue
+        if name in names:
+            return file.but(split=word)
+        found = found or bool(names)
+    if not found:
+        detail = f"source.sets is {posixpath.basename(sets)!r}: no train.txt, val.txt, test.txt or trainval.txt there"
+        return file.but(status="fatal", reason="bad_annotations", detail=detail)
+    return file.but(status="ignored", reason="in_no_set")
+
+
+@lru_cache(maxsize=16)
+def _read_set(uri: str, size: int, version: str) -> frozenset[str]:
+    """The names on a list, one a line; none where there is no such list. The size and version mark a changed file."""
+    try:
+        lines = read_beside(uri).decode().splitlines()
+    except NoFileError:
+        return frozenset()
+    except UnicodeDecodeError as error:
+        why = f"{posixpath.basename(uri)} is not UTF-8, from byte {error.start} on"
+        raise RejectedImage("list", "bad_annotations", why) from None
+    return frozenset(words[0] for words in map(str.split, lines) if words)
+
+
+def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:
+    """The image's file name, the classes of its boxes, and its boxes as `converting.boxes.boxes_of` gives them.
+
+    Coordinates are taken as they stand, as TensorFlow's own converter takes them, though VOC counts pixels from 1.
+
+    Raises:
+        ValueError: something is missing or no number.
+    """
+    name = _text(root, "filename")
+    boxes, labels = [], []
+    values: dict[str, list[Any]] = {**{flag: [] for flag in FLAGS}, "view": []}
+    for found in root.iterfind("object"):
+        box = found.find("bndbox")
+        if box is None:
+            raise ValueError("an <object> has no <bndbox>")
+        boxes.append([_number(box, side) for side in ("xmin", "ymin", "xmax", "ymax")])
+        labels.append(_text(found, "name"))
+        for flag in FLAGS:
+            values[flag].append(_whole(found, flag) if found.findtext(flag) else 0)
+        values["view"].append(found.findtext("pose", "") or "")
+    size = root.find("size")
+    drawn_on = (0, 0) if size is None else (_whole(size, "width"), _whole(size, "height"))
+    return name, labels, boxes_of(boxes, labels, values=values, drawn_on_size=drawn_on)
+
+
+def _text(element: Element, tag: str) -> str:
+    text = (element.findtext(tag) or "").strip()
+    if not text:
+        raise ValueError(f"<{element.tag}> has no <{tag}>")
+    return text
+
+
+def _number(element: Element, tag: str) -> float:
+    try:
+        return float(_text(element, tag))
+    except ValueError:
+        raise ValueError(f"<{tag}> in <{element.tag}> is no number") from None
+
+
+def _whole(element: Element, tag: str) -> int:
+    number = _number(element, tag)
+    if not abs(number) < 2**31:
+        raise ValueError(f"<{tag}> in <{element.tag}> is no number of a size that can be")
+    return int(number)
+
+
+SOURCE = Voc

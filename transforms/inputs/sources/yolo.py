@@ -1,0 +1,253 @@
+"""YOLO: for each image a text file, one box a line: class number, middle, width and height in parts of the image."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+import orjson
+import yaml
+
+from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits, split_of
+from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_beside, rejected_ref
+from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
+from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, RefusedLineError, read_yolo_lines
+from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.records.boxes import boxes_of
+
+NAMES_FILES = ("data.yaml", "classes.txt")
+"""Files directly in the input that name the classes. Other YAML files there may, as Ultralytics' `coco8.yaml` does."""
+
+_YAML = (".yaml", ".yml")
+
+NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
+"""Files that name the classes where text files lie next to images, as Darknet's tools have them."""
+
+_BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yolo(Source):
+    """The source `yolo`.
+
+    Images lie below a folder `images`, their text files at the same place below `labels` (`train/images/1.jpg` and
+    `train/labels/1.txt`, or `images/train/1.jpg` and `labels/train/1.txt`). An image without a text file has no boxes.
+    The folder beside or below `images` is the word that `splits.from_source` may use.
+
+    Attributes:
+        text_files: where the text files are: `labels`, as said above; or `beside`, next to their images, in whatever
+            folders. Then the first folder is the word, and `obj.names` and `_darknet.labels` name classes too.
+        names: the classes in the order of their numbers; empty: those of `data.yaml`, another YAML file or
+            `classes.txt` in the input.
+        other_shapes: what becomes of polygons (`class x y x y x y ...`): `enclose` takes the box around them, `drop`
+            leaves them out, `reject` rejects the image.
+        lines: what the numbers after a class are. `auto`: four are a box, which a confidence may follow; key points are
+            known by `kpt_shape` in data.yaml or by their flags; pairs are a polygon. `boxes`: the first four are a box,
+            whatever follows.
+    """
+
+    names: tuple[str, ...] = ()
+    other_shapes: OtherShapes = added_setting("enclose")
+    lines: Literal["auto", "boxes"] = added_setting("auto")
+    text_files: Literal["labels", "beside"] = added_setting("labels")
+
+    gives_words: ClassVar[bool] = True
+    other_files: ClassVar[str] = "read_only_with_images"
+    is_about_boxes: ClassVar[bool] = True
+    classes_from: ClassVar[str] = "data.yaml or source.names"
+    shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
+
+    @property
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]  # the settings say which
+        """Images, and what names the classes."""
+        if self.text_files == "beside":
+            return *IMAGE_PATTERNS, *NAMES_BESIDE
+        return "images/", "/classes.txt", *(f"/*{ending}" for ending in _YAML)
+
+    @classmethod
+    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+        """Folders `images` and `labels`, or text files with boxes next to images."""
+        for source, words, why in (*_recognise_folders(sketch), *_recognise_beside(sketch)):
+            files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
+            named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
+            needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
+            settings = {"source": {"kind": "yolo", **source}, **given_splits("from_source", words)}
+            yield Recognised(
+                {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key="source.names"
+            )
+
+    def annotations(self) -> Mapping[str, str]:
+        """Boxes."""
+        return {"boxes": ""}
+
+    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        """One image a file, with its boxes; or the classes."""
+        beside = self.text_files == "beside"
+        if (not beside and _may_name_classes(path)) or (beside and posixpath.basename(path) in NAMES_BESIDE):
+            yield from self._announce(path, file)
+            return
+        folders = path.split("/")
+        if not beside and "images" not in folders[:-1]:
+            detail = "the file lies below no folder called images"
+            yield file.but(status="rejected", reason="no_class", detail=detail)
+            return
+        at = -1 if beside else len(folders) - 1 - folders[::-1].index("images")
+        if beside:
+            word = folders[0] if len(folders) > 1 else ""
+        else:
+            word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
+        text_file = _labels_path(spelled_path(file.uri, path), at)
+        try:
+            fields = self._read_boxes(read_beside(f"{root_of(file.uri, path)}/{text_file}").decode(), path, file)
+        except NoFileError:
+            none = orjson.dumps(boxes_of([], [], fractions=True)).decode()
+            yield file.but(split=word, features=none, lacks_file=True)
+            return
+        except RejectedImage as rejected:
+            yield rejected_ref(file, rejected)
+            return
+        except ValueError as error:
+            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+            detail = f"{_labels_path(path, at)}: {why}"
+            reason = "refused_shape" if isinstance(error, RefusedLineError) else "bad_annotations"
+            yield file.but(status="rejected", reason=reason, detail=detail)
+            return
+        yield file.but(split=word, features=orjson.dumps(fields).decode())
+
+    def _read_boxes(self, text: str, path: str, file: ImageRef) -> dict[str, Any]:
+        key_points = None
+        if self.lines == "auto" and any(len(line.split()) > 6 for line in text.splitlines()):
+            key_points = self._find_key_points(path, file)
+        found = read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
+        shapes = {"enclosed": found.enclosed, "other_shape": found.dropped}
+        return boxes_of(found.boxes, found.labels, fractions=True, shapes=shapes)
+
+    def _find_key_points(self, path: str, file: ImageRef) -> tuple[int, int] | None:
+        root = root_of(file.uri, path)
+        # Where the first folder gives the split, it is not in `path`, and data.yaml lies next to it.
+        for folder in (root, root.rpartition("/")[0]) if file.key != path else (root,):
+            uri = f"{folder}/data.yaml"
+            with suppress(OSError):
+                if shape := _key_points(uri, *size_and_version(uri)):
+                    return shape
+        return None
+
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """The image, and the text file with its boxes."""
+        folders = ref.uri.split("/")[:-1]
+        if self.text_files == "beside":
+            return (ref.uri,) if ref.lacks_file else (ref.uri, _labels_path(ref.uri, -1))
+        at = len(folders) - 1 - folders[::-1].index("images") if "images" in folders else None
+        return (ref.uri,) if at is None or ref.lacks_file else (ref.uri, _labels_path(ref.uri, at))
+
+    def classes(self) -> Mapping[str, int]:
+        """Those of `names`."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    def _announce(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+        try:
+            names = read_names(path, read_beside(file.uri).decode())
+        except (RejectedImage, ValueError) as error:
+            if posixpath.basename(path) not in NAMES_BESIDE:
+                yield file.but(status="ignored", reason=self.other_files)
+                return
+            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+            yield file.but(status="fatal", reason="bad_annotations", detail=f"it names no classes: {why}")
+            return
+        if not self.names:
+            yield announce_classes(file, names)
+        yield file.but(status="ignored", reason="class_names")
+
+
+def _may_name_classes(path: str) -> bool:
+    """Whether a file may name the classes, by its path below the input."""
+    return path in NAMES_FILES or ("/" not in path and path.endswith(_YAML))
+
+
+def _labels_path(path: str, at: int) -> str:
+    """Where the boxes of an image are, whose folder of that number is `images`; next to it where that is -1."""
+    folders = path.split("/")
+    if at >= 0:
+        folders[at] = "labels"
+    return posixpath.splitext("/".join(folders))[0] + ".txt"
+
+
+def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
+    """Source settings, words for splits, and reason, where images lie below `images` and text files below `labels`."""
+    if {"images", "labels"} <= set(sketch.top.folders):
+        words = sketch.at("images").folders
+        labels = ["labels", *(f"labels/{word}" for word in words)]
+        if any(sketch.at(folder).ending(".txt") for folder in labels) and _holds_boxes(sketch, labels):
+            where = "images/*, labels/*" if words else "images, labels"
+            yield {}, words if not sketch.at("images").images else (), f"YOLO's folders {where}"
+    splits = [each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)]
+    if not any(map(split_of, splits)) and not any(map(_may_name_classes, sketch.top.files)):
+        return
+    labels = [f"{each}/labels" for each in splits]
+    if any(sketch.at(folder).ending(".txt") for folder in labels) and _holds_boxes(sketch, labels):
+        yield {}, tuple(splits), f"YOLO's folders {splits[0]}/images, {splits[0]}/labels"
+
+
+def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
+    """The same where text files lie next to images."""
+    folders = [folder for folder in ("", *sketch.top.folders) if sketch.at(folder).beside_images(".txt")]
+    if folders and _holds_boxes(sketch, folders):
+        such = sketch.at(folders[0]).beside_images(".txt")[0]
+        yield {"text_files": "beside"}, tuple(folders), f"YOLO's text files next to images, such as {such}"
+
+
+def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
+    """Whether one of the text files that were looked into holds boxes; of those that hold something."""
+    heads = [
+        head for path, head in sketch.heads.items() if path.endswith(".txt") and posixpath.dirname(path) in {*folders}
+    ]
+    lines = [head.splitlines()[0] for head in heads if head.strip() and not head.startswith(b"\n")]
+    return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
+
+
+def read_names(path: str, text: str) -> dict[str, int]:
+    """The classes by name, from `data.yaml` (`names:` as a list, or by number) or from lines.
+
+    Raises:
+        ValueError: there are none, or two have one name.
+    """
+    if not path.endswith(_YAML):
+        names: Any = [line.strip() for line in text.splitlines() if line.strip()]
+    else:
+        try:
+            data = yaml.safe_load(text)
+        except (yaml.YAMLError, RecursionError) as error:
+            raise ValueError(" ".join(str(error).split())) from None
+        names = data.get("names") if isinstance(data, dict) else None
+    if not isinstance(names, list | dict | None):
+        raise ValueError(f"`names` is no list: {names!r:.60}")
+    numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
+    for number, name in numbered.items():  # aliases can make of a few lines a list of any size, that must not be shown
+        if not isinstance(number, int) or not isinstance(name, str | int | float) or name == "":
+            raise ValueError(f"class {number!r:.60} of `names` is no text under a number")
+    classes = {str(name): number for number, name in numbered.items()}
+    if not classes or len(classes) < len(numbered):
+        raise ValueError("two classes have one name" if classes else "`names` is missing or empty")
+    return classes
+
+
+@lru_cache(maxsize=64)
+def _key_points(uri: str, size: int, version: str) -> tuple[int, int] | None:
+    """`kpt_shape` of a data.yaml; None where it has none. A file that is written anew has another size or version."""
+    try:
+        data = yaml.safe_load(read_beside(uri))
+    except (RejectedImage, yaml.YAMLError, RecursionError):  # `refer` tells of it
+        return None
+    shape = data.get("kpt_shape") if isinstance(data, dict) else None
+    if not isinstance(shape, list) or len(shape) != 2 or not all(type(each) is int and each > 0 for each in shape):
+        return None
+    return shape[0], shape[1]
+
+
+SOURCE = Yolo

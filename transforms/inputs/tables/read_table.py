@@ -1,0 +1,228 @@
+"""A table's rows, whatever it is written in."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import pyarrow as pa
+
+from recordmill import storage
+from recordmill.transforms.inputs.tables.csv_rows import read_csv_rows, read_word_rows
+from recordmill.transforms.inputs.tables.jsonl_rows import read_jsonl_rows
+from recordmill.transforms.inputs.tables.packed_text import open_text
+from recordmill.transforms.inputs.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
+from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.text_lines import TextLines
+
+TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
+
+_KINDS: dict[str, TableKind] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+}
+
+_KINDS |= {f"{ending}.gz": kind for ending, kind in _KINDS.items() if kind != "parquet"}
+
+TABLE_FILES = tuple(f"*{ending}" for ending in _KINDS)
+"""Patterns of the files that are tables by their names."""
+
+LIST_FILES = ("*.txt", "*.txt.gz")
+"""Patterns of files that may be lists, with a delimiter that their first line tells, or anything else."""
+
+Blanks = Literal["auto", "keep", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFormat:
+    """How tables are written.
+
+    Attributes:
+        kind: `auto`, by the file's name, or what they all are.
+        names: the columns' names where CSV and TSV have no header row.
+        ragged: CSV and TSV have no columns: cells are lists.
+        delimiter: between cells; empty: a comma, in TSV a tab.
+        quote: around cells; empty: none.
+        encoding: of text.
+        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell.
+            `auto` skips them in lists, and where the columns that must be there are not found without that.
+    """
+
+    kind: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
+    names: tuple[str, ...] = ()
+    ragged: bool = False
+    delimiter: str = ""
+    quote: str = '"'
+    encoding: str = "utf-8"
+    blanks: Blanks = "auto"
+
+    def kind_of(self, path: str) -> TableKind:
+        """What a file is.
+
+        Raises:
+            UnreadableTableError: nobody says.
+        """
+        if self.kind != "auto":
+            return self.kind
+        for ending, kind in _KINDS.items():
+            if path.lower().endswith(ending):
+                return kind
+        if path.lower().removesuffix(".gz").endswith(".txt"):
+            return "txt"
+        raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
+
+    def idle_settings(self) -> dict[str, str]:
+        """The settings of text that cannot act, with the reason; see `Source.idle_settings`."""
+        of_csv = ("names", "delimiter", "quote", "blanks")
+        idle = {"jsonl": of_csv, "parquet": (*of_csv, "encoding")}
+        return dict.fromkeys(idle.get(self.kind, ()), f"source.format is {self.kind}")
+
+
+@dataclass(slots=True)
+class Table:
+    """A table under way.
+
+    Attributes:
+        kind: what it is written in.
+        rows: its rows; cells by column name, unless the format is `ragged`.
+        codec: the encoding of its text, without doubt in it.
+        positions: where each column is, in CSV and TSV.
+        schema: of Parquet.
+        is_gzip: whether its text is gzipped; rows' places are then those in what unpacking gives.
+        skips_blanks: whether blanks after a delimiter are left out of cells.
+    """
+
+    kind: TableKind
+    rows: Iterator[Row]
+    codec: str = ""
+    positions: Mapping[str, int] = field(default_factory=dict)
+    schema: pa.Schema | None = None
+    is_gzip: bool = False
+    skips_blanks: bool = False
+
+    @property
+    def as_text(self) -> bool:
+        """Whether all cells are texts."""
+        return self.kind in ("csv", "tsv", "txt")
+
+
+@contextmanager
+def read_table(
+    uri: str, table_format: TableFormat, wanted: Mapping[str, str] | None = None, unread: Sequence[str] = ()
+) -> Iterator[Table]:
+    """Opens a table, whose rows are to be taken while it is open.
+
+    Args:
+        uri: the file.
+        table_format: how it is written.
+        wanted: the columns that it must have, each with the YAML key that says so, in place of all that it has. JSON
+            lines may leave out any.
+        unread: those of them whose values are not to be read from Parquet.
+
+    Raises:
+        UnreadableTableError: it cannot be read, or lacks a column; behind the rows too, if they find it out.
+    """
+    kind = table_format.kind_of(uri)
+    try:
+        if kind == "parquet":
+            with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
+                schema = parquet.schema_arrow
+                wanted = _check_columns(schema.names, wanted)
+                check_sizes(parquet, wanted.keys())
+                read = [name for name in wanted if name not in unread]
+                yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
+            return
+        with open_text(uri) as text:
+            lines = TextLines(text, table_format.encoding)
+            if kind == "jsonl":
+                yield Table(kind, read_jsonl_rows(lines), lines.codec, is_gzip=text.is_gzip)
+                return
+            yield _read_text(uri, kind, lines, table_format, wanted, text.is_gzip)
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
+
+
+def _read_text(
+    uri: str,
+    kind: TableKind,
+    lines: TextLines,
+    table_format: TableFormat,
+    wanted: Mapping[str, str] | None,
+    is_gzip: bool,
+) -> Table:
+    """A table of CSV, TSV or a list."""
+    delimiter = table_format.delimiter or {"csv": ",", "tsv": "\t"}.get(kind) or _find_delimiter(uri, table_format)
+    quote, skips = (
+        table_format.quote,
+        table_format.blanks == "skip" or (table_format.blanks == "auto" and kind == "txt"),
+    )
+    if delimiter == " " and kind == "txt":
+        rows = read_word_rows(lines, len(table_format.names))
+    else:
+        rows = read_csv_rows(lines, delimiter, quote, skips)
+    positions: Mapping[str, int] = {}
+    if not table_format.ragged:
+        names: Sequence[str] = table_format.names or _read_header(rows)
+        bare = [name.lstrip(" ") for name in names]
+        if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
+            names, skips = bare, True
+            rows = read_csv_rows(lines, delimiter, quote, skips)
+        advice = "" if table_format.names else ", or where the first row names no columns, set source.names"
+        wanted = _check_columns(names, wanted, advice)
+        places = {name: place for place, name in enumerate(names)}
+        positions = {name: places[name] for name in wanted}
+        rows = _name_cells(rows, positions, len(names), " of source.names" if table_format.names else "")
+    return Table(kind, rows, lines.codec, positions, is_gzip=is_gzip, skips_blanks=skips)
+
+
+def _find_delimiter(uri: str, table_format: TableFormat) -> str:
+    """What stands between the cells of a list, by its first line: a tab, a comma, a semicolon, or else blanks."""
+    with open_text(uri) as text:
+        lines = TextLines(text, table_format.encoding)
+        lines.begin_row()
+        try:
+            line = next(lines, "")
+        except UnicodeDecodeError:
+            line = ""
+    count = len(table_format.names)
+    found = [each for each in "\t,;" if line.count(each) >= max(count - 1, 1)]
+    exact = [each for each in found if line.count(each) == count - 1]
+    return next(iter(exact or found), " ") if count != 1 else " "
+
+
+def _read_header(rows: Iterator[Row]) -> list[str]:
+    header = next(rows, None)
+    if header is None:
+        raise UnreadableTableError("it is empty: it needs a row with the columns' names, or source.names")
+    if header.cells is None:
+        raise UnreadableTableError(f"row {header.number}, which names the columns: {header.fault}")
+    names: list[str] = header.cells
+    return names
+
+
+def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advice: str = "") -> Mapping[str, str]:
+    wanted = dict.fromkeys(names, "its header") if wanted is None else wanted
+    counts = Counter(names)
+    for column, key in wanted.items():
+        if counts[column] > 1:
+            raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
+        if column not in counts:
+            shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+            raise NoColumnError(f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}", key)
+    return wanted
+
+
+def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int, named: str) -> Iterator[Row]:
+    for row in rows:
+        if row.cells is None:
+            yield row
+        elif len(row.cells) != width:
+            fault = f"it has {len(row.cells)} cells, and there are {width} columns{named}"
+            yield replace(row, cells=None, fault=fault)
+        else:
+            yield replace(row, cells={name: row.cells[at] for name, at in positions.items()})

@@ -1,0 +1,73 @@
+"""What to tell of the classes before anything is converted: those that are hardly the ones that were meant."""
+
+from collections import defaultdict
+
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.inputs.sources.archives import Archives
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.planning.summary import Summary
+
+MOST_NAMES = 5
+"""Classes or folders that a note names."""
+
+
+def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
+    """The notes; the same for the same images, as they become part of the marker."""
+    notes = (_note_unmet(summary, settings, label_map), _note_folders(summary, settings), _note_alike(label_map))
+    return [note for note in notes if note]
+
+
+def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> str:
+    """The classes that were listed and that nothing has, where labels are known by now."""
+    if settings.source.late_labels or summary.boxes or summary.labels <= {""}:
+        return ""
+    met = {label_map.name_for(label) for label in summary.labels}
+    unmet = [name for name in settings.labels.classes if name not in met and name != settings.labels.catch_all]
+    if not unmet:
+        return ""
+    verb = "has" if len(unmet) == 1 else "have"
+    return f"{show_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {_shown(unmet)}"
+
+
+def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
+    """That a class's folder holds folders, which may be the classes: one level too high is easily named."""
+    source = settings.source
+    if not isinstance(source, ClassFolders | Archives) or source.class_from != "first_folder":
+        return ""
+    below: defaultdict[str, set[str]] = defaultdict(set)
+    tops = set()
+    for path in (ref.key.split("/")[:-1] for _, _, ref in summary.sample):
+        label = next((each for each in path if each in summary.labels), "")
+        at = path.index(label) if label else -1
+        below[label].add(path[at + 1] if label and at + 1 < len(path) else "")
+        tops.add(at)
+    nested = {label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders}
+    if not nested:
+        return ""
+    label, folders = min(nested.items())
+    shown = _shown(sorted(folders))
+    if len(summary.labels) == 1:
+        top = tops == {0} and isinstance(source, ClassFolders)
+        advice = f"let --input end in /{label}" if top else "set source.class_from=last_folder"
+        return f"there is 1 class, {label}, and below it the folders {shown}: if those are the classes, {advice}"
+    others = show_count(len(nested) - 1, "other class")
+    more = f", as do those of {others}" if len(nested) > 1 else ""
+    what = f"the images of class {label} lie in folders of their own, {shown}{more}"
+    return f"{what}: if those are the classes, set source.class_from=last_folder"
+
+
+def _note_alike(label_map: LabelMap) -> str:
+    """That classes differ in nothing but case and blanks, as folders of several people do."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted(label_map.ids):
+        alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    found = [names for names in alike.values() if len(names) > 1]
+    if not found:
+        return ""
+    return f"classes differ in case or blanks alone: {_shown([' and '.join(map(repr, names)) for names in found])}"
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")

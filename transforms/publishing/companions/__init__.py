@@ -1,0 +1,8 @@
+"""What a dataset says of itself to other tools and to people: the files beside its shards. One file a format."""
+
+from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset
+from recordmill.transforms.publishing.companions.remarks import find_remarks
+from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
+from recordmill.transforms.publishing.companions.thumbnails import choose_samples, shows_boxes
+
+__all__ = ["StagedDataset", "choose_samples", "describe_dataset", "find_remarks", "shows_boxes"]

@@ -1,0 +1,36 @@
+"""Index files: where each record lies, for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package.
+
+One line a record, `<offset> <length>`, in bytes; the length counts the 16 bytes of framing. They lie in `sidecars/`,
+because a reader that globs for shards (`train-*`) must not find them.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.record_reader import FRAMING_BYTES
+from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
+
+_PIECE_LINES = 10_000
+
+
+def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """`sidecars/<shard>.idx` for each shard, where the settings ask for it."""
+    if dataset.settings.index_files:
+        for shard in dataset.shards:
+            yield index_name(shard.name), _index_lines(dataset, shard.report)
+
+
+def index_name(shard: str) -> str:
+    """The name of a shard's index, below the output folder."""
+    return f"sidecars/{shard}.idx"
+
+
+def _index_lines(dataset: StagedDataset, report: ShardReport) -> Iterator[bytes]:
+    lines: list[str] = []
+    for row in dataset.rows_of(report):
+        if "offset" in row:  # rejected ones have none
+            lines.append(f"{row['offset']} {row['length'] + FRAMING_BYTES}\n")
+        if len(lines) == _PIECE_LINES:
+            yield "".join(lines).encode()
+            lines.clear()
+    yield "".join(lines).encode()

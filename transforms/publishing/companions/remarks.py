@@ -1,0 +1,149 @@
+"""Worth a look: what to know of a dataset before training on it; found once, for terminal, card and page."""
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from recordmill.schemas.show_count import show_count
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.inputs.sources.class_folders import READERS
+from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped, show_names
+from recordmill.transforms.publishing.marker import class_counts, counted_unit
+from recordmill.transforms.publishing.statistics import Reencoded, Statistics
+from recordmill.transforms.records.boxes import NOT_DROPPED
+
+Section = Literal["ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]
+"""The sections of the report that a remark can point to: their anchors."""
+
+LARGE_IMBALANCE = 10
+"""How many times as large as the smallest class the largest is where that is worth a look."""
+
+LARGE_GROWTH = 1.5
+"""How many times the bytes of their files re-encoded images take where that is worth a look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One sentence, and the section of the report that shows more."""
+
+    text: str
+    section: Section
+
+
+def find_remarks(marker: Mapping[str, Any], statistics: Statistics, settings: DatasetSettings) -> list[Remark]:
+    """The remarks, the worst first; the same for the same dataset. The marker's notes are not among them."""
+    return [
+        *_find_duplicates(marker),
+        *_find_classes(marker),
+        *_find_boxes(marker),
+        *_find_lossy(statistics, settings),
+        *_find_one_size(statistics, settings),
+        *_find_rejected(marker),
+        *_find_annotations(statistics, settings),
+    ]
+
+
+def add_up_classes(marker: Mapping[str, Any]) -> Counter[str]:
+    """How often the whole dataset has each class: all of its label map, and the empty name for what has none."""
+    counts: Counter[str] = Counter(dict.fromkeys(marker["labels"], 0))
+    for split in marker["splits"].values():
+        counts.update(class_counts(split))
+    return counts
+
+
+def found_unit(marker: Mapping[str, Any]) -> str:
+    """What was listed, in a word: rows of tables, else files."""
+    return "row" if marker["unit"] == "row" else "file"
+
+
+def _find_duplicates(marker: Mapping[str, Any]) -> Iterator[Remark]:
+    unit = marker["unit"]
+    for kind, one, many in (
+        ("same_bytes", f"{unit} is", f"{unit}s are"),
+        ("look_alike", "pair of images that look alike is", "pairs of images that look alike are"),
+    ):
+        numbers = marker["duplicates"].get(kind) or {}
+        if count := numbers.get("conflicting"):
+            yield Remark(f"{count:,} {one if count == 1 else many} in different classes at once.", "duplicates")
+        if count := numbers.get("across_splits"):
+            what = f"{count:,} {one if count == 1 else many} in more than one split"
+            yield Remark(f"{what}: scores will look too good.", "duplicates")
+
+
+def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
+    of, counts = counted_unit(marker), add_up_classes(marker)
+    classes, unlabelled = len(marker["labels"]), counts.pop("", 0)
+    filled = [count for count in counts.values() if count]
+    if not filled:
+        return
+    for name, split in marker["splits"].items():
+        own = class_counts(split)
+        if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
+            some = f"{lacking:,} of {len(filled):,} classes" if len(filled) > 1 else "the only class"
+            yield Remark(f"{name} has no {of} of {some}{' that have any' if len(filled) < classes else ''}.", "classes")
+    if unused := sorted(name for name, count in counts.items() if not count):
+        verb = "has" if len(unused) == 1 else "have"
+        what = f"{len(unused):,} of {show_count(classes, 'class')} {verb} no {of} at all"
+        yield Remark(f"{what}: {show_names(unused)}.", "classes")
+    if unlabelled:
+        whole = show_count(sum(split["records"] for split in marker["splits"].values()), marker["unit"])
+        yield Remark(f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes")
+    if len(filled) > 1 and max(filled) >= LARGE_IMBALANCE * min(filled):
+        yield Remark(
+            f"The largest class has {show_count(max(filled), of)}, the smallest {min(filled):,}: "
+            "weigh the classes, or the small ones will not be learned.",
+            "classes",
+        )
+
+
+def _find_boxes(marker: Mapping[str, Any]) -> Iterator[Remark]:
+    boxes: Mapping[str, int] = marker.get("boxes", {})
+    if dropped := sum(count for what, count in boxes.items() if what not in NOT_DROPPED):
+        reasons = show_dropped(marker.get("dropped_boxes", {}))
+        what = f"{dropped:,} of {show_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
+        yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
+    if said := ImagesWithoutBoxes.from_marker(marker).explain(marker["unit"]):
+        yield Remark(f"{said}.", "boxes")
+
+
+def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
+    if settings.images.store not in ("auto", "jpeg"):
+        return
+    lossless, changed = statistics.lossless, statistics.reencoded
+    if lossless.images:
+        what = f"{show_count(lossless.images, 'image')} of formats without loss (by the name) became JPEG"
+        yield Remark(f"{what}, a little changed{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
+    others = Reencoded(*(getattr(changed, key) - getattr(lossless, key) for key in ("images", "before", "after")))
+    if growth := _growth(others):
+        what = f"{show_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"
+        yield Remark(f"{what}, a little changed{growth}.", "changes")
+
+
+def _growth(changed: Reencoded) -> str:
+    """How many times larger records are than the files, where that is much."""
+    if not changed.after > LARGE_GROWTH * changed.before > 0:
+        return ""
+    return f" and {changed.after / changed.before:.1f} times as large"
+
+
+def _find_one_size(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
+    if statistics.images > 1 and len(statistics.sizes) == 1 and settings.images.resize is None:
+        ((width, height),) = statistics.sizes
+        yield Remark(f"All images have one size, {width:,} x {height:,} pixels.", "sizes")
+
+
+def _find_rejected(marker: Mapping[str, Any]) -> Iterator[Remark]:
+    if rejected := sum(marker["ledger"]["rejected"].values()):
+        verb = "was" if rejected == 1 else "were"
+        yield Remark(f"{show_count(rejected, found_unit(marker))} {verb} rejected.", "rejected")
+
+
+def _find_annotations(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
+    """Files that were rejected as images and may hold annotations, which a source of folders does not read."""
+    keys = [row["key"] for rows in statistics.rejected.values() for row in rows]
+    such = {posixpath.splitext(key)[1].lower(): key for key in reversed(keys)}
+    for ending in sorted(such.keys() & READERS.keys()) if settings.source.labels_from_folders else ():
+        flag = f"--config {READERS[ending]}"
+        yield Remark(f"{such[ending]} was rejected: if such files hold annotations, {flag} reads them.", "rejected")

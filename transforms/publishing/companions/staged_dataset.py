@@ -1,0 +1,67 @@
+"""What describers are given."""
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from recordmill.schemas.features import Feature
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.publishing.companions.remarks import Remark
+from recordmill.transforms.publishing.duplicates import Duplicates
+from recordmill.transforms.publishing.marker import LABEL_FIELDS, PublishedShard
+from recordmill.transforms.publishing.statistics import Statistics
+from recordmill.transforms.shards.shard_files import read_rows, shard_path
+
+
+@dataclass(frozen=True, slots=True)
+class StagedDataset:
+    """A dataset whose shards are finished and not yet published.
+
+    Attributes:
+        marker: what `recordmill.json` will say, without its `run` part; `files` still lacks those that describe.
+        settings: what the dataset is.
+        config_text: the same as YAML: the content of `config.yaml`.
+        shards: the shards under their final names, in the order of their splits' names.
+        reports: of all shards, also of those without records, whose sidecars list rejected images alone.
+        folder: where they lie until they are published; see `path_of`.
+        statistics: what the sidecars add up to.
+        duplicates: what the dataset holds twice.
+        remarks: what is worth a look.
+        run: what the marker's `run` part says so far. Of all descriptions the report alone repeats it.
+    """
+
+    marker: Mapping[str, Any]
+    settings: DatasetSettings
+    config_text: str
+    shards: Sequence[PublishedShard]
+    reports: Sequence[ShardReport]
+    folder: str
+    statistics: Statistics = field(default_factory=Statistics)
+    duplicates: Duplicates = field(default_factory=Duplicates)
+    remarks: Sequence[Remark] = ()
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What people call it: its name, else that of the folder where it will be."""
+        return self.marker["name"] or posixpath.basename(posixpath.dirname(self.folder)) or "Dataset"
+
+    @property
+    def sure_features(self) -> tuple[Feature, ...]:
+        """The features that every Example has: all but those that some Example lacks, such as a label."""
+        unlabelled = any("" in split["classes"] for split in self.marker["splits"].values())
+        features = self.settings.example_features
+        missing = {key for report in self.reports for key in report.missing}
+        return tuple(
+            each for each in features if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)
+        )
+
+    def path_of(self, report: ShardReport, kind: str) -> str:
+        """Where a shard's file lies now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
+        return shard_path(self.folder, report.split, report.index, kind)
+
+    def rows_of(self, report: ShardReport) -> Iterator[dict[str, Any]]:
+        """The rows of a shard's sidecar, one after the other."""
+        return read_rows(self.path_of(report, "jsonl"))

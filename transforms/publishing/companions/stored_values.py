@@ -1,0 +1,182 @@
+"""What only the records say: how large boxes are, and what the columns hold; of all records, or of a bounded sample.
+
+A sample is the first records of shards that lie evenly among all. Shards are in the order of hashes, so that those are
+as good as any others, and the same each time.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Feature
+from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.storage.tfrecord_file import read_records
+from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
+
+MOST_RECORDS = 10_000
+MOST_BYTES = 128 * 2**20
+MOST_SHARDS = 64
+"""Larger datasets are sampled."""
+
+MOST_COLUMNS = 60
+"""Columns that are looked at."""
+
+MOST_VALUES = 200_000
+"""Values of a column of lists that are looked at."""
+
+MOST_TEXTS = 1_000
+"""Different texts of a column that are counted."""
+
+LONGEST_TEXT = 200
+"""Bytes of a text that are looked at."""
+
+BINS = 24
+"""Of a column's histogram, unless each bin is one whole number."""
+
+AREA_BINS = 20
+"""Of boxes: bin `n` begins at 2 ** (n - 20) of the image's area, and the first takes all that are smaller."""
+
+
+@dataclass(slots=True)
+class Column:
+    """What the records that were read hold of one feature.
+
+    Attributes:
+        feature: which one.
+        missing: records without a value.
+        lengths: the fewest and the most values of a record that has some.
+        values: numbers.
+        texts: how often each text is there, the first `MOST_TEXTS` different ones.
+    """
+
+    feature: Feature
+    missing: int = 0
+    lengths: tuple[int, int] = (0, 0)
+    values: list[float] = field(default_factory=list)
+    texts: Counter[bytes] = field(default_factory=Counter)
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Takes in what one record has."""
+        if not values:
+            self.missing += 1
+            return
+        shortest, longest = self.lengths
+        self.lengths = min(shortest or len(values), len(values)), max(longest, len(values))
+        if self.feature.kind == "bytes":
+            for text in (value[:LONGEST_TEXT] for value in values):
+                if text in self.texts or len(self.texts) < MOST_TEXTS:
+                    self.texts[text] += 1
+        elif len(self.values) < MOST_VALUES:
+            self.values += values
+
+    def histogram(self) -> tuple[NDArray[np.int64], list[float]]:
+        """Counts by bin, and where each bin begins; none where there are not two different finite numbers.
+
+        Whole numbers that do not reach far have a bin each.
+        """
+        numbers = np.array(self.values, np.float64)
+        numbers = numbers[np.isfinite(numbers)]
+        if not len(numbers) or numbers.min() == numbers.max():
+            return np.zeros(0, np.int64), []
+        least, most = float(numbers.min()), float(numbers.max())
+        if self.feature.kind == "int64" and most - least < BINS:
+            bins = int(most - least) + 1
+            return np.bincount((numbers - least).astype(np.int64), minlength=bins), [least + at for at in range(bins)]
+        share = (numbers / 2 - least / 2) / (most / 2 - least / 2)  # halves: the largest floats do not overflow
+        places = np.minimum((share * BINS).astype(np.int64), BINS - 1)
+        return np.bincount(places, minlength=BINS), [least + (most - least) * (at / BINS) for at in range(BINS + 1)]
+
+
+@dataclass(slots=True)
+class StoredValues:
+    """What was found.
+
+    Attributes:
+        records: that were read.
+        shards: that they lie in.
+        whole: whether these are all.
+        areas: boxes by their share of the image, see `AREA_BINS`.
+        columns: the first `MOST_COLUMNS`.
+        further: how many columns there are beyond.
+    """
+
+    records: int = 0
+    shards: int = 0
+    whole: bool = True
+    areas: NDArray[np.int64] = field(default_factory=lambda: np.zeros(AREA_BINS, np.int64))
+    columns: list[Column] = field(default_factory=list)
+    further: int = 0
+
+
+def gather_values(dataset: StagedDataset) -> StoredValues:
+    """Reads the records, where any of their features is of interest.
+
+    Raises:
+        OSError: a shard cannot be read.
+    """
+    features = [each for each in dataset.settings.example_features if each.constant is None]
+    columns = [Column(each) for each in features if each.field not in RECORD_FIELDS]
+    sides = {each.field: each.key for each in features if each.field in ("bbox", "xmin", "ymin", "xmax", "ymax")}
+    has_boxes = bool(dataset.marker.get("boxes")) and ("bbox" in sides or len(sides) == 4)
+    found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
+    for record in _sample(dataset, found) if columns or has_boxes else ():
+        entries = Example.FromString(bytes(record)).features.feature
+        for column in found.columns:
+            key = column.feature.key
+            column.add(getattr(entries[key], f"{column.feature.kind}_list").value if key in entries else ())
+        if has_boxes:
+            np.add.at(found.areas, _bin_areas(_areas_of(entries, sides)), 1)
+        found.records += 1
+    return found
+
+
+def _sample(dataset: StagedDataset, found: StoredValues) -> Iterator[memoryview]:
+    reports = [shard.report for shard in dataset.shards]
+    records, size = sum(report.records for report in reports), sum(report.bytes for report in reports)
+    found.whole = records <= MOST_RECORDS and size <= MOST_BYTES and len(reports) <= MOST_SHARDS
+    chosen = reports if found.whole else choose_evenly(reports, MOST_SHARDS)
+    found.shards = len(chosen)
+    for report in chosen:
+        most = MOST_RECORDS if found.whole else max(1, MOST_RECORDS // len(chosen))
+        left = MOST_BYTES if found.whole else MOST_BYTES // len(chosen)
+        for record in islice(read_records(dataset.path_of(report, "tfrecord")), most):
+            yield record
+            left -= len(record)
+            if left <= 0 and not found.whole:
+                break
+
+
+def choose_evenly(things: Sequence[Any], most: int) -> Sequence[Any]:
+    """At most so many of them, from the first to the last."""
+    if len(things) <= most:
+        return things
+    return [things[number * (len(things) - 1) // (most - 1)] for number in range(most)]
+
+
+def _areas_of(entries: Mapping[str, Any], sides: Mapping[str, str]) -> NDArray[np.float64]:
+    def values(name: str) -> NDArray[np.float64]:
+        return np.array(entries[sides[name]].float_list.value if sides[name] in entries else (), np.float64)
+
+    if "bbox" in sides:
+        top, left, bottom, right = values("bbox").reshape(-1, 4).T
+    else:
+        top, left, bottom, right = map(values, ("ymin", "xmin", "ymax", "xmax"))
+    areas: NDArray[np.float64] = (bottom - top) * (right - left)
+    return areas
+
+
+def _bin_areas(areas: NDArray[np.float64]) -> NDArray[np.int64]:
+    exponents = np.floor(np.log2(np.maximum(areas, 2.0**-AREA_BINS)) + 1e-6)  # what rounding does to powers of two
+    return np.clip(exponents + AREA_BINS, 0, AREA_BINS - 1).astype(np.int64)
+
+
+def most_frequent_texts(column: Column, most: int) -> Iterable[tuple[str, int]]:
+    """The most frequent texts; bytes that are not UTF-8 become replacement signs."""
+    ordered = sorted(column.texts.items(), key=lambda item: (-item[1], item[0]))[:most]
+    return [(text.decode("utf-8", "replace"), count) for text, count in ordered]

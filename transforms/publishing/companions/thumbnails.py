@@ -1,0 +1,170 @@
+"""Small pictures for the report, read from the finished shards and nowhere else."""
+
+import base64
+import gzip
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from recordmill import storage
+from recordmill.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
+from recordmill.imaging.draw_boxes import draw_boxes
+from recordmill.imaging.geometry import Box
+from recordmill.imaging.sniff import sniff
+from recordmill.schemas.coercion import FeatureValueError
+from recordmill.schemas.features import Feature, parse_example
+from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.storage.record_reader import FRAMING_BYTES
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.publishing.statistics import Place
+
+MOST_CLASSES = 24
+"""Classes of which images are shown."""
+
+MOST_IMAGES = 72
+"""Images that are shown of all classes together."""
+
+MOST_OF_CLASS = 24
+
+ROW = 3
+"""Images beside each other; rows are shown full."""
+
+SIDE = 112
+"""Pixels of a thumbnail's longer side at most: drawn at half of that, it is sharp on a dense screen."""
+
+MOST_WITH_BOXES = 24
+"""Images that are shown where boxes are drawn on them: fewer, and larger."""
+
+MOST_CLASSES_WITH_BOXES = 96
+"""Classes that have a picture there; of more than `MOST_WITH_BOXES` each has one, and a smaller one."""
+
+MOST_OF_CLASS_WITH_BOXES = 6
+
+SIDE_WITH_BOXES = 384
+
+SIDE_OF_MANY_WITH_BOXES = 224
+
+MOST_UNPACKED = 8 * 2**20
+"""How far into a compressed shard pictures are looked for: it can only be read from its start."""
+
+MOST_PIXELS = 2**25
+"""Larger pictures are not decoded for a thumbnail."""
+
+_HEADER_BYTES = 12  # of a record's frame: the length and its checksum
+_READERS = 8  # each read of an object store waits for a network
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An image to show: its place, the class whose boxes are to stand out, if any are, and its longer side at most."""
+
+    place: Place
+    class_name: str | None = None
+    side: int = SIDE
+
+
+def shows_boxes(settings: DatasetSettings) -> bool:
+    """Whether Examples have boxes to be drawn."""
+    return any(feature.field in BOX_FIELDS for feature in settings.example_features)
+
+
+def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict[str, int]:
+    """How many images of which classes are to be shown, by class name, the largest class first.
+
+    Where there are too many classes they are taken evenly from the largest to the smallest, both of them included.
+
+    Args:
+        classes: images, or boxes, by class name.
+        with_boxes: whether boxes are drawn on them.
+    """
+    names = sorted(classes, key=lambda name: (-classes[name], name))
+    most_classes = MOST_CLASSES_WITH_BOXES if with_boxes else MOST_CLASSES
+    if len(names) > most_classes:
+        last = len(names) - 1
+        names = [names[number * last // (most_classes - 1)] for number in range(most_classes)]
+    most, of_class, row = (
+        (MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES, 2) if with_boxes else (MOST_IMAGES, MOST_OF_CLASS, ROW)
+    )
+    each = min(most // max(len(names), 1), of_class)
+    return dict.fromkeys(names, max(each - each % row, 1))
+
+
+def make_thumbnails(wanted: Sequence[Wanted], settings: DatasetSettings, labels: Mapping[str, int]) -> list[str]:
+    """A `data:` URI for each image, its boxes drawn; the empty string for one that cannot be shown.
+
+    Args:
+        wanted: the images.
+        settings: of the dataset; what none of its features holds as an encoded image cannot be shown.
+        labels: class ids by name.
+
+    Raises:
+        OSError: a shard cannot be read.
+    """
+    by_field = {feature.field: feature for feature in settings.example_features}
+    if "encoded" not in by_field:
+        return [""] * len(wanted)
+
+    def make(each: Wanted) -> str:
+        sidecar, row = each.place
+        if not 0 < row.get("height", 0) * row.get("width", 0) <= MOST_PIXELS:
+            return ""
+        record = _read_record(sidecar.shard, row["offset"], row["length"], settings.compression)
+        return _thumbnail(record, by_field, each, labels) if record else ""
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(make, wanted))
+
+
+def _read_record(shard: str, offset: int, length: int, compression: str) -> bytes:
+    if compression == "none":
+        return storage.read_range(shard, offset + _HEADER_BYTES, length)
+    if offset + length + FRAMING_BYTES > MOST_UNPACKED:
+        return b""
+    with storage.open_to_read(shard) as stored, gzip.GzipFile(fileobj=stored) as stream:
+        return stream.read(offset + _HEADER_BYTES + length)[offset + _HEADER_BYTES :]
+
+
+def _thumbnail(record: bytes, by_field: Mapping[str, Feature], wanted: Wanted, labels: Mapping[str, int]) -> str:
+    _, row = wanted.place
+    settings = ImageSettings(reencode="always", resize=Resize(longest=wanted.side), quality=80, subsampling="4:2:0")
+    shape = (row["height"], row["width"], row["channels"])
+    try:
+        stored = parse_example([by_field["encoded"]], record)[by_field["encoded"].key]
+        boxes = _boxes(record, by_field)
+        is_raw = sniff(stored) is None and len(stored) == math.prod(shape) and shape[2] in (1, 3)
+        prepared = (
+            prepare_pixels(np.frombuffer(stored, np.uint8).reshape(shape), settings)
+            if is_raw
+            else prepare_image(stored, settings)
+        )
+        own = _boxes_of_class(record, by_field, boxes, wanted.class_name, labels)
+    except (BadImage, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
+        return ""
+    encoded = draw_boxes(prepared.encoded, own, set(boxes) - set(own)) if boxes else prepared.encoded
+    return f"data:image/jpeg;base64,{base64.b64encode(encoded).decode()}"
+
+
+def _boxes_of_class(
+    record: bytes, by_field: Mapping[str, Feature], boxes: list[Box], name: str | None, labels: Mapping[str, int]
+) -> list[Box]:
+    """Those that are to stand out: of the class, or all where none is asked for or the records name none."""
+    for field, wanted in (("box_label_texts", (name or "").encode()), ("box_labels", labels.get(name or ""))):
+        if name is not None and field in by_field:
+            found = parse_example([by_field[field]], record)[by_field[field].key]
+            return [box for box, each in zip(boxes, found, strict=True) if each == wanted]
+    return boxes
+
+
+def _boxes(record: bytes, by_field: Mapping[str, Feature]) -> list[Box]:
+    """The boxes of an Example, as fractions of its image; none where its convention stores none."""
+    if "bbox" in by_field:
+        sides = parse_example([by_field["bbox"]], record)[by_field["bbox"].key]
+        return [(left, top, right, bottom) for top, left, bottom, right in zip(*[iter(sides)] * 4, strict=True)]
+    if not {"xmin", "ymin", "xmax", "ymax"} <= by_field.keys():
+        return []
+    features = [by_field[side] for side in ("xmin", "ymin", "xmax", "ymax")]
+    found = parse_example(features, record)
+    return list(zip(*(found[feature.key] for feature in features), strict=True))

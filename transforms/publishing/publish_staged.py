@@ -1,0 +1,202 @@
+"""The switch from an old dataset to a new one, in an order that a cut at any point leaves mendable.
+
+The new dataset is complete in staging before anything in the output is touched. Then: the old marker away, the old
+files away, the new ones in, the new marker last. Whoever reads through the marker sees all of the old, no marker, or
+all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it. What a
+marker names is on the disk before the marker is, so that a power cut is no other than a kill. Where a file cannot be
+renamed, the new ones go back to staging: half of a dataset stays nowhere.
+"""
+
+import errno
+import os
+from collections.abc import Mapping, Set
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from recordmill import storage
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
+from recordmill.transforms.planning.output_lock import remove_staging
+from recordmill.transforms.planning.output_state import MARKER, find_marker, read_marker
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.publishing.companions import StagedDataset, describe_dataset
+from recordmill.transforms.publishing.marker import (
+    CONFIGURATION,
+    DUPLICATES,
+    LABELS,
+    REJECTED,
+    check_names,
+    name_sidecars_of_nothing,
+)
+from recordmill.transforms.publishing.rollback import read_pending, take_back
+from recordmill.transforms.publishing.transform_fn import remove_stale
+from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.shard_files import read_rows, shard_name, shard_path, staging_folder
+
+
+def as_json(value: Any) -> bytes:
+    """Indented JSON with a newline at its end."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> dict[str, str]:
+    """Writes `rejected.jsonl` in staging from the sidecars: one line a rejected thing, in the shards' order.
+
+    Returns:
+        The first of each reason for people: its key and, in brackets, what is wrong with it.
+    """
+    first: dict[str, str] = {}
+    staging = staging_folder(run.output, plan.plan_id)
+    storage.make_folder(staging)
+    path = storage.join(staging, REJECTED)
+    temporary = storage.temporary_name(path)
+    with storage.open_to_write(temporary) as lines:
+        for report in sorted(reports, key=lambda report: (report.split, report.index)):
+            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
+                if "rejected" in row:
+                    first.setdefault(row["rejected"], " ".join(f"{row['key']} ({row['detail']})".split()))
+                    lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
+    storage.move_file(temporary, path)
+    return first
+
+
+def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
+    name, path = ("", row["key"]) if "" in inputs else row["key"].split("/", 1)
+    return {
+        "uri": f"{inputs[name].rstrip('/')}/{row['spelling'] or path}",
+        "stage": row["stage"],
+        "reason": row["rejected"],
+        "detail": row["detail"],
+        "bytes": row["bytes"],
+        "sha256": row["sha256"],
+        "class": row["class"],
+        "key": row["key"],
+    }
+
+
+def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
+    """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
+
+    What may differ between runs of one plan has names of this run's own, since another one may stage or move at once.
+
+    Raises:
+        OSError: a file could not have its name in the output.
+        ValueError: two files of the dataset would have one name; the sentence says which.
+    """
+    staging, configuration = dataset.folder, f"{run.run_id}-{CONFIGURATION}"
+    labels = plan.label_map.as_text(dataset.settings.layout.label_lines)
+    storage.write_file(storage.join(staging, LABELS), labels.encode())
+    storage.write_file(storage.join(staging, configuration), dataset.config_text.encode())
+    moves = [[LABELS, LABELS], [configuration, CONFIGURATION], [REJECTED, REJECTED], [DUPLICATES, DUPLICATES]]
+    for shard in dataset.shards:
+        moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
+        moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
+    for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
+        moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
+    descriptions = _stage_descriptions(dataset, run.run_id)
+    moves += descriptions
+    marker = {**dataset.marker, "files": [*dataset.marker["files"], *(name for _, name in descriptions)]}
+    check_names(marker)
+    check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
+    staged = {target: storage.join(staging, source) for source, target in moves}
+    digests = digests_of(staged[name] for name in marker["files"])
+    pending = {
+        **marker,
+        "run": {
+            **run.facts,
+            "id": run.run_id,
+            "inputs": dict(run.inputs),
+            "versions": f"{plan.summary.versions:064x}",
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "shards_reused": sum(report.reused for report in dataset.reports),
+            "digests": dict(zip(marker["files"], digests, strict=True)),
+        },
+        "switch": {"moves": moves, "removes": _old_files(run.output)},
+    }
+    force_to_disk(storage.join(staging, source) for source, _ in moves)
+    storage.write_file(storage.join(staging, MARKER), as_json(pending))
+    force_to_disk([staging])
+
+
+def _stage_descriptions(dataset: StagedDataset, run_id: str) -> list[list[str]]:
+    """Writes in staging what describes the dataset; gives the moves that publish it."""
+    moves = []
+    for number, (name, content) in enumerate(describe_dataset(dataset)):
+        moves.append(
+            [f"{run_id}-description-{number:05d}", name]
+        )  # staging has no folders, and knows the names of shards
+        storage.write_file(storage.join(dataset.folder, moves[-1][0]), content)
+    return moves
+
+
+def _old_files(output: str) -> list[str]:
+    if not storage.exists(storage.join(output, MARKER)):
+        return []
+    old = read_marker(output)
+    shards = [shard for split in old["splits"].values() for shard in split["shards"]]
+    return [*(shard[kind] for shard in shards for kind in ("name", "sidecar")), *old["files"]]
+
+
+def switch_dataset(output: str, plan_id: str, run_id: str = "") -> dict[str, Any]:
+    """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
+
+    Can be cut and done again at any point, and done by two runs at once: a file that is no longer in staging is already
+    in its place, and an old file whose name a new one takes is left to be replaced. Where a file cannot get its name
+    nothing is touched, as far as that can be known before; else all is taken back, see `take_back`.
+
+    Args:
+        output: the folder.
+        plan_id: the plan of the dataset.
+        run_id: the run that does it, whose claim goes with the staging folder.
+
+    Raises:
+        OSError: a file cannot be renamed.
+        ValueError: what is to be published cannot be read.
+    """
+    pending = read_pending(output, plan_id)
+    marker, targets = _published(pending), {target for _, target in pending["switch"]["moves"]}
+    sidecars = {target for target in targets if target.startswith("sidecars/")}
+    check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
+    storage.make_folder(storage.join(output, "sidecars"))
+    check_targets(storage.join(output, target) for target in sorted(sidecars))
+    if find_marker(output) != marker:  # else this very switch was cut in its last step
+        storage.remove_files([storage.join(output, MARKER)])
+    try:
+        _replace_files(output, plan_id, pending, targets)
+    except OSError:
+        with suppress(OSError):  # in an outage nothing goes back: as after a cut, the next run finishes it
+            take_back(output, plan_id)
+        raise
+    storage.remove_files([storage.join(staging_folder(output, plan_id), MARKER)])
+    remove_staging(output, plan_id, run_id)
+    return marker
+
+
+def _replace_files(output: str, plan_id: str, pending: Mapping[str, Any], targets: Set[str]) -> None:
+    """Old files away, new ones in, the marker last."""
+    staging = staging_folder(output, plan_id)
+    removes, moves = pending["switch"]["removes"], pending["switch"]["moves"]
+    storage.remove_files(storage.join(output, name) for name in removes if name not in targets)
+    remove_stale(output, pending)
+    waiting = set(storage.folder_names(staging))
+    move_files(
+        (storage.join(staging, source), storage.join(output, target)) for source, target in moves if source in waiting
+    )
+    sidecars = (f"sidecars/{name}" for name in storage.folder_names(storage.join(output, "sidecars")))
+    if missing := sorted(targets - {*storage.folder_names(output), *sidecars}):  # another run is taking its files back
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), storage.join(output, missing[0]))
+    force_to_disk([storage.join(output, "sidecars"), output])
+    # Written in staging, so that a cut leaves no temporary file that nobody deletes.
+    published = storage.join(staging, f"published.{MARKER}")
+    storage.make_folder(staging)
+    storage.write_file(published, as_json(_published(pending)))
+    storage.move_file(published, storage.join(output, MARKER))
+    force_to_disk([output])
+
+
+def _published(pending: Mapping[str, Any]) -> dict[str, Any]:
+    """The marker as readers see it."""
+    return {key: value for key, value in pending.items() if key != "switch"}

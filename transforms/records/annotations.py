@@ -1,0 +1,142 @@
+"""What annotators say of an image beside its class: several labels, and boxes."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.imaging.geometry import read_geometry
+from recordmill.schemas.annotation_totals import MOST_UNKNOWN, OTHERS, AnnotationTotals
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.compose.build_examples import find_class
+from recordmill.transforms.records.boxes import BoxSettings, DroppedBox, place_boxes
+
+
+@dataclass(slots=True)
+class AnnotationCounts:
+    """What became of one image's annotations.
+
+    Attributes:
+        boxes: see `PlacedBoxes.counts`; None where the image was not to have any.
+        dropped: the boxes that were dropped.
+        lacks_file: whether the file that would speak of its boxes is not there.
+        labels: see `AnnotationTotals.labels`.
+    """
+
+    boxes: Counter[str] | None = None
+    dropped: list[DroppedBox] = field(default_factory=list)
+    lacks_file: bool = False
+    labels: Counter[str] = field(default_factory=Counter)
+
+
+def resolve_annotations(
+    fields: dict[str, Any],
+    data: bytes,
+    image: PreparedImage,
+    images: ImageSettings,
+    boxes: BoxSettings,
+    label_map: LabelMap,
+) -> AnnotationCounts | None:
+    """Completes a record's fields in place.
+
+    `label_texts` become class names, with `labels`, their ids, beside them. What
+    `transforms.records.boxes.boxes_of` gave becomes the fields of boxes, which have moved with the pixels.
+
+    Args:
+        fields: of the record, as its source gave them; texts as UTF-8.
+        data: the source's bytes.
+        image: what is stored of them.
+        images: how that was made.
+        boxes: what becomes of invalid boxes.
+        label_map: class ids.
+
+    Returns:
+        What became of them; None where the image was to have neither.
+
+    Raises:
+        RejectedImage: stage `encode`: a label has no id (`unknown_label`), or the boxes are bad; see `place_boxes`.
+    """
+    if "label_texts" not in fields and "boxes" not in fields:
+        return None
+    counts = AnnotationCounts()
+    if "label_texts" in fields:
+        found = [find_class(text.decode(), label_map) for text in fields["label_texts"]]
+        fields["label_texts"] = [name.encode() for name, _ in found if name is not None]
+        fields["labels"] = [class_id for name, class_id in found if name is not None]
+        counts.labels.update(listed=len(found), written=len(fields["labels"]))
+    if "boxes" not in fields:
+        return counts
+    given = {key: fields.pop(key) for key in ("boxes", "boxes_values", "boxes_size", "boxes_fractions")}
+    given["boxes_shapes"] = fields.pop("boxes_shapes", {})
+    labels = [label.decode() if isinstance(label, bytes) else label for label in fields.pop("boxes_labels")]
+    placed = place_boxes({**given, "boxes_labels": labels}, read_geometry(data, image, images), boxes, label_map)
+    fields.update(placed.fields)
+    counts.boxes, counts.dropped = placed.counts, placed.dropped
+    return counts
+
+
+def count_rejected_labels(ref: ImageRef, reason: str, label_map: LabelMap) -> Counter[str]:
+    """What became of the labels of an image that may have several and was rejected.
+
+    Args:
+        ref: the image.
+        reason: why it was rejected.
+        label_map: class ids.
+    """
+    texts = orjson.loads(ref.features).get("label_texts", ()) if '"label_texts"' in ref.features else ()
+    unknown = [text for text in texts if reason == "unknown_label" and label_map.name_for(text) is None]
+    left_out = sum(map(label_map.leaves_out, unknown))
+    counts = Counter(listed=len(texts), not_chosen=left_out, unknown_label=len(unknown) - left_out)
+    counts["with_rejected_images"] = len(texts) - len(unknown)
+    return +counts
+
+
+class AnnotationTally:
+    """The totals of a shard under way."""
+
+    def __init__(self) -> None:
+        self._dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._faulty: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._emptied: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._without_boxes: Counter[str] = Counter()
+        self._labels: Counter[str] = Counter()
+        self._first: dict[str, tuple[str, int, str]] = {}
+
+    def count(self, key: str, counts: AnnotationCounts) -> None:
+        """Adds those of one image, written or rejected, with that key."""
+        self._labels.update(counts.labels)
+        if counts.boxes is None:
+            return
+        listed, is_empty = counts.boxes["listed"], not counts.boxes["written"]
+        if is_empty:
+            cause = "all_dropped" if listed else "no_file" if counts.lacks_file else "no_objects"
+            self._without_boxes[cause] += 1
+        if shapes := counts.boxes["other_shape"]:  # of whatever class: the source dropped them
+            self._dropped["other_shape"][""] += shapes
+            if is_empty:
+                self._emptied["other_shape"][""] += shapes
+        for box in counts.dropped:
+            name = box.class_name
+            if box.reason == "unknown_class" and name not in (known := self._dropped[box.reason]):
+                name = name if len(known) < MOST_UNKNOWN else OTHERS
+            self._dropped[box.reason][name] += 1
+            if is_empty:
+                self._emptied[box.reason][name] += 1
+            if box.is_faulty:
+                self._faulty[box.reason][name] += 1
+                said = (key, box.place, f"box {box.place} of {listed} of {key} (class {name})")
+                self._first[box.reason] = min(said, self._first.get(box.reason, said))
+
+    def totals(self) -> AnnotationTotals:
+        """What they add up to."""
+        return AnnotationTotals(
+            dropped={reason: dict(counts) for reason, counts in self._dropped.items()},
+            faulty={reason: dict(counts) for reason, counts in self._faulty.items()},
+            emptied={reason: dict(counts) for reason, counts in self._emptied.items()},
+            without_boxes=dict(self._without_boxes),
+            labels=dict(self._labels),
+            examples={reason: said for reason, (_, _, said) in self._first.items()},
+        )

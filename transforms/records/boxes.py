@@ -1,0 +1,201 @@
+"""Boxes: from where annotators drew them to where they are on the image that is stored.
+
+A reference carries its boxes in `ImageRef.features`: see `boxes_of`. Here they become the fields of an Example, as
+fractions of the stored image, after the same turns, crops and resizing as its pixels.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from recordmill.imaging.geometry import Box, Geometry
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import RejectedImage
+
+TOLERANCE = 1e-6
+"""How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
+
+NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
+"""What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
+listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxSettings:
+    """How boxes are taken: the YAML keys under `boxes:`.
+
+    Attributes:
+        drawn_on: which way up the image was when boxes were drawn on it: `displayed`, as its EXIF orientation asks for,
+            or `stored`, as its bytes have it. Where the annotations state the image's size, that decides if it can.
+        invalid: what becomes of boxes that stick out of the image, are empty or of no known class. `clip` cuts off what
+            sticks out and drops the others, `drop` drops them all, `reject` rejects the image. All are counted.
+    """
+
+    drawn_on: Literal["displayed", "stored"] = "displayed"
+    invalid: Literal["clip", "drop", "reject"] = "clip"
+
+
+def boxes_of(
+    boxes: Iterable[Sequence[float]],
+    labels: Iterable[str | int],
+    *,
+    values: Mapping[str, Sequence[Any]] | None = None,
+    drawn_on_size: Sequence[int] | None = None,
+    fractions: bool = False,
+    shapes: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """What a source puts into `ImageRef.features` for an image's boxes; what is no finite number becomes None there.
+
+    Args:
+        boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
+        labels: of each, its class name, or the number by which `announce_classes` gave it.
+        values: further values of each box by field name, e.g. `is_crowd`.
+        drawn_on_size: width and height of the image as the annotators saw it, where they say so.
+        fractions: whether boxes are in fractions of the image instead of pixels.
+        shapes: what became of shapes that are no boxes: how many of these boxes are `enclosed` ones, and how many more
+            shapes were dropped (`other_shape`).
+    """
+    counted = {name: count for name, count in (shapes or {}).items() if count}
+    return {
+        "boxes": [_finite(map(float, box)) for box in boxes],
+        "boxes_labels": list(labels),
+        "boxes_values": {key: _finite(each) for key, each in (values or {}).items()},
+        "boxes_size": list(drawn_on_size) if drawn_on_size else None,
+        "boxes_fractions": fractions,
+        **({"boxes_shapes": counted} if counted else {}),
+    }
+
+
+def _finite(values: Iterable[Any]) -> list[Any]:
+    """The values as JSON can hold them."""
+    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
+
+
+def count_boxes(ref: ImageRef) -> int:
+    """How many boxes a reference carries, with the shapes that its source dropped."""
+    if '"boxes"' not in ref.features:
+        return 0
+    given = orjson.loads(ref.features)
+    return len(given.get("boxes", ())) + given.get("boxes_shapes", {}).get("other_shape", 0)
+
+
+class DroppedBox(NamedTuple):
+    """A box that no Example has.
+
+    Attributes:
+        reason: as in `PlacedBoxes.counts`.
+        class_name: its class; the number of one without a name.
+        place: where it stands among its image's boxes, from 1.
+        is_faulty: whether `max_rejected.boxes` limits it: the settings did not ask for its loss.
+    """
+
+    reason: str
+    class_name: str
+    place: int
+    is_faulty: bool
+
+
+@dataclass(slots=True)
+class PlacedBoxes:
+    """An image's boxes on the stored image, and what became of each: listed = written + dropped.
+
+    Attributes:
+        fields: `schemas.record_fields.BOX_FIELDS`, and the further values.
+        counts: those of `NOT_DROPPED` and, for each reason, how many were dropped.
+        dropped: each of those that were, but for shapes that the source dropped.
+    """
+
+    fields: dict[str, Any]
+    counts: Counter[str] = field(default_factory=Counter)
+    dropped: list[DroppedBox] = field(default_factory=list)
+
+
+def place_boxes(
+    given: Mapping[str, Any], geometry: Geometry, settings: BoxSettings, label_map: LabelMap
+) -> PlacedBoxes:
+    """Places an image's boxes.
+
+    Args:
+        given: what `boxes_of` gave.
+        geometry: how the stored image came about.
+        settings: what becomes of invalid boxes.
+        label_map: class ids.
+
+    Raises:
+        RejectedImage: stage `encode`: `bad_boxes`, where `invalid` is `reject` and a box is; `size_mismatch`, where the
+            boxes were drawn on an image of another shape.
+    """
+    drawn_on, size = _frame(given, geometry, settings)
+    names, ids, kept, placed, dropped = [], [], [], [], []
+    shapes = given.get("boxes_shapes", {})
+    counts: Counter[str] = Counter(shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0))
+    for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
+        box = [math.nan if side is None else side for side in box]
+        whole = box if given["boxes_fractions"] else [v / side for v, side in zip(box, (*size, *size), strict=True)]
+        name = label_map.name_for_number(label) if isinstance(label, int) else label_map.name_for(label)
+        fault = "unknown_class" if name is None else _find_fault(whole)
+        if fault and settings.invalid == "reject":
+            raise RejectedImage("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
+        if name is None or fault in ("not_finite", "empty", "outside") or (fault and settings.invalid == "drop"):
+            is_faulty = fault != "sticking_out" and not (name is None and label_map.leaves_out(label))
+            dropped.append(DroppedBox(fault, label_map.shown(label), index + 1, is_faulty))
+            continue
+        inside, cut = _clip(geometry.place(_clip(whole)[0], drawn_on))
+        if inside[0] >= inside[2] or inside[1] >= inside[3]:
+            dropped.append(DroppedBox("cropped_away", name, index + 1, is_faulty=False))
+            continue
+        counts["clipped"] += bool(fault) or cut
+        kept.append(index)
+        placed.append(inside)
+        names.append(name.encode())
+        ids.append(label_map.ids[name])
+    counts["written"] = len(kept)
+    counts.update(box.reason for box in dropped)
+    values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
+    if "area" in values:
+        scale = geometry.area_scale
+        values["area"] = [math.nan if area is None else area * scale for area in values["area"]]
+    xmin, ymin, xmax, ymax = ([box[side] for box in placed] for side in range(4))
+    fields: dict[str, Any] = {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax}
+    fields["bbox"] = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]
+    return PlacedBoxes({**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts, dropped)
+
+
+def _frame(
+    given: Mapping[str, Any], geometry: Geometry, settings: BoxSettings
+) -> tuple[Literal["displayed", "stored"], Sequence[int]]:
+    """Which way up the boxes' image was, and its width and height."""
+    stated = given["boxes_size"]
+    sizes = {"displayed": geometry.displayed_size, "stored": geometry.source_size}
+    if stated and all(stated):
+        fitting = [way for way, size in sizes.items() if tuple(stated) == size]
+        if not fitting:
+            width, height = geometry.displayed_size
+            detail = f"boxes were drawn on {stated[0]} x {stated[1]} pixels, and the image has {width} x {height}"
+            raise RejectedImage("encode", "size_mismatch", detail)
+        if len(fitting) == 1:
+            return fitting[0], stated  # type: ignore[return-value]
+    return settings.drawn_on, sizes[settings.drawn_on]
+
+
+def _find_fault(box: Sequence[float]) -> str:
+    if not all(map(math.isfinite, box)):
+        return "not_finite"
+    left, top, right, bottom = box
+    if left >= right or top >= bottom:
+        return "empty"
+    if left >= 1 or top >= 1 or right <= 0 or bottom <= 0:
+        return "outside"
+    return "sticking_out" if min(left, top) < -TOLERANCE or max(right, bottom) > 1 + TOLERANCE else ""
+
+
+def _clip(box: Sequence[float]) -> tuple[Box, bool]:
+    """The part of a box that is on the image, and whether anything but rounding was cut off."""
+    left, top, right, bottom = (min(1.0, max(0.0, side)) for side in box)
+    cut = any(abs(new - old) > TOLERANCE for new, old in zip((left, top, right, bottom), box, strict=True))
+    return (left, top, right, bottom), cut

@@ -1,0 +1,138 @@
+"""One reference becomes one record and its row in the sidecar, or a row that says why not."""
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import RejectedImage
+from recordmill.transforms.compose.build_examples import find_class, image_record, reference_record
+from recordmill.transforms.compose.reencode_images import reencode_image
+from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
+from recordmill.transforms.records.boxes import count_boxes
+from recordmill.transforms.records.features.compute import compute_features
+
+
+@dataclass(slots=True)
+class ConvertedImage:
+    """What became of one reference.
+
+    Attributes:
+        record: the serialised Example; None where the image was rejected.
+        row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
+        annotations: what became of its boxes and labels; None where it was not to have any.
+        missing: keys of optional features that the record lacks.
+    """
+
+    record: bytes | None
+    row: dict[str, Any]
+    annotations: AnnotationCounts | None = None
+    missing: tuple[str, ...] = ()
+
+    def size(self) -> int:
+        """Bytes that it holds in memory, but for its row."""
+        return len(self.record or b"")
+
+
+def convert_image(
+    ref: ImageRef,
+    settings: DatasetSettings,
+    label_map: LabelMap,
+    decoding: AbstractContextManager[Any],
+    split: str = "",
+) -> ConvertedImage:
+    """Reads, checks, re-encodes and serialises one image.
+
+    A bad image gives a rejected row; nothing else is caught.
+
+    Args:
+        ref: the image, or something that was rejected when it was listed.
+        settings: what the dataset is.
+        label_map: class ids.
+        decoding: entered while processors are busy, not while bytes are waited for.
+        split: the split that it goes to, for conventions that store it.
+    """
+    try:
+        return _convert(ref, settings, label_map, decoding, split)
+    except RejectedImage as rejected:
+        labels = count_rejected_labels(ref, rejected.reason, label_map)
+        return ConvertedImage(None, _rejected_row(ref, rejected), AnnotationCounts(labels=labels) if labels else None)
+
+
+def _convert(
+    ref: ImageRef,
+    settings: DatasetSettings,
+    label_map: LabelMap,
+    decoding: AbstractContextManager[Any],
+    split: str,
+) -> ConvertedImage:
+    if ref.status == "rejected":
+        raise RejectedImage("list", ref.reason, ref.detail)
+    class_name, class_id = find_class(ref.label, label_map)
+    content = settings.source.read(ref, settings.images.max_bytes)
+    data = content.data
+    digest = hashlib.sha256(data).hexdigest() if ref.sha256 else ""
+    if digest != ref.sha256.lower():
+        raise RejectedImage("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
+    if content.label is not None:
+        class_name, class_id = find_class(content.label, label_map)
+    with decoding:
+        stored = content.image if settings.decode == "images" else None
+        image = None if stored is None else reencode_image(stored, settings.images, settings.needs_pixels)
+        raster = None if image is None else image.raster
+        computed = compute_features(settings.features, raster, data, ref.key, ref.uri)
+    row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
+    if image is None:
+        digest = digest or hashlib.sha256(data).hexdigest()
+        digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
+        fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
+        row |= {"sha256": digest, "changes": ()}
+        return ConvertedImage(settings.encoder.encode(fields), row, missing=_missing(settings, fields))
+    fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields, **computed}
+    untouched = image.encoded is data or image.encoded == data
+    if not digest:
+        known = untouched and "sha256" in fields
+        digest = fields["sha256"].decode() if known else hashlib.sha256(data).hexdigest()
+    fields["file_sha256"] = digest.encode()
+    row |= {
+        "sha256": digest,
+        "height": image.height,
+        "width": image.width,
+        "channels": image.channels,
+        "moments": image.moments,
+        "changes": () if untouched else image.changes,
+    }
+    if image.difference_hash is not None:
+        row["difference_hash"] = f"{image.difference_hash:016x}"
+    annotations = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
+    if annotations is not None and annotations.boxes is not None:
+        annotations.lacks_file = ref.lacks_file
+        row["boxes"] = annotations.boxes
+    labels = fields.get("box_label_texts", fields.get("label_texts"))
+    if labels is not None:
+        row["classes"] = [label.decode() for label in labels]
+    return ConvertedImage(settings.encoder.encode(fields), row, annotations, _missing(settings, fields))
+
+
+def _missing(settings: DatasetSettings, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(each.key for each in settings.optional_features if fields.get(each.field) is None)
+
+
+def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "key": ref.key,
+        "spelling": ref.spelling or None,
+        "bytes": ref.image_bytes if ref.image_bytes >= 0 else None,
+        "sha256": rejected.sha256 or None,
+        "class": ref.label or None,
+        "stage": rejected.stage,
+        "rejected": rejected.reason,
+        "detail": rejected.detail,
+    }
+    if listed := count_boxes(ref):
+        row["boxes"] = {"listed": listed, "with_rejected_images": listed}
+    return row

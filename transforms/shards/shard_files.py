@@ -1,0 +1,239 @@
+"""A shard's files: the TFRecord file, the sidecar that says what is in it, and the note that both are finished.
+
+They are written in the staging folder under temporary names and renamed when complete; the note comes last. A shard
+whose note fits its references was finished by an earlier run and is not written again.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple
+
+import orjson
+
+from recordmill import storage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
+from recordmill.schemas.row_totals import RowTotals
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.many_files import force_to_disk
+from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
+from recordmill.transforms.records.annotations import AnnotationTally
+from recordmill.transforms.records.convert_image import ConvertedImage
+
+STAGING_PREFIX = ".staging-"
+
+EXAMPLES = "examples.json"
+"""Pictures of changed images for the report, of a split's first shard; see `change_examples`."""
+
+MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
+"""Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
+
+
+def staging_folder(output: str, plan_id: str) -> str:
+    """Where a plan's shards are written until they are published: a hidden folder of the output's own."""
+    return storage.join(output, f"{STAGING_PREFIX}{plan_id}")
+
+
+def shard_path(staging: str, split: str, index: int, kind: str) -> str:
+    """Where a shard's file lies in staging; `kind` is `tfrecord`, `jsonl` (sidecar), `done.json` or `EXAMPLES`."""
+    return storage.join(staging, shard_name(split, index, kind))
+
+
+def shard_name(split: str, index: int, kind: str) -> str:
+    """The name of a shard's file in the staging folder."""
+    return f"{split}-{index:05d}.{kind}"
+
+
+def read_rows(sidecar: str) -> Iterator[dict[str, Any]]:
+    """The rows of a sidecar, one after the other."""
+    with storage.open_to_read(sidecar) as lines:
+        yield from map(orjson.loads, lines)
+
+
+class Fingerprint(NamedTuple):
+    """What a shard was made of, in hex.
+
+    Attributes:
+        digest: of its references, wherever and whenever they were listed.
+        versions: of their files' sizes and times: an image written anew since then gives another one.
+    """
+
+    digest: str
+    versions: str
+
+
+def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
+    """The fingerprint of a shard's references."""
+    # One after the other: a shard may have a million references.
+    digest, versions = (reduce(add_digests, map(each, refs), 0) for each in (digest_of, version_digest_of))
+    return Fingerprint(f"{digest:064x}", f"{versions:064x}")
+
+
+def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:
+    """The report of a shard that an earlier run finished from the same references; None if there is none.
+
+    A shard is not taken as finished either where an image could not be read for a reason that may be gone by now.
+    """
+    try:
+        done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
+    except FileNotFoundError:
+        return None
+    if "annotations" not in done["report"] and _lost_boxes(done["report"]):
+        return None  # an earlier version finished it, and did not count them by class
+    report = replace(ShardReport.from_dict(done["report"]), reused=True)
+    there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
+    there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
+    may_heal = not MAY_HEAL.isdisjoint(report.rejected)
+    return report if there and not may_heal and done["fingerprint"] == list(mark) else None
+
+
+def _lost_boxes(report: dict[str, Any]) -> bool:
+    boxes = report.get("boxes", {})
+    return bool(boxes.get("listed", 0) > boxes.get("written", 0) + boxes.get("with_rejected_images", 0))
+
+
+def write_shard(
+    staging: str, split: str, index: int, images: Iterable[ConvertedImage], mark: Fingerprint, compression: str
+) -> "WrittenShard":
+    """Writes one shard's files under temporary names, streaming; `WrittenShard.finish` does the rest.
+
+    Args:
+        staging: the folder.
+        split: the shard's split.
+        index: its place in the plan.
+        images: what becomes of its references, in their final order.
+        mark: their fingerprint.
+        compression: `none` or `gzip`.
+
+    Raises:
+        OSError: the files cannot be written; nothing of them is left.
+    """
+    file, sidecar = (shard_path(staging, split, index, kind) for kind in ("tfrecord", "jsonl"))
+    temporary, temporary_sidecar = storage.temporary_name(file), storage.temporary_name(sidecar)
+    shard = WrittenShard(staging, split, index, mark, compression, temporary, temporary_sidecar, Tally())
+    with shard.removed_on_failure():
+        sink = RecordSink(shard.temporary, compression)
+        try:
+            with storage.open_to_write(shard.temporary_sidecar) as rows:
+                for image in images:
+                    if image.record is not None:
+                        image.row.update(offset=sink.offset, length=len(image.record))
+                        sink.write(image.record)
+                    rows.write(shard.tally.count(image))
+        except BaseException:
+            with suppress(OSError):  # left open, the file would go on taking room on a full disk
+                sink.close()
+            raise
+        sink.close()
+    return shard
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenShard:
+    """A shard whose files are written and not yet known to be good."""
+
+    staging: str
+    split: str
+    index: int
+    mark: Fingerprint
+    compression: str
+    temporary: str
+    temporary_sidecar: str
+    tally: "Tally"
+
+    def finish(self) -> ShardReport:
+        """Reads the file back, has both on the disk, gives them their names, notes that they are finished, and reports.
+
+        Raises:
+            DamagedFileError: the file does not hold what was written.
+            OSError: the files cannot be renamed or the note not written.
+        """
+        with self.removed_on_failure():
+            contents = read_back(self.temporary, self.compression)
+            if contents.records != self.tally.records:
+                there = f"{self.tally.records} records were written and {contents.records} are there"
+                raise DamagedFileError(f"{self.split}-{self.index}: {there}")
+            force_to_disk([self.temporary, self.temporary_sidecar])
+            storage.remove_files([self._path("done.json")])  # it must never speak of other bytes than are there
+            storage.move_file(self.temporary, self._path("tfrecord"))
+            storage.move_file(self.temporary_sidecar, self._path("jsonl"))
+            report = self.tally.report(self.split, self.index, self.mark, contents)
+            note = {"fingerprint": list(self.mark), "report": asdict(report)}
+            storage.write_file(self._path("done.json"), orjson.dumps(note))
+        return report
+
+    def _path(self, kind: str) -> str:
+        return shard_path(self.staging, self.split, self.index, kind)
+
+    @contextmanager
+    def removed_on_failure(self) -> Iterator[None]:
+        """Removes the temporary files where the block raises."""
+        try:
+            yield
+        except BaseException:
+            storage.remove_files([self.temporary, self.temporary_sidecar])
+            raise
+
+
+class Tally:
+    """Totals of a shard under way, and the digest of its sidecar.
+
+    Attributes:
+        changed: the key of the first image with each change; of `reencoded`, with no other.
+    """
+
+    def __init__(self) -> None:
+        self._rows = RowTotals()
+        self._annotations = AnnotationTally()
+        self._missing: Counter[str] = Counter()
+        self._sidecar = hashlib.sha256()
+        self.changed: dict[str, str] = {}
+
+    @property
+    def records(self) -> int:
+        """How many records the shard has so far."""
+        return self._rows.records
+
+    def count(self, image: ConvertedImage) -> bytes:
+        """Counts one image and gives its line of the sidecar."""
+        self._rows.add(image.row)
+        for change in image.row.get("changes", ()):
+            if change != "reencoded" or len(image.row["changes"]) == 1:
+                self.changed.setdefault(change, image.row["key"])
+        self._missing.update(image.missing)
+        if image.annotations is not None:
+            self._annotations.count(image.row["key"], image.annotations)
+        line = orjson.dumps(image.row, option=orjson.OPT_APPEND_NEWLINE)
+        self._sidecar.update(line)
+        return line
+
+    def report(self, split: str, index: int, mark: Fingerprint, contents: FileContents) -> ShardReport:
+        """The totals, with what was read back from the finished file."""
+        rows = self._rows
+        return ShardReport(
+            split=split,
+            index=index,
+            references=rows.records + rows.rejected.total(),
+            digest=mark.digest,
+            records=contents.records,
+            bytes=contents.bytes,
+            sha256=contents.sha256,
+            sidecar_sha256=self._sidecar.hexdigest(),
+            input_bytes=rows.input_bytes,
+            classes=dict(rows.classes),
+            rejected=dict(rows.rejected),
+            changes=dict(rows.changes),
+            boxes=dict(rows.boxes),
+            instances=dict(rows.instances),
+            annotations=self._annotations.totals(),
+            missing=dict(self._missing),
+        )
+
+
+def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:
+    """The report of a shard that could not be written for a reason that a user can mend."""
+    return ShardReport(split, index, references, "", 0, 0, "", "", 0, {}, {}, {}, problem=problem)

@@ -8,7 +8,7 @@ from recordmill import storage
 from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.configuration.probe_store import describe_with_timeout, find_missing_extra
 from recordmill.schemas.dataset.file_names import MARKER
-from recordmill.transforms.list_images import Input
+from recordmill.schemas.settings.listing import Input
 
 _SECRETS = {
     "--s3_access_key_id": "AWS_ACCESS_KEY_ID",

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.imaging.settings import ImageSettings
 from recordmill.schemas.features import Feature
+from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.tfds_files import (
     describe_tfds,

@@ -45,7 +45,6 @@ POINTS_BACK = {
     "recordmill/reading/verify/verify_marker.py",
     "recordmill/reading/verify/verify_side_files.py",
     "schemas/custom_convention.py",
-    "schemas/rejection.py",
     "transforms/compose/split_examples.py",
     "transforms/inputs/archives/recognise_archives.py",
     "transforms/inputs/archives/samples.py",

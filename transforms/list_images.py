@@ -19,6 +19,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.planning.splitting import SPLIT_NAMES
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -146,7 +147,7 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
             yield file.but(status="rejected", reason="no_split", detail=detail)
             return False
         path, file = below or path, file.but(split=split)
-    refs = iter(source.refer(path, file))
+    refs = list_file(source, path, file)
     first = next(refs, None)
     if first is None:
         raise NothingReferredError(f"the source says nothing of {file.uri}: it must yield at least one reference")

@@ -28,17 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_on_runner = [False]  # whether the test at work has asked for a runner
-
-
 @pytest.fixture(scope="session", autouse=True)
-def _no_runner(request: pytest.FixtureRequest) -> Iterator[None]:
+def _no_runner() -> Iterator[None]:
     """Works out pipelines of this process without a runner, which takes 0.6 s of a processor for each of them."""
-    if request.config.getoption("--on-runner"):
-        yield
-        return
-    from apache_beam.options.pipeline_options import PipelineOptions
-    from eager_beam import EagerPipeline
+    import eager_beam
 
     from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS
     from recordmill.pipeline.runners import run_job
@@ -46,9 +39,9 @@ def _no_runner(request: pytest.FixtureRequest) -> Iterator[None]:
     make_pipeline = run_job._make_pipeline
 
     def make(runner: str, arguments: list[str]) -> tuple[object, bool]:
-        if _on_runner[0] or runner not in IN_PROCESS_RUNNERS or arguments:
+        if eager_beam.on_runner[0] or runner not in IN_PROCESS_RUNNERS or arguments:
             return make_pipeline(runner, arguments)
-        return EagerPipeline(PipelineOptions([])), True
+        return eager_beam.new_pipeline(), True
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_job, "_make_pipeline", make)
@@ -81,18 +74,20 @@ def _cheap_conversions() -> Iterator[None]:
 @pytest.fixture
 def choose_runner() -> Callable[[bool], None]:
     """Says whether what follows in this test is converted on DirectRunner."""
+    import eager_beam
 
     def choose(on_runner: bool) -> None:
-        _on_runner[0] = on_runner
+        eager_beam.on_runner[0] = on_runner
 
     return choose
 
 
 @pytest.fixture(autouse=True)
-def _runner_where_asked(request: pytest.FixtureRequest) -> Iterator[None]:
-    _on_runner[0] = request.node.get_closest_marker("runner") is not None
+def _runner_where_asked(request: pytest.FixtureRequest, choose_runner: Callable[[bool], None]) -> Iterator[None]:
+    always = request.config.getoption("--on-runner")
+    choose_runner(always or request.node.get_closest_marker("runner") is not None)
     yield
-    _on_runner[0] = False
+    choose_runner(always)
 
 
 @pytest.fixture(scope="session")

@@ -15,13 +15,31 @@ from apache_beam import coders
 from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import AsSideInput
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
+from apache_beam.testing import util
 from apache_beam.transforms.core import Windowing
 from apache_beam.transforms.ptransform import PTransform, _NamedPTransform
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 _ANYTHING = coders.FastPrimitivesCoder()
+
+on_runner = [False]
+"""Whether the test at work has asked for Beam's DirectRunner."""
+
+
+def new_pipeline() -> "EagerPipeline | beam.Pipeline":
+    """A pipeline that runs at the end of a `with` block, on DirectRunner where the test asks for it."""
+    return beam.Pipeline(runner=FnApiRunner()) if on_runner[0] else EagerPipeline(PipelineOptions([]))
+
+
+def assert_that(collection: "EagerCollection | beam.PCollection", matcher: Callable[[list[Any]], object]) -> None:
+    """Beam's `assert_that`, for a collection of `new_pipeline()`."""
+    if isinstance(collection, EagerCollection):
+        collection.pipeline.check(lambda: matcher(collection.elements))
+    else:
+        util.assert_that(collection, matcher)
 
 
 class EagerPipeline:
@@ -30,6 +48,14 @@ class EagerPipeline:
     def __init__(self, options: PipelineOptions) -> None:
         self.options = options
         self._nodes: list[EagerCollection] = []
+        self._checks: list[Callable[[], object]] = []
+
+    def __enter__(self) -> "EagerPipeline":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.run()
 
     def __or__(self, transform: PTransform) -> "EagerCollection":
         return self.add(lambda: [None], transform)
@@ -45,10 +71,16 @@ class EagerPipeline:
         self._nodes.append(node)
         return node
 
+    def check(self, run: Callable[[], object]) -> None:
+        """Has a check run after everything else."""
+        self._checks.append(run)
+
     def run(self) -> "EagerResult":
         """Works out every collection, in the order in which they were made."""
         for node in self._nodes:
             node.elements  # noqa: B018  # evaluated once, here
+        for check in self._checks:
+            check()
         return EagerResult()
 
 
@@ -114,12 +146,14 @@ def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
     args, kwargs = [_given(each) for each in args], {name: _given(each) for name, each in kwargs.items()}
     found: list[Any] = []
     fn.setup()
-    for bundle in _bundles(elements):
-        fn.start_bundle()
-        for each in bundle:
-            found += fn.process(each, *args, **kwargs) or ()
-        found += fn.finish_bundle() or ()
-    fn.teardown()
+    try:
+        for bundle in _bundles(elements):
+            fn.start_bundle()
+            for each in bundle:
+                found += fn.process(each, *args, **kwargs) or ()
+            found += fn.finish_bundle() or ()
+    finally:
+        fn.teardown()
     return [each.value if isinstance(each, WindowedValue) else each for each in found]
 
 

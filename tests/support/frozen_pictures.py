@@ -34,10 +34,16 @@ def _interpolate(length: int) -> np.ndarray:
 
 
 def draw_image(name: str, size: tuple[int, int] = (24, 16), mode: str = "RGB") -> Image.Image:
-    """A picture in one of Pillow's modes of 8 bits, or in 1, P or I;16."""
+    """A picture in one of Pillow's modes of 8 bits, or in 1, P, I;16, I or F."""
     width, height = size
     if mode == "I;16":
         return Image.frombytes(mode, size, draw_pixels(name, width, height, 2))
+    if mode == "I":
+        values = np.frombuffer(draw_pixels(name, width, height, 1), np.uint8).astype(np.int32) * 70_001 - 5_000
+        return Image.frombytes(mode, size, values.tobytes())
+    if mode == "F":
+        values = np.frombuffer(draw_pixels(name, width, height, 1), np.uint8).astype(np.float32) / 256
+        return Image.frombytes(mode, size, values.tobytes())
     if mode == "1":
         return Image.frombytes(mode, size, draw_pixels(name, (width + 7) // 8, height, 1))
     if mode == "P":
@@ -58,7 +64,7 @@ def draw_jpeg(
     name: str, size: tuple[int, int] = (24, 16), mode: str = "RGB", orientation: int = 1, **options: Any
 ) -> bytes:
     """A JPEG of quality 90 without subsampled colours, unless `options` say otherwise."""
-    exif = {"exif": _exif(orientation)} if orientation != 1 else {}
+    exif = {"exif": exif_of(orientation)} if orientation != 1 else {}
     return encode(draw_image(name, size, mode), "JPEG", **{"quality": 90, "subsampling": "4:4:4", **exif, **options})
 
 
@@ -67,7 +73,7 @@ def draw_png(name: str, size: tuple[int, int] = (24, 16), mode: str = "RGB", **o
     return encode(draw_image(name, size, mode), "PNG", **options)
 
 
-def _exif(orientation: int) -> bytes:
+def exif_of(orientation: int) -> bytes:
     """Exif metadata that hold an orientation alone."""
     return b"Exif\0\0II*\0\x08\0\0\0\1\0" + struct.pack("<HHII", 0x0112, 3, 1, orientation) + bytes(4)
 
@@ -79,6 +85,12 @@ def swapped_profile() -> bytes:
     tags = {name: b"XYZ " + struct.pack(">Iiii", 0, *xyz) for name, xyz in colours.items()}
     tags[b"wtpt"] = b"XYZ " + struct.pack(">Iiii", 0, 63190, 65536, 54061)
     return _profile(b"RGB ", tags | {name: curve for name in (b"rTRC", b"gTRC", b"bTRC")})
+
+
+def gray_profile() -> bytes:
+    """An ICC profile of gray with a gamma of 3."""
+    white = b"XYZ " + struct.pack(">Iiii", 0, 63190, 65536, 54061)
+    return _profile(b"GRAY", {b"kTRC": b"curv" + struct.pack(">IIH", 0, 1, 3 << 8), b"wtpt": white})
 
 
 def _profile(space: bytes, tags: dict[bytes, bytes]) -> bytes:

@@ -128,6 +128,10 @@ def _images() -> list[Case]:
         case("images_moments", of.formats, "images.moments=true"),
         case("images_near_duplicates", of.photos, "images={near_duplicates: true, store: png}"),
         case("images_formats", of.formats, "images.formats=[JPEG, PNG]", "max_rejected={share: 1, lost_classes: 9}"),
+        case("images_rare", of.rare_formats, "images.moments=true"),
+        case("images_rare_png", of.rare_formats, "images={store: png, grayscale: expand}"),
+        case("images_rare_small", of.rare_formats, "images={resize: {longest: 40}, near_duplicates: true}"),
+        case("images_rare_exact", of.rare_formats, "images.resize={exact: [31, 17]}"),
         case("images_limits", of.formats, "images={max_side: 60, max_pixels: 3000}"),
     ]
 
@@ -296,6 +300,70 @@ def _sources() -> list[Case]:
         ),
         case("yolo_beside", of.yolo_beside, "source.text_files=beside", HALVES, config="yolo"),
         case("yolo_drop", of.yolo, "source.other_shapes=drop", config="yolo"),
+        case("labelme_masks", of.labelme_masks, HALVES, config="labelme"),
+        case("yolo_poses", of.yolo_poses, config="yolo"),
+        case(
+            "manifest_everything",
+            of.manifest_of_everything,
+            "source={kind: manifest, columns: {uri: '{folder}/{id}.*', label: class, key: key, group: patient,"
+            " sha256: sha256}, class_names: [a, b, c], separator: ';',"
+            " features_from: {scores: {column: scores, type: int64, many: true}}}",
+            HALVES,
+            inputs="rows.csv",
+        ),
+        case(
+            "table_types",
+            of.observations_of_types,
+            "source={kind: table, key: id, split: part, columns: {size: int,"
+            " share: {type: float, default: -1}, counts: 'int[]',"
+            " quality: {type: enum, enum: {low: 0, high: 1}, default: low, feature: observation/quality}}}",
+            "splits.from_source={s0: train, s1: validation, s2: test}",
+            "convention=plain",
+            inputs="rows.tsv",
+        ),
+        case(
+            "fixed_records_own",
+            of.own_records,
+            "source={kind: fixed_records, preset: '', data: {train: 'train_*.dat', test: 'test_*.dat'}, header: 16,"
+            " labels: [label, quality], label: label, height: 5, width: 6, channels: 3,"
+            " order: interleaved, class_names: [cat, dog]}",
+            config="cifar10",
+        ),
+        case(
+            "webdataset_scores",
+            of.webdataset,
+            "source={kind: archives, labels: beside, class_names: [cat, dog, hen],"
+            " features_from: {score: {part: json.score, type: float}}}",
+            HALVES,
+        ),
+        case(
+            "archives_split",
+            of.archive_zip,
+            "source={kind: archives, class_from: path, members: ['*.jpg'], split: '/[0-9]*(?P<split>[0-5])\\.jpg'}",
+            "splits.from_source={'0': train, '1': train, '2': test, '3': test, '4': test, '5': test}",
+            inputs="flowers.zip",
+        ),
+        case(
+            "tfrecords_own",
+            of.tfrecords_of_ones_own,
+            "source={kind: tfrecords, shape: [6, 8, 3], first_label: 1, key_feature: who, convention: {features: {"
+            "pixels: {field: encoded, type: bytes}, target: {field: label, type: int64}}}}",
+            "images.store=raw",
+            "convention=raw_pixels",
+            HALVES,
+        ),
+        case(
+            "tfrecords_vectors",
+            of.tfrecords_of_vectors,
+            "source={kind: tfrecords, convention: feature_vector}",
+            "splits={from_source: {train: train, validation: validation}}",
+            "convention=feature_vector",
+            "include=['*_shard_*']",
+        ),
+        case("tfrecords_boxes", of.tfrecords_of_boxes, "convention=tf_object_detection", HALVES),
+        case("auto_voc", of.voc, "convention=tf_object_detection"),
+        case("auto_yolo", of.yolo, "convention=tfds"),
+        case("auto_idx", of.idx),
         case("labelme_drop", of.labelme, "source.other_shapes=drop", HALVES, config="labelme"),
         case("labelme_reject", of.labelme, "source.other_shapes=reject", "max_rejected.count=20", config="labelme"),
         case("labelme_apart", of.labelme, "source.groups=apart", config="labelme"),

@@ -8,12 +8,23 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Iterable
+from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from crc32c import crc32c
-from frozen_pictures import draw_image, draw_jpeg, draw_pixels, draw_png, encode, store_in_gzip, swapped_profile
+from frozen_pictures import (
+    draw_image,
+    draw_jpeg,
+    draw_pixels,
+    draw_png,
+    encode,
+    exif_of,
+    gray_profile,
+    store_in_gzip,
+    swapped_profile,
+)
 
 from recordmill.schemas.example_proto import Example
 
@@ -76,6 +87,39 @@ def formats() -> Files:
         "png/Thumbs.db": b"made by a system",
     }
     return files | {f"turned/{n}.jpg": draw_jpeg(f"turned {n}", orientation=n) for n in range(2, 9)}
+
+
+def rare_formats() -> Files:
+    """Forms that few collections have."""
+    samples = draw_pixels("samples", channels=1)
+    numbers = " ".join(map(str, samples)).encode()
+    frames = {"save_all": True, "append_images": [draw_image("next frame")]}
+    turned = {"exif": exif_of(6)}
+    first_of_16_bits = int.from_bytes(draw_pixels("transparent 16", channels=2)[:2], "little")
+    return {
+        "deep/float.tif": encode(draw_image("float", mode="F"), "TIFF"),
+        "deep/32_bits.tif": encode(draw_image("32 bits", mode="I"), "TIFF"),
+        "deep/transparent.png": draw_png("transparent 16", mode="I;16", transparency=first_of_16_bits),
+        "deep/maximum.pgm": b"P5 24 16 300\n" + b"".join(struct.pack(">H", each) for each in samples),
+        "netpbm/plain.pgm": b"P2\n# a comment\n24 16\n255\n" + numbers,
+        "netpbm/plain.ppm": b"P3 8 16 255 " + numbers,
+        "netpbm/plain.pbm": b"P1 24 16\n" + b" ".join(b"%d" % (each & 1) for each in samples),
+        "netpbm/packed.pbm": b"P4 24 16\n" + samples[:48],
+        "netpbm/maximum.pgm": b"P5 24 16 100\n" + bytes(each % 101 for each in samples),
+        "frames/animated.png": encode(draw_image("first frame"), "PNG", **frames),
+        "frames/animated.webp": encode(draw_image("first frame"), "WEBP", lossless=True, **frames),
+        "frames/two.mpo": encode(draw_image("first frame"), "MPO", **frames),
+        "colour/rgb.jpg": draw_jpeg("rgb", keep_rgb=True),
+        "colour/gray_profile.jpg": draw_jpeg("gray profile", mode="L", icc_profile=gray_profile()),
+        "colour/key.png": draw_png("key", transparency=tuple(draw_pixels("key")[:3])),
+        "colour/cmyk.tif": encode(draw_image("cmyk tiff", mode="CMYK"), "TIFF"),
+        "turned/turned.png": draw_png("turned png", **turned),
+        "turned/turned.webp": encode(draw_image("turned webp"), "WEBP", **turned),
+        "turned/turned_422.jpg": draw_jpeg("turned 422", (33, 17), orientation=6, subsampling="4:2:2"),
+        "large/wide.jpg": draw_jpeg("wide", (330, 110), subsampling="4:2:0"),
+        "large/tall.png": draw_png("tall", (90, 260)),
+        "large/tiny.png": draw_png("tiny", (1, 1)),
+    }
 
 
 def split_folders() -> Files:
@@ -159,6 +203,17 @@ def manifest_of_box_lists() -> Files:
     return named_images(6) | {"manifest.csv": as_csv(rows, ("path", "boxes", "names"))}
 
 
+def manifest_of_everything() -> Files:
+    """Keys, groups and digests; image names are made of two columns, and have several endings."""
+    images = {f"p/{n}.{('jpg', 'JPEG')[n % 2]}": draw_jpeg(f"everything {n}") for n in range(10)}
+    rows = [
+        (*path.partition(".")[0].split("/"), f"key {n}", f"g{n % 4}", sha256(data).hexdigest(), n % 3, f"{n};{n + 1}")
+        for n, (path, data) in enumerate(images.items())
+    ]
+    names = ("folder", "id", "key", "patient", "sha256", "class", "scores")
+    return images | {"rows.csv": as_csv(rows, names)}
+
+
 def lists() -> Files:
     files = named_images() | {"README.txt": b"Photographs\n"}
     for split, form in (("train", "{}, {}\n"), ("val", "{}\t{}\n"), ("test", "{} {}\n")):
@@ -216,6 +271,22 @@ def observations() -> Files:
 def observations_jsonl() -> Files:
     rows = [(*row, [row[3], 2.5], f"row {row[1]}") for row in OBSERVATIONS]
     return {"observations.jsonl": as_jsonl(rows, (*COLUMNS, "embedding", "id"))}
+
+
+def observations_of_types() -> Files:
+    rows = [
+        (
+            f"r{n}",
+            ("low", "high", "")[n % 3],
+            n * 2**40,
+            "" if n == 5 else n / 3,
+            f"s{n % 3}",
+            f"g{n % 5}",
+            f"[{n}, {n + 1}]",
+        )
+        for n in range(15)
+    ]
+    return {"rows.tsv": as_csv(rows, ("id", "quality", "size", "share", "part", "owner", "counts"), "\t")}
 
 
 def observations_parquet() -> Files:
@@ -334,6 +405,28 @@ def labelme() -> Files:
     return files
 
 
+def labelme_masks() -> Files:
+    shapes = [
+        {"label": "dog", "points": [[2, 3], [9, 8]], "shape_type": "mask"},
+        {"label": "cat", "points": [[12, 8], [15, 12]], "shape_type": "circle"},
+        {"label": "cat", "points": [[3, 3]], "shape_type": "point"},
+        {"label": "cat", "points": [[0, 1], [20, 12], [23, 5]], "shape_type": "linestrip"},
+    ]
+    files = {f"{n}.jpg": draw_jpeg(f"mask {n}") for n in range(4)}
+    return files | {
+        f"{n}.json": json.dumps({"imagePath": f"{n}.jpg", "shapes": shapes[n : n + 2]}).encode() for n in range(4)
+    }
+
+
+def yolo_poses() -> Files:
+    """As `yolo`, with key points after each box, and a confidence in one line."""
+    files = yolo() | {"data.yaml": b"names: {0: cat, 1: dog}\nkpt_shape: [2, 3]\n"}
+    files["labels/train/a.txt"] = b"0 0.5 0.5 0.5 0.5 0.3 0.4 2 0.6 0.6 1\n"
+    files["labels/train/b.txt"] = b"1 0.25 0.5 0.25 0.5 0 0 0 0.125 0.5 2\n"
+    files["labels/train/c.txt"] = b""
+    return files | {"labels/val/e.txt": b"1 0.75 0.5 0.5 0.25 0.5 0.5 1 0 0 0\n"}
+
+
 def boxes_csv() -> Files:
     rows = [
         (f"{name}.jpg", *shown(name), label, *sides)
@@ -444,6 +537,16 @@ def cifar100() -> Files:
     return files
 
 
+def own_records() -> Files:
+    """Files with a header, of records with two label bytes and pixels side by side."""
+    return {
+        f"{split}_{n}.dat": b"a header of 16 b"
+        + b"".join(bytes([i % 2, i]) + draw_pixels(f"{split} {n} {i}", 6, 5) for i in range(4))
+        for split in ("train", "test")
+        for n in range(2)
+    }
+
+
 def idx() -> Files:
     files = {}
     for name, count in (("train", 8), ("t10k", 4)):
@@ -498,3 +601,33 @@ def tfrecords() -> Files:
 def tfrecords_of_tfds() -> Files:
     records = [{"image": draw_png(f"tfds {n}"), "label": n % 3} for n in range(6)]
     return {"digits-train.tfrecord-00000-of-00001": as_tfrecord(*records)}
+
+
+def tfrecords_of_ones_own() -> Files:
+    """Raw pixels and numbered classes under keys of one's own, gzipped, with a file that names the classes."""
+    records = [
+        {"pixels": draw_pixels(f"own {n}", 8, 6), "target": n % 3 + 1, "who": f"r{n}".encode()} for n in range(8)
+    ]
+    return {"part.tfrecord.gz": store_in_gzip(as_tfrecord(*records)), "labels.txt": b"1:cat\n2:dog\n3:hen\n"}
+
+
+def tfrecords_of_vectors() -> Files:
+    records = [{"sha256": b"%064d" % n, "feature": [n / 4, 1.5, -2.0], "label": n % 2} for n in range(8)]
+    return {"train_shard_0": as_tfrecord(*records[:5]), "validation_shard_0": as_tfrecord(*records[5:])}
+
+
+def tfrecords_of_boxes() -> Files:
+    def example(n: int) -> dict[str, object]:
+        sides = {"xmin": [0.0, 0.25], "ymin": [0.125, 0.0], "xmax": [0.5, 1.0], "ymax": [1.0, 0.5]}
+        return {f"image/object/bbox/{side}": values[: n % 2 + 1] for side, values in sides.items()} | {
+            "image/encoded": draw_jpeg(f"boxes in records {n}"),
+            "image/format": b"jpeg",
+            "image/height": 16,
+            "image/width": 24,
+            "image/filename": b"%d.jpg" % n,
+            "image/source_id": b"%d" % n,
+            "image/object/class/text": [b"cat", b"dog"][: n % 2 + 1],
+            "image/object/class/label": [1, 2][: n % 2 + 1],
+        }
+
+    return {"train.record": as_tfrecord(*map(example, range(6)))}

@@ -11,7 +11,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import AsSingleton
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from eager_beam import new_pipeline
 from PIL import Image
 
 from recordmill.schemas.image_ref import ImageRef
@@ -90,7 +90,7 @@ def run_steps():
     """`run_steps(settings, run)`: all steps of a conversion on Beam's in-process runner; gives the outcome file."""
 
     def go(settings: DatasetSettings, run: RunSettings) -> dict:
-        with beam.Pipeline(runner=FnApiRunner()) as root:
+        with new_pipeline() as root:
             inputs = [Input(path, name) for name, path in run.inputs.items()]
             images = root | beam.Create(inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
             refs = images | BatchReferences()

@@ -1,7 +1,7 @@
 import apache_beam as beam
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
+from eager_beam import assert_that, new_pipeline
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms import batch_references
@@ -27,7 +27,8 @@ def test_an_empty_bundle_gives_none():
     assert list(step.finish_bundle()) == []
 
 
+@pytest.mark.runner
 def test_no_reference_is_lost_or_doubled():
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         batches = root | beam.Create(REFS) | beam.Reshuffle() | BatchReferences()
         assert_that(batches | beam.FlatMap(lambda batch: batch.refs), equal_to(REFS))

@@ -11,8 +11,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that
+from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,7 +52,7 @@ def convert(shards, run):
     def keep(found):
         Path(path).write_bytes(pickle.dumps(sorted(found, key=lambda report: (report.split, report.index))))
 
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
         assert_that(root | beam.Create(list(map(batched, shards))) | ConvertShards(SETTINGS, run, plan), keep)
     return pickle.loads(Path(path).read_bytes())
@@ -112,6 +111,7 @@ def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
         assert [each["image/encoded"] for each in stored] == [Path(ref.uri).read_bytes() for ref in kept]
 
 
+@pytest.mark.runner
 def test_threads_and_listing_order_change_no_byte(shards, run, tree, tmp_path):
     for threads in (1, 2, 8):
         shuffled = [(shard, refs[::-1] if threads > 1 else refs) for shard, refs in shards]

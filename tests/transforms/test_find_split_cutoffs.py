@@ -2,8 +2,8 @@ from collections import Counter
 
 import apache_beam as beam
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
+from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +27,7 @@ STRATIFIED = SplitSettings(fractions={"train": 0.5, "validation": 0.25, "test": 
 
 
 def check_selection(splits, limit, expected):
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         assert_that(root | beam.Create([ReferenceBatch(REFS)]) | SelectImages(5, splits, limit), equal_to([expected]))
 
 
@@ -108,8 +108,9 @@ MIXED = [
 ]
 
 
+@pytest.mark.runner
 def test_groups_stay_whole_whatever_classes_they_hold():
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         selections = root | beam.Create([ReferenceBatch(MIXED)]) | SelectImages(5, STRATIFIED, None)
         assert_that(selections, check_groups)
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import apache_beam as beam
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
+from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +34,7 @@ def refs(tmp_path):
 
 
 def run(refs, settings, expected):
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         assert_that(root | beam.Create(refs) | GroupDuplicates(settings), equal_to(expected))
 
 
@@ -43,6 +43,7 @@ def test_nothing_is_touched_unless_the_settings_say_so(refs):
     run(listed, DatasetSettings(), listed)
 
 
+@pytest.mark.runner
 def test_together_gives_equal_files_one_group_of_their_own(refs):
     a, b, c = refs(("a", "x", ""), ("b", "y", ""), ("c", "x", ""))
     one, other = (f"sha256:{digest(content)}" for content in "xy")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import apache_beam as beam
 import pytest
 from apache_beam.io.filesystem import FileMetadata, FileSystem, MatchResult
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
+from eager_beam import assert_that, new_pipeline
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
@@ -164,12 +164,13 @@ def test_a_slash_after_the_input_changes_nothing(tmp_path, slash):
     assert (ref.key, ref.uri) == ("cat/1.jpg", f"{tmp_path}/cat/1.jpg")
 
 
+@pytest.mark.runner
 def test_in_a_pipeline_every_input_is_listed(tmp_path):
     write(tmp_path, "one/cat/1.jpg", "two/cat/1.jpg", "two/.DS_Store")
     inputs = [Input(str(tmp_path / name), name) for name in ("one", "two")]
     expected = [ref for each in inputs for ref in list_images(each, SOURCE, ListingSettings())]
     assert len(expected) == 3
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         assert_that(root | beam.Create(inputs) | ListImages(SOURCE, ListingSettings()), equal_to(expected))
 
 

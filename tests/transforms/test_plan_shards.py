@@ -10,8 +10,8 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
+from eager_beam import assert_that, new_pipeline
 from PIL import Image
 
 from recordmill import storage
@@ -92,7 +92,7 @@ def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
     listed = REFS + OTHERS
     assigner = ShardAssigner(plan, SETTINGS)
     expected = [(shard, ref) for ref in listed if (shard := assigner.assign(ref)) is not None]
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
         batches = root | beam.Create([ReferenceBatch(listed[at : at + 5]) for at in range(0, len(listed), 5)])
         shards = batches | ShuffleReferences(SETTINGS, side)
@@ -112,13 +112,14 @@ def test_as_many_are_sorted_as_make_batches_of_each_shard(shards, held):
 
 @pytest.mark.parametrize("action", ["preview", "finish", "keep", "refuse", "fail"])
 def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([replace(plan, action=action)]))
         assert_that(root | beam.Create([ReferenceBatch(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
 
 
+@pytest.mark.runner
 def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         selection = AsSingleton(root | "Selection" >> beam.Create([Selection()]))
         summary = root | beam.Create([summary_of(REFS + OTHERS)])
         assert_that(summary | PlanShards(SETTINGS, run, selection), equal_to([plan]))

@@ -9,8 +9,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that
+from eager_beam import assert_that, new_pipeline
 
 from recordmill import storage
 from recordmill.reading.dataset import open_dataset
@@ -508,12 +507,13 @@ def test_other_actions_write_only_the_outcome(refs, run, tmp_path, action, statu
     assert json.loads(Path(run.outcome_file).read_bytes())["status"] == status
 
 
+@pytest.mark.runner
 def test_in_a_pipeline_there_is_one_outcome_even_without_shards(refs, run):
     plan = replace(plan_of(refs, run), action="refuse", sentence="because")
 
     def check(outcomes):
         assert [(each.status, each.sentence) for each in outcomes] == [("refused", "because")]
 
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
         assert_that(root | beam.Create([]) | PublishDataset(SETTINGS, run, side), check)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
+from eager_beam import assert_that, new_pipeline
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
@@ -35,16 +35,17 @@ def summary_of(refs, selection=HALF):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_shuffled_collection_gives_the_same_one_summary(seed):
     shuffled = random.Random(seed).sample(REFS, len(REFS))
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         selection = AsSingleton(root | "Selection" >> beam.Create([HALF]))
         batches = root | beam.Create([ReferenceBatch([ref]) for ref in shuffled]) | beam.Reshuffle()
         assert_that(batches | SummarizeImages(3, SPLITS, selection, ClassFolders()), equal_to([summary_of(REFS)]))
 
 
+@pytest.mark.runner
 def test_files_that_references_name_are_not_listed_besides():
     files = [ImageRef(f"{n}.jpg", f"/x/{n}.jpg", status="ignored", reason="taken_only_by_name") for n in range(9)]
     refs = [*(ImageRef(f"{n}.jpg", f"/x/{n}.jpg", label="cat") for n in range(6)), *files]
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         batches = root | beam.Create([ReferenceBatch([ref]) for ref in refs]) | beam.Reshuffle()
         expected = replace(summary_of(refs), listed=9, ignored=Counter(without_annotation=3))
         assert_that(batches | SummarizeImages(3, SPLITS, HALF, Coco()), equal_to([expected]))
@@ -52,7 +53,7 @@ def test_files_that_references_name_are_not_listed_besides():
 
 @pytest.mark.parametrize("source", [ClassFolders(), Coco()])
 def test_nothing_listed_gives_an_empty_summary(source):
-    with beam.Pipeline(runner=FnApiRunner()) as root:
+    with new_pipeline() as root:
         batches = root | beam.Create([]) | beam.Map(lambda batch: batch).with_output_types(ReferenceBatch)
         assert_that(batches | SummarizeImages(3, SPLITS, Selection(), source), equal_to([Summary()]))
 

@@ -7,13 +7,13 @@ from recordmill.pipeline.analyze_output import analyze_output
 from recordmill.pipeline.configuration.config import ConfigError
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import UsageError
-from recordmill.pipeline.configuration.preflight import PlaceError
+from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.prepare import prepare_job
-from recordmill.pipeline.runners.run_job import Build, StoppedError, run_job
+from recordmill.pipeline.runners.run_job import Build, Terminated, run_job
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.shards.progress import PROGRESS
 
 
@@ -38,11 +38,11 @@ def attempt(
         outcome = analyze_output(outcome, job, terminal)
     except (UsageError, ConfigError) as error:
         outcome = Outcome("failed", str(error), WRONG_USAGE)
-    except PlaceError as error:
+    except PathError as error:
         outcome = Outcome("failed", str(error), FAILED)
     except KeyboardInterrupt as error:
         outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
-    except StoppedError as error:
+    except Terminated as error:
         outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
     except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is told in one sentence
         if flags.traceback:
@@ -54,7 +54,7 @@ def attempt(
 def _stopped(how: str, what_was_done: str) -> str:
     if what_was_done:
         return f"{how}: {what_was_done}"
-    return f"{how} after {show_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to go on from there"
+    return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to go on from there"
 
 
 def _unexpected(error: Exception) -> str:

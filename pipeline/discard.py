@@ -3,12 +3,12 @@
 from contextlib import suppress
 
 from recordmill import storage
-from recordmill.pipeline.configuration.preflight import PlaceError
+from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.output_lock import find_busy, staging_names
 from recordmill.transforms.planning.output_state import MARKER
-from recordmill.transforms.publishing.publish_staged import switch_dataset
-from recordmill.transforms.publishing.rollback import take_back
+from recordmill.transforms.publishing.publish_staged import publish_staged
+from recordmill.transforms.publishing.rollback import roll_back
 from recordmill.transforms.shards.shard_files import STAGING_PREFIX
 
 
@@ -19,15 +19,15 @@ def discard_staging(output: str) -> list[str]:
     Where that cannot be, both halves are deleted.
 
     Raises:
-        PlaceError: a run of this machine is at work there, or it cannot be deleted.
+        PathError: a run of this machine is at work there, or it cannot be deleted.
     """
     stagings = staging_names(storage.folder_names(output))
     if busy := find_busy(output, stagings):
-        raise PlaceError(busy)
+        raise PathError(busy)
     try:
         return [_discard(output, name) for name in stagings]
     except OSError as error:
-        raise PlaceError(explain_output_error(error, output)) from None
+        raise PathError(explain_output_error(error, output)) from None
 
 
 def _discard(output: str, name: str) -> str:
@@ -35,14 +35,14 @@ def _discard(output: str, name: str) -> str:
     pending, told = storage.join(staging, MARKER), f"deleted the unfinished work {name}"
     if storage.exists(pending):
         try:
-            switch_dataset(output, plan_id)
+            publish_staged(output, plan_id)
         except (OSError, ValueError) as error:
             told = f"deleted {name}, whose dataset was complete and cannot be published: {_why(error)}"
         else:
             return f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
     if storage.exists(pending):
         with suppress(ValueError):  # that says nothing of what it has put into the output
-            take_back(output, plan_id)
+            roll_back(output, plan_id)
     storage.remove_folder(staging)
     return told
 

@@ -17,8 +17,8 @@ from recordmill.pipeline.terminal.record_progress import record_progress
 from recordmill.pipeline.terminal.terminal import fail
 from recordmill.reading.example_walk import DamagedExampleError
 from recordmill.reading.load_error import LoadError
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
-from recordmill.schemas.show_count import show_count
 
 if TYPE_CHECKING:
     from recordmill.reading.dataset import Dataset
@@ -157,7 +157,7 @@ def _show_records(console: Console, dataset: "Dataset", flags: argparse.Namespac
     answer: dict[str, Any] = {"path": dataset.folder, "records": [record_as_dict(found) for found in chosen or ()]}
     if flags.extract is not None:
         count = extract_images(dataset, flags.extract, chosen, flags.limit)
-        images = show_count(count, "image")
+        images = format_count(count, "image")
         console.print(Text(f"{images} {'is' if count == 1 else 'are'} in {printable(flags.extract)}"))
         answer["extracted"] = count
     return answer

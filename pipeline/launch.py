@@ -69,10 +69,10 @@ def _attempt(
     """Imports what a conversion needs, Beam above all, and runs it."""
     gc.disable()  # looking for garbage in what is imported, and stays, takes 0.1 s
     from recordmill.pipeline.attempt import attempt
-    from recordmill.pipeline.runners.run_job import StoppedError
+    from recordmill.pipeline.runners.run_job import Terminated
 
     def stop(*_: object) -> None:
-        raise StoppedError
+        raise Terminated
 
     # What is imported stays: the collector need not look through it again and again (0.4 s of a run of 100 images).
     gc.freeze()

@@ -20,7 +20,7 @@ from recordmill.pipeline.configuration.config import ConfigError, load_settings,
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, Parser, UsageError
 from recordmill.pipeline.configuration.preflight import (
-    PlaceError,
+    PathError,
     check_answer,
     check_places,
     check_secrets,
@@ -30,7 +30,7 @@ from recordmill.pipeline.configuration.preflight import (
     parse_inputs,
 )
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
-from recordmill.pipeline.configuration.resolve_source import settle_source
+from recordmill.pipeline.configuration.resolve_source import resolve_source
 from recordmill.pipeline.discard import discard_staging
 from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
 from recordmill.pipeline.sample import ensure_sample
@@ -49,11 +49,11 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     Raises:
         UsageError: the flags are wrong.
         ConfigError: the configuration is.
-        PlaceError: an input or the output is not as it must be.
+        PathError: an input or the output is not as it must be.
     """
     try:
         check_summary(flags.summary_json, flags.output)
-    except PlaceError:
+    except PathError:
         flags.summary_json = None  # nor is this told there
         raise
     check_secrets(beam_arguments)
@@ -77,7 +77,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
             terminal.say(line)
     folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
     notes: list[str] = []
-    settings, plain = settle_source(*name_dataset(settings, plain, output), inputs, notes.append)
+    settings, plain = resolve_source(*name_dataset(settings, plain, output), inputs, notes.append)
     if idle := find_idle(settings):
         raise ConfigError("\n".join(idle))
     run_id = uuid.uuid4().hex[:12]

@@ -23,7 +23,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
 
     from recordmill.transforms.batch_references import BatchReferences
     from recordmill.transforms.convert_shards import ConvertShards
-    from recordmill.transforms.find_split_cutoffs import SelectImages
+    from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
     from recordmill.transforms.group_duplicates import GroupDuplicates
     from recordmill.transforms.list_images import ListImages
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
@@ -35,7 +35,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     listed = inputs | ListImages(settings.source, settings.listing)
     images = listed | GroupDuplicates(settings)  # as they are, unless the settings speak of duplicates
     refs = images | BatchReferences()
-    selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))
+    selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
     plan = AsSingleton(summary | PlanShards(settings, run, selection))
     return (

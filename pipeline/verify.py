@@ -17,9 +17,9 @@ from recordmill.pipeline.terminal.record_progress import record_progress
 from recordmill.pipeline.terminal.terminal import fail
 from recordmill.reading.load_error import LoadError
 from recordmill.reading.verify.verify_shard import LEVELS
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
-from recordmill.schemas.show_count import show_count
-from recordmill.storage.show_bytes import show_bytes
+from recordmill.storage.format_size import format_size
 
 if TYPE_CHECKING:
     from recordmill.reading.verify.verify_dataset import Verification
@@ -106,7 +106,7 @@ def _tell(console: Console, verification: "Verification", seconds: float) -> Non
     console.print(_table(verification))
     console.print()
     rate = f"{seconds:.1f} s, {verification.records / max(seconds, 1e-3):,.0f} records/s"
-    records, files = show_count(verification.records, "record"), show_count(len(verification.checks), "file")
+    records, files = format_count(verification.records, "record"), format_count(len(verification.checks), "file")
     looked = f"{records} in {files}, level {verification.level}"
     if verification.failed:
         wrong = "1 thing is wrong" if verification.failed == 1 else f"{verification.failed:,} things are wrong"
@@ -129,7 +129,7 @@ def _table(verification: "Verification") -> Table:
             f"{len(checks):,}",
             f"{sum(check.records for check in checks):,}",
             "-" if stated is None else f"{stated:,}",
-            show_bytes(sum(check.bytes for check in checks)),
+            format_size(sum(check.bytes for check in checks)),
             Text(f"{wrong:,}", style="bold red" if wrong else "green"),
         )
     return table

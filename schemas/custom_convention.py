@@ -12,7 +12,7 @@ from recordmill.schemas.shard_name import SHARD_NAME, check_pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnFeature:
+class CustomFeature:
     """One feature: the YAML keys below its name.
 
     Attributes:
@@ -63,7 +63,7 @@ class OwnFeature:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnConvention:
+class CustomConvention:
     """A convention: the YAML keys under `convention:` where that is no name.
 
     Attributes:
@@ -74,7 +74,7 @@ class OwnConvention:
         format_names: what the field `format` says for a format, e.g. `{JPEG: jpg}`; the rest are lower-cased.
     """
 
-    features: Mapping[str, OwnFeature]
+    features: Mapping[str, CustomFeature]
     shard_name: str = SHARD_NAME
     label_offset: int = 0
     label_lines: Literal["id:name", "name"] = "id:name"

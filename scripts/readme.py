@@ -11,7 +11,7 @@ from recordmill.imaging.prepared_image import CHANGES
 from recordmill.imaging.settings import ImageSettings, Resize
 from recordmill.reading.verify.finding import KINDS, NOTES
 from recordmill.schemas.conventions import convention_names, load_convention
-from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.record_fields import describe_fields
@@ -74,12 +74,12 @@ def _first_line(source: type[Any]) -> str:
 
 
 def _own_convention() -> Iterator[str]:
-    for key, default, meaning in _fields(OwnConvention):
+    for key, default, meaning in _fields(CustomConvention):
         if key != "features":
             yield f"| `convention.{key}` | {default} | {meaning} |"
             continue
         yield f"| `convention.features` | | {meaning} |"
-        for inner, inner_default, inner_meaning in _fields(OwnFeature):
+        for inner, inner_default, inner_meaning in _fields(CustomFeature):
             yield f"| `convention.features.KEY.{inner}` | {inner_default} | {inner_meaning} |"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from recordmill.schemas.conventions import Convention
-from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.features import Feature
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS, RECORD_FIELDS
 from recordmill.transforms.inputs.sources import Source
@@ -11,7 +11,7 @@ from recordmill.transforms.inputs.sources import Source
 _ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
 
 
-def check_fields(own: OwnConvention | None, layout: Convention, source: Source, functions: Collection[str]) -> None:
+def check_fields(own: CustomConvention | None, layout: Convention, source: Source, functions: Collection[str]) -> None:
     """Raises ValueError, beginning with the YAML key, where a feature can never be filled, or labels have no place.
 
     Args:
@@ -59,7 +59,7 @@ def explain_unstored_boxes(what: str) -> str:
     )
 
 
-def _check_field(key: str, feature: OwnFeature, absent: dict[str, str], known: set[str]) -> None:
+def _check_field(key: str, feature: CustomFeature, absent: dict[str, str], known: set[str]) -> None:
     where, field = f"convention.features.{key}", feature.field
     if field in absent:
         what = {"boxes": "boxes", "labels": "several labels"}[absent[field]]

@@ -31,9 +31,9 @@ from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.decode_pool import DecodePool
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import default_threads
-from recordmill.transforms.shards.readers import Readers
 from recordmill.transforms.shards.second_process import SecondProcess
 from recordmill.transforms.shards.shard_files import (
     EXAMPLES,
@@ -126,7 +126,7 @@ class _ConvertShard(beam.DoFn):
 
     def setup(self) -> None:
         # Chosen here: the launcher's processors are not the worker's.
-        self._readers = Readers.borrow(self._threads or choose_threads(self._settings))
+        self._readers = DecodePool.acquire(self._threads or choose_threads(self._settings))
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
         self._second: SecondProcess | None = None
 
@@ -134,7 +134,7 @@ class _ConvertShard(beam.DoFn):
         if self._second is not None:
             self._second.close()
         self._finisher.shutdown()
-        self._readers.give_back()
+        self._readers.release()
 
     def start_bundle(self) -> None:
         self._reports: list[Future[ShardReport]] = []

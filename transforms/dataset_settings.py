@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from recordmill.imaging.settings import ImageSettings
 from recordmill.schemas.conventions import Convention, load_convention
-from recordmill.schemas.custom_convention import OwnConvention
+from recordmill.schemas.custom_convention import CustomConvention
 from recordmill.schemas.features import ExampleEncoder, Feature
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.record_fields import PIXEL_FIELDS
@@ -121,7 +121,7 @@ class DatasetSettings:
     duplicates: Literal["report", "together", "drop"] = "report"
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)
-    convention: str | OwnConvention = "default"
+    convention: str | CustomConvention = "default"
     features: Mapping[str, FeatureFunction] = field(default_factory=dict)
     compression: Literal["auto", "none", "gzip"] = "auto"
     index_files: bool = False
@@ -182,7 +182,7 @@ class DatasetSettings:
                 f"the convention ({self.layout.title}) has no features of its own, and nothing adds any: "
                 "name functions under features, or choose another convention"
             )
-        own = self.convention if isinstance(self.convention, OwnConvention) else None
+        own = self.convention if isinstance(self.convention, CustomConvention) else None
         check_fields(own, self.layout, self.source, self.features)
 
     def _check_needs_no_image(self) -> None:
@@ -195,7 +195,7 @@ class DatasetSettings:
         count = self.shards.count or 12  # enough for indices of two digits to meet those of one
         indices = range(min(count, 12))
         names = [self.file_name(split, index, count, 1) for split in self.splits.names for index in indices]
-        key = "convention.shard_name" if isinstance(self.convention, OwnConvention) else "shards.name"
+        key = "convention.shard_name" if isinstance(self.convention, CustomConvention) else "shards.name"
         pattern, key = (self.shards.name, "shards.name") if self.shards.name else (self.layout.shard_name, key)
         if len(set(names)) < len(names):
             raise ValueError(f"{key} {pattern!r} gives several files one name: put {{split}} and {{index}} into it")
@@ -231,7 +231,7 @@ class DatasetSettings:
     @cached_property
     def layout(self) -> Convention:
         """The convention itself."""
-        if isinstance(self.convention, OwnConvention):
+        if isinstance(self.convention, CustomConvention):
             return self.convention.as_convention()
         return load_convention(self.convention)
 

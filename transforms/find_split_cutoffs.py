@@ -1,4 +1,4 @@
-"""SelectImages: what must be known of all images before any one can be placed.
+"""FindSplitCutoffs: what must be known of all images before any one can be placed.
 
 Nothing, for splits by hash and splits given: then no image is looked at. `limit` needs the highest hash that it still
 takes, stratified splits the hashes of each class.
@@ -16,7 +16,7 @@ from apache_beam.pvalue import AsDict, AsSingleton
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
-from recordmill.transforms.planning.splitting import Selection, SplitSettings, bounds_by_rank, split_by_hash
+from recordmill.transforms.planning.splitting import SplitCutoffs, SplitSettings, bounds_by_rank, split_by_hash
 
 _Hash = Any
 """What Beam is told of hashes: its coder for `int` is signed, and half of them do not fit."""
@@ -62,8 +62,8 @@ class LowestFn(beam.CombineFn):
 
 
 @dataclass
-class SelectImages(beam.PTransform):
-    """Finds the `Selection` for a PCollection of batches of references.
+class FindSplitCutoffs(beam.PTransform):
+    """Finds the `SplitCutoffs` for a PCollection of batches of references.
 
     Attributes:
         seed: the dataset's seed.
@@ -75,9 +75,9 @@ class SelectImages(beam.PTransform):
     splits: SplitSettings
     limit: int | None
 
-    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Selection]:
-        """PCollection[ReferenceBatch] -> PCollection[Selection] of exactly one element."""
-        start = batches.pipeline | "Selection" >> beam.Create([Selection()], reshuffle=False)
+    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[SplitCutoffs]:
+        """PCollection[ReferenceBatch] -> PCollection[SplitCutoffs] of exactly one element."""
+        start = batches.pipeline | "SplitCutoffs" >> beam.Create([SplitCutoffs()], reshuffle=False)
         if self.limit is None and not self.splits.stratify:
             return start
         images = batches | "KeepImages" >> beam.FlatMap(_images_of).with_output_types(ImageRef)
@@ -98,7 +98,7 @@ class SelectImages(beam.PTransform):
                 | "GroupClasses" >> beam.GroupByKey()
                 | "RankClasses" >> beam.MapTuple(self._rank_class).with_output_types(tuple[str, _Hash])
             )
-        return start | "Select" >> beam.Map(_select, take_below, class_bounds).with_output_types(Selection)
+        return start | "Select" >> beam.Map(_select, take_below, class_bounds).with_output_types(SplitCutoffs)
 
     def _take_hash(self, ref: ImageRef) -> int:
         return hash_key(self.seed, ref.key).take
@@ -128,8 +128,10 @@ def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
     return label, _Group(int(number, 16), images, len(counts) > 1)
 
 
-def _select(_: Selection, take_below: int, ranked: Mapping[str, tuple[Sequence[int], Mapping[int, str]]]) -> Selection:
+def _select(
+    _: SplitCutoffs, take_below: int, ranked: Mapping[str, tuple[Sequence[int], Mapping[int, str]]]
+) -> SplitCutoffs:
     bounds = {label: own for label, (own, _) in ranked.items()}
-    return Selection(
+    return SplitCutoffs(
         take_below, bounds, {number: split for _, moved in ranked.values() for number, split in moved.items()}
     )

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import Outcome
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings
 
 _ENCODING = ("images.quality", "images.subsampling")
@@ -220,7 +220,7 @@ def tell_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
 
 def say_idle(key: str, images: int, unit: str) -> str:
     """That a setting acted on none of so many images."""
-    return f"{key} acted on 0 of {show_count(images, unit)}"
+    return f"{key} acted on 0 of {format_count(images, unit)}"
 
 
 def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out: Mapping[str, int]) -> dict[str, int]:

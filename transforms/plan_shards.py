@@ -11,10 +11,10 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.show_count import show_count
 from recordmill.storage.output_errors import describe_output_error
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.check_fields import explain_unstored_boxes, stores_boxes
@@ -24,7 +24,7 @@ from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.output_lock import claim_output, release_claim
 from recordmill.transforms.planning.output_state import OutputState, decide_action, make_room, read_output
 from recordmill.transforms.planning.plan import Action, Plan, class_numbers, make_plan
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.records.features.compute import FeatureFunctionError
@@ -69,11 +69,11 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     return after / before if before else 1.0
 
 
-def plan_dataset(summary: Summary, selection: Selection, settings: DatasetSettings, run: RunSettings) -> Plan:
+def plan_dataset(summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, run: RunSettings) -> Plan:
     """Plans the dataset, and looks at the output to see what may be done there."""
     growth = 1.0
     if summary.boxes and not run.names_convention and not stores_boxes(settings.example_features):
-        problem = explain_unstored_boxes(f"the input has {show_count(summary.boxes, 'box')}")
+        problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
         summary = replace(summary, problems=[problem], problems_found=1)
     if not summary.problems:
         try:
@@ -182,7 +182,7 @@ class PlanShards(beam.PTransform):
     Attributes:
         settings: what the dataset is.
         run: where and how this run works.
-        selection: the `Selection`, as a side input.
+        selection: the `SplitCutoffs`, as a side input.
     """
 
     settings: DatasetSettings

@@ -8,10 +8,10 @@ from typing import Any
 import apache_beam as beam
 
 from recordmill import storage
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.schemas.show_count import show_count
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.idle_settings import tell_acted
@@ -42,7 +42,7 @@ from recordmill.transforms.publishing.marker import (
     preview_numbers,
 )
 from recordmill.transforms.publishing.moved_images import compare_splits
-from recordmill.transforms.publishing.publish_staged import as_json, list_rejected, stage_dataset, switch_dataset
+from recordmill.transforms.publishing.publish_staged import as_json, list_rejected, publish_staged, stage_dataset
 from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
@@ -86,7 +86,7 @@ def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     if plan.action == "keep":
         return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
-        marker = switch_dataset(run.output, plan.plan_id, run.run_id)
+        marker = publish_staged(run.output, plan.plan_id, run.run_id)
         return Outcome("published", plan.sentence, DONE, plan.plan_id, numbers_of(marker), tuple(marker["notes"]))
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
 
@@ -102,7 +102,7 @@ def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     notes = plan.notes
     if unknown := ledger.rejected.get("unknown_label"):
         whose = f"whose label is none of labels.classes would be rejected, such as {examples['unknown_label']}"
-        notes = [*notes, f"{show_count(unknown, settings.unit)} {whose}"]
+        notes = [*notes, f"{format_count(unknown, settings.unit)} {whose}"]
     return Outcome("planned", plan.sentence, DONE, plan.plan_id, numbers, tuple(notes))
 
 
@@ -144,14 +144,14 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, remarks, _facts_of(run)
     )
     stage_dataset(dataset, plan, run)
-    published = switch_dataset(run.output, plan.plan_id, run.run_id)
+    published = publish_staged(run.output, plan.plan_id, run.run_id)
     reused = sum(report.reused for report in reports)
     notes = (
         *plan.notes,
         *moved,
         *([f"{reused} of {len(reports)} shards had been finished by an earlier run"] if reused else []),
     )
-    sentence = f"{show_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
+    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(published), notes)
 
 
@@ -161,7 +161,7 @@ def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSe
         f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished.reports)
     ]
     if count := lost_labels(finished, summary, {feature.field for feature in settings.example_features}):
-        what = f"{show_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
+        what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
         where = f"the convention ({settings.layout.title}) stores one, a mapping with the field label_texts all of them"
         notes.append(f"{what}: {where}")
     return notes
@@ -190,7 +190,7 @@ def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
     is not there any more is in place by then, so that the output is looked at last.
     """
     with suppress(OSError, ValueError):  # there is none; or why it cannot be published, which that run tells
-        switch_dataset(run.output, plan.plan_id, run.run_id)
+        publish_staged(run.output, plan.plan_id, run.run_id)
     marker = find_marker(run.output)
     if marker is None or marker["plan"]["id"] != plan.plan_id or marker["run"]["id"] == plan.found_run:
         return None

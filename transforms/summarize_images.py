@@ -11,7 +11,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.planning.used_files import Digests, FileDigests, UsedFiles, find_used, settle_ignored
 
@@ -23,7 +23,7 @@ class SummarizeImages(beam.PTransform):
     Attributes:
         seed: the dataset's seed.
         splits: how images are split.
-        selection: the `Selection`, as a side input.
+        selection: the `SplitCutoffs`, as a side input.
         source: what the files mean.
     """
 
@@ -57,12 +57,12 @@ class _SummarizeBundle(beam.DoFn):
     def __init__(self, seed: int, splits: SplitSettings) -> None:
         self._seed = seed
         self._splits = splits
-        self._splitter = ImageSplitter(seed, splits, Selection())
+        self._splitter = ImageSplitter(seed, splits, SplitCutoffs())
 
     def start_bundle(self) -> None:
         self._summary = Summary()
 
-    def process(self, batch: ReferenceBatch, selection: Selection) -> None:
+    def process(self, batch: ReferenceBatch, selection: SplitCutoffs) -> None:
         if selection is not self._splitter.selection:
             self._splitter = ImageSplitter(self._seed, self._splits, selection)
         for ref in batch.refs:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from recordmill.pipeline.configuration.parse_yaml import MAX_DEPTH, YamlError, normalize, parse_yaml
 from recordmill.pipeline.configuration.setting_errors import explain_errors, without_none
 from recordmill.schemas.coercion import INT64_MAX
-from recordmill.schemas.custom_convention import OwnConvention
+from recordmill.schemas.custom_convention import CustomConvention
 from recordmill.transforms.check_fields import find_unstored_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source, source_names
@@ -260,7 +260,7 @@ def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict
 
 def _build_convention(convention: Any) -> Any:
     if isinstance(convention, dict):
-        return _build_below("convention", OwnConvention, convention)
+        return _build_below("convention", CustomConvention, convention)
     if not isinstance(convention, str):
         raise ValueError(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
     return convention

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from recordmill import storage
 from recordmill.pipeline.configuration.options import UsageError
-from recordmill.pipeline.configuration.probe_store import describe_soon, find_missing_extra
+from recordmill.pipeline.configuration.probe_store import describe_with_timeout, find_missing_extra
 from recordmill.transforms.list_images import Input
 from recordmill.transforms.planning.output_state import MARKER
 
@@ -18,7 +18,7 @@ _SECRETS = {
 }
 
 
-class PlaceError(ValueError):
+class PathError(ValueError):
     """A place that the run needs is not as it must be; exit code 1."""
 
 
@@ -83,7 +83,7 @@ def find_folder(source: Input, text: str, here: bool) -> str:
         here: whether the job works on this machine, so that it reaches no more than this process does.
 
     Raises:
-        PlaceError: there is no file system for such paths, or its store does not answer.
+        PathError: there is no file system for such paths, or its store does not answer.
     """
     path = source.path
     if storage.is_local(path):
@@ -96,7 +96,7 @@ def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
     """Asks the output's store for something, unless that is the store of an input, which was asked.
 
     Raises:
-        PlaceError: there is no file system for such paths, or the store does not answer.
+        PathError: there is no file system for such paths, or the store does not answer.
     """
     if not storage.is_local(output) and _bucket(output) not in {_bucket(each.path) for each in inputs}:
         _is_file("output", output, storage.join(output, MARKER), here)
@@ -108,21 +108,21 @@ def _bucket(path: str) -> str:
 
 def _is_file(what: str, place: str, path: str, here: bool) -> bool:
     try:
-        return describe_soon(path) is not None
+        return describe_with_timeout(path) is not None
     except OSError as error:  # the job, whose rights may be others, says what is wrong
         if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
             why = " ".join(str(error.strerror or error).split())
-            raise PlaceError(f"the store of the {what} {place} cannot be reached: {why:.300}") from None
+            raise PathError(f"the store of the {what} {place} cannot be reached: {why:.300}") from None
         return False
     except ValueError as error:
-        raise PlaceError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
+        raise PathError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
     """Checks that inputs are there, and that the output can be written, lies outside them and is a folder of its own.
 
     Raises:
-        PlaceError: one of them is not so, or a store's client is not installed.
+        PathError: one of them is not so, or a store's client is not installed.
     """
     _check_client("output", output)
     for each in inputs:
@@ -130,12 +130,12 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
         if storage.is_local(each.path):
             _check_local_input(each.path)
         if _is_inside(output, each.path):
-            raise PlaceError(
+            raise PathError(
                 f"the output {output} lies inside the input {each.path} and would become part of it: "
                 "choose a folder outside it"
             )
         if _is_inside(each.path, output) and not _holds_dataset(output):
-            raise PlaceError(
+            raise PathError(
                 f"the output {output} holds the input {each.path}, so that the dataset's files would lie among others: "
                 f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
             )
@@ -146,7 +146,7 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
 def _holds_dataset(output: str) -> bool:
     """Whether a folder is a dataset already; yes where that cannot be found out, since the job will say why."""
     try:
-        return describe_soon(os.path.join(output, MARKER)) is not None
+        return describe_with_timeout(os.path.join(output, MARKER)) is not None
     except (OSError, ValueError):
         return True
 
@@ -155,39 +155,39 @@ def check_summary(path: str | None, output: str | None) -> None:
     """Checks that `--summary_json` names a file in a folder that is there, or that the run makes for its output.
 
     Raises:
-        PlaceError: it does not.
+        PathError: it does not.
     """
     if path and storage.is_local(path) and os.path.isdir(path):
-        raise PlaceError(f"the summary {path} is a folder: name a file")
+        raise PathError(f"the summary {path} is a folder: name a file")
     folder = os.path.dirname(path or "")
     if folder and storage.is_local(folder) and not os.path.isdir(folder) and not _is_inside(output or "", folder):
-        raise PlaceError(f"the summary {path} cannot be written: there is no folder {folder}")
+        raise PathError(f"the summary {path} cannot be written: there is no folder {folder}")
 
 
 def _check_client(what: str, path: str) -> None:
     if extra := find_missing_extra(path):
-        raise PlaceError(
+        raise PathError(
             f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
         )
 
 
 def _check_local_input(path: str) -> None:
     if not os.path.exists(path):
-        raise PlaceError(f"the input {path} does not exist: check the path")
+        raise PathError(f"the input {path} does not exist: check the path")
     if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
-        raise PlaceError(f"the input {path} cannot be read: check its permissions")
+        raise PathError(f"the input {path} cannot be read: check its permissions")
 
 
 def _check_local_output(output: str) -> None:
     if os.path.exists(output) and not os.path.isdir(output):
-        raise PlaceError(f"the output {output} is a file: choose a folder")
+        raise PathError(f"the output {output} is a file: choose a folder")
     parent = output
     while not os.path.isdir(parent):
         if os.path.exists(parent):
-            raise PlaceError(f"the output {output} cannot be made: {parent} is a file")
+            raise PathError(f"the output {output} cannot be made: {parent} is a file")
         parent = os.path.dirname(parent) or "."
     if not os.access(parent, os.W_OK | os.X_OK) or _is_read_only(parent):
-        raise PlaceError(f"the output {output} cannot be written: {parent} is read-only")
+        raise PathError(f"the output {output} cannot be written: {parent} is read-only")
 
 
 def _is_read_only(folder: str) -> bool:

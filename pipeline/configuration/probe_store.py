@@ -23,7 +23,7 @@ def find_missing_extra(path: str) -> str:
     return extra if missing else ""
 
 
-def describe_soon(path: str) -> Any:
+def describe_with_timeout(path: str) -> Any:
     """What `storage.describe` says of a file.
 
     Raises:

@@ -13,7 +13,7 @@ from pathspec import GitIgnoreSpec
 
 from recordmill.pipeline.configuration.config import COMMENT, ConfigError
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.schemas.show_count import show_count
+from recordmill.schemas.format_count import format_count
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
 from recordmill.transforms.inputs.listing.look_at_input import look_at_input
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
@@ -124,7 +124,7 @@ def _refuse_files(files: Sequence[str], place: str) -> None:
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
     are = "is not an image:" if len(files) == 1 else "are not images, such as"
-    what = f"{show_count(len(files), 'file')} {are} {files[0]}"
+    what = f"{format_count(len(files), 'file')} {are} {files[0]}"
     advice = "let --input name what is to be converted, or --config what it is"
     if all(name.lower().endswith(TABLE_ENDINGS) for name in files):
         named = "--set source.kind=manifest --set source.columns.uri=COLUMN if a column names images"

@@ -19,7 +19,7 @@ class _WholeFiles(Source):
         yield file
 
 
-def settle_source(
+def resolve_source(
     settings: DatasetSettings, plain: dict[str, Any], inputs: Sequence[Input], note: Callable[[str], None]
 ) -> tuple[DatasetSettings, dict[str, Any]]:
     """Fills in the source's settings, in `settings` and in the same as plain values.

@@ -14,7 +14,7 @@ import orjson
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
 
 from recordmill.pipeline.configuration.options import UsageError
-from recordmill.pipeline.configuration.preflight import PlaceError
+from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.terminal.terminal import Terminal
 
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
@@ -48,7 +48,7 @@ def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) 
 
     Raises:
         UsageError: a flag is missing, or names a file that is not there.
-        PlaceError: nobody answers at an address.
+        PathError: nobody answers at an address.
     """
     portable = options.view_as(PortableOptions)
     endpoint = portable.job_endpoint
@@ -143,7 +143,7 @@ def _check_address(address: str, seconds: float, problem: str, terminal: Termina
         except (OSError, OverflowError) as error:  # the latter: a port above 65,535
             why = (getattr(error, "strerror", None) or str(error)).lower()
         if time.monotonic() >= deadline:
-            raise PlaceError(f"{problem} ({why}): start it, or correct the address")
+            raise PathError(f"{problem} ({why}): start it, or correct the address")
         if not waits:
             terminal.say(f"waiting for the job server at {address}: {why}")
             waits = True

@@ -39,7 +39,7 @@ SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to answer that a job is to end."""
 
 
-class StoppedError(BaseException):
+class Terminated(BaseException):
     """SIGTERM arrived."""
 
 
@@ -51,8 +51,8 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
 
     Raises:
         UsageError: there is no such runner, or it lacks a flag.
-        PlaceError: its job server does not answer.
-        KeyboardInterrupt: so it was ended; what became of a job elsewhere is its text. `StoppedError` likewise.
+        PathError: its job server does not answer.
+        KeyboardInterrupt: so it was ended; what became of a job elsewhere is its text. `Terminated` likewise.
         Exception: whatever the runner raises.
     """
     PROGRESS.reset(job.settings.unit)
@@ -136,7 +136,7 @@ def _nothing_to_end() -> None:
 
 def _find_stop(error: BaseException | None) -> BaseException | None:
     """The signal behind an error: Beam makes a RuntimeError of one that arrives while this thread runs a step."""
-    while error is not None and not isinstance(error, KeyboardInterrupt | StoppedError):
+    while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
         error = error.__cause__ or error.__context__
     return error
 
@@ -160,7 +160,7 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
     thread.start()
     try:
         thread.join(SECONDS_TO_CANCEL)
-    except (KeyboardInterrupt, StoppedError):
+    except (KeyboardInterrupt, Terminated):
         problem[0] = "stopped while asking"
     again = "run the same command again to go on from its finished shards"
     if certain[0] and (not problem[0] or runner in JOB_SERVER_RUNNERS):

@@ -14,7 +14,7 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.inspect.find_record import FoundRecord
 from recordmill.reading.inspect.summarize_dataset import Summary
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.show_bytes import show_bytes
+from recordmill.storage.format_size import format_size
 
 _BAR = 24  # cells of the longest bar
 _KINDS = {
@@ -48,9 +48,10 @@ def _splits(summary: Summary) -> Table:
     right = ("files", "records", "bytes", "damaged")
     table = _table("split", *right[:3], *(["a record"] if sized else []), *(["damaged"] if sized else []), right=right)
     for name, split in summary.splits.items():
-        row: list[RenderableType] = [printable(name), f"{split.files:,}", f"{split.records:,}", show_bytes(split.bytes)]
+        files, records = f"{split.files:,}", f"{split.records:,}"
+        row: list[RenderableType] = [printable(name), files, records, format_size(split.bytes)]
         if sized:
-            row.append(f"{show_bytes(split.smallest or 0)} to {show_bytes(split.largest or 0)}")
+            row.append(f"{format_size(split.smallest or 0)} to {format_size(split.largest or 0)}")
             row.append(Text(f"{split.damages:,}", style="bold red" if split.damages else "green"))
         table.add_row(*row)
     return table

@@ -6,9 +6,9 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import Outcome
-from recordmill.schemas.show_count import show_count
-from recordmill.storage.show_bytes import show_bytes
+from recordmill.storage.format_size import format_size
 from recordmill.transforms.idle_settings import say_idle
 from recordmill.transforms.records.boxes import NOT_DROPPED
 
@@ -30,9 +30,9 @@ def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
         table.add_column(title, justify="right")
     splits = numbers["splits"]
     for name, split in splits.items():
-        table.add_row(name, f"{split['images']:,}", f"{split['shards']:,}", about + show_bytes(split["bytes"]))
+        table.add_row(name, f"{split['images']:,}", f"{split['shards']:,}", about + format_size(split["bytes"]))
     images, shards, size = (sum(split[key] for split in splits.values()) for key in ("images", "shards", "bytes"))
-    table.add_row("together", f"{images:,}", f"{shards:,}", about + show_bytes(size), style="dim", end_section=True)
+    table.add_row("together", f"{images:,}", f"{shards:,}", about + format_size(size), style="dim", end_section=True)
     return table
 
 
@@ -42,7 +42,7 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     if ledger:
         yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
     if named := numbers.get("named"):
-        yield "found", f"{show_count(named['images'], 'image')} named by {show_count(named['files'], 'file')}"
+        yield "found", f"{format_count(named['images'], 'image')} named by {format_count(named['files'], 'file')}"
     if numbers.get("classes"):
         yield "classes", f"{numbers['classes']:,}"
     if numbers.get("boxes"):
@@ -56,7 +56,7 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
         ratio = f"{after / max(before, 1):.2f}x"
-        yield "bytes", f"{show_bytes(before)} of {numbers['unit']}s became {show_bytes(after)} of TFRecords, {ratio}"
+        yield "bytes", f"{format_size(before)} of {numbers['unit']}s became {format_size(after)} of TFRecords, {ratio}"
     if numbers.get("remarks"):
         yield "worth a look", "\n".join(numbers["remarks"])
     if outcome.status in ("published", "kept"):
@@ -94,7 +94,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
     parts = []
     if same.get("groups"):
         found, unit = same["groups"] + same["images"], numbers["unit"]
-        hold = f"files hold {show_count(same['groups'], unit)}"
+        hold = f"files hold {format_count(same['groups'], unit)}"
         only = f"{unit}s are only {same['groups']:,} different ones"
         parts.append(f"{found:,} {hold if unit == 'image' else only}" + _crossing(same))
     if alike.get("pairs"):

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from recordmill.pipeline.terminal.printable import printable
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import Outcome
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.shards import progress
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _seconds(work: progress.Progress, started: float) -> float:
 def _count(work: progress.Progress, seconds: float) -> str:
     """How much has been found or done in so many seconds, and how fast."""
     if not work.planned:
-        return f"{show_count(work.listed, 'file')} found" + _rate(work.listed, "file", seconds)
+        return f"{format_count(work.listed, 'file')} found" + _rate(work.listed, "file", seconds)
     share = f"{work.done:,}/{work.planned:,} {work.unit}s ({work.done / work.planned:.0%})"
     return share + _rate(work.done, work.unit, seconds)
 

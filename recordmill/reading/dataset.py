@@ -14,7 +14,7 @@ from recordmill.reading.shard import Shard
 from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
 from recordmill.reading.unfinished import find_unfinished
 from recordmill.schemas.features import Feature
-from recordmill.schemas.show_count import show_count
+from recordmill.schemas.format_count import format_count
 from recordmill.storage.record_reader import is_something_else
 from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
 from recordmill.transforms.publishing.marker import LABELS, features_of
@@ -63,7 +63,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{split}: {'?' if count is None else count}" for split, count in self.counts.items())
-        return f"<dataset {self.folder} ({counts}; {show_count(len(self.labels), 'class')})>"
+        return f"<dataset {self.folder} ({counts}; {format_count(len(self.labels), 'class')})>"
 
     @property
     def splits(self) -> dict[str, tuple[Shard, ...]]:

@@ -10,7 +10,7 @@ from PIL import Image
 from benchmarks import measure, photographs, slow_reads
 from benchmarks.slow_reads import SlowFileSystem
 from recordmill.transforms.shards import read_ahead
-from recordmill.transforms.shards.readers import REMOTE_READERS
+from recordmill.transforms.shards.decode_pool import REMOTE_READERS
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
         "Create",
         "ListImages",
         "BatchReferences",
-        "SelectImages",
+        "FindSplitCutoffs",
         "SummarizeImages",
         "PlanShards",
         "ShuffleReferences",

@@ -13,7 +13,7 @@ from recordmill.transforms.plan_shards import HELD_REFERENCES
 from recordmill.transforms.planning.hash_histogram import MAX_BINS
 from recordmill.transforms.planning.plan import MOST_PER_SHARD
 from recordmill.transforms.publishing import digest_index as contents
-from recordmill.transforms.shards.readers import REMOTE_READERS
+from recordmill.transforms.shards.decode_pool import REMOTE_READERS
 
 PAGE = "docs/scale.md"
 TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")

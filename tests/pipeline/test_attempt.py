@@ -6,8 +6,8 @@ from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import attempt
 from recordmill.pipeline.configuration.config import ConfigError
 from recordmill.pipeline.configuration.options import UsageError, build_parser
-from recordmill.pipeline.configuration.preflight import PlaceError
-from recordmill.pipeline.runners.run_job import StoppedError
+from recordmill.pipeline.configuration.preflight import PathError
+from recordmill.pipeline.runners.run_job import Terminated
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.transforms.shards.progress import Progress
 
@@ -19,10 +19,10 @@ AGAIN = "run the same command again to go on from there"
     [
         (UsageError("the flags"), 2, "the flags"),
         (ConfigError("seed is x\nlimit is y"), 2, "seed is x\nlimit is y"),
-        (PlaceError("the input"), 1, "the input"),
+        (PathError("the input"), 1, "the input"),
         (KeyboardInterrupt(), 130, f"interrupted after 7 images: {AGAIN}"),
         (KeyboardInterrupt("the job was cancelled"), 130, "interrupted: the job was cancelled"),
-        (StoppedError(), 143, f"stopped by a signal after 7 images: {AGAIN}"),
+        (Terminated(), 143, f"stopped by a signal after 7 images: {AGAIN}"),
         (
             ZeroDivisionError("first line\nlast line"),
             1,

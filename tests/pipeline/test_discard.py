@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from recordmill import storage
-from recordmill.pipeline.configuration.preflight import PlaceError
+from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.discard import discard_staging
 
 
@@ -43,7 +43,7 @@ def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
         claim = {"host": socket.gethostname(), "process": neighbour.pid, "since": "2026-03-04T02:15:00+00:00"}
         (staging / "claim.json").write_text(json.dumps(claim))
         with pytest.raises(
-            PlaceError, match=rf"is being written by another run \(\.staging-p, process {neighbour.pid} "
+            PathError, match=rf"is being written by another run \(\.staging-p, process {neighbour.pid} "
         ):
             discard_staging(str(tmp_path))
         neighbour.stdin.close()
@@ -118,5 +118,5 @@ def test_what_cannot_be_deleted_is_one_sentence(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(storage, "remove_folder", refuse)
-    with pytest.raises(PlaceError, match=r"^the output .* cannot be written: permission denied$"):
+    with pytest.raises(PathError, match=r"^the output .* cannot be written: permission denied$"):
         discard_staging(str(tmp_path))

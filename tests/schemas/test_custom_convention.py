@@ -1,19 +1,19 @@
 import pytest
 
 from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.features import Feature, encode_example, parse_example
 from recordmill.schemas.shard_name import SHARD_NAME
 
 
 def test_a_mapping_is_a_convention():
-    own = OwnConvention(
+    own = CustomConvention(
         features={
-            "img": OwnFeature(field="encoded", type="bytes", meaning="the image"),
-            "lbl": OwnFeature(field="label", type="int64", default=-1),
-            "name": OwnFeature(field="label_text", type="bytes", default="ü"),
-            "ver": OwnFeature(value=1, type="float"),
-            "tags": OwnFeature(field="label_texts", type="bytes", shape=(None,)),
+            "img": CustomFeature(field="encoded", type="bytes", meaning="the image"),
+            "lbl": CustomFeature(field="label", type="int64", default=-1),
+            "name": CustomFeature(field="label_text", type="bytes", default="ü"),
+            "ver": CustomFeature(value=1, type="float"),
+            "tags": CustomFeature(field="label_texts", type="bytes", shape=(None,)),
         },
         label_offset=1,
         label_lines="name",
@@ -36,7 +36,7 @@ def test_a_mapping_is_a_convention():
 
 
 def test_a_value_stands_in_every_example():
-    features = OwnConvention(features={"v": OwnFeature(value="x", type="bytes")}).as_convention().features
+    features = CustomConvention(features={"v": CustomFeature(value="x", type="bytes")}).as_convention().features
     assert parse_example(features, encode_example(features, {})) == {"v": b"x"}
 
 
@@ -53,12 +53,12 @@ def test_a_value_stands_in_every_example():
 )
 def test_what_cannot_be_is_one_sentence(wrong, sentence):
     with pytest.raises(ValueError, match=f"^{sentence}"):
-        OwnFeature(**wrong)
+        CustomFeature(**wrong)
 
 
 def test_a_convention_without_features_is_none():
     with pytest.raises(ValueError, match=r"^convention.features names none"):
-        OwnConvention(features={})
+        CustomConvention(features={})
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_a_convention_without_features_is_none():
     ],
 )
 def test_a_pattern_that_can_name_no_files_is_refused(pattern, why):
-    feature = OwnFeature(field="encoded", type="bytes")
+    feature = CustomFeature(field="encoded", type="bytes")
     with pytest.raises(ValueError, match=rf"^convention\.shard_name '.*' {why}"):
-        OwnConvention(features={"img": feature}, shard_name=pattern)
+        CustomConvention(features={"img": feature}, shard_name=pattern)

@@ -18,7 +18,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.batch_references import BatchReferences
 from recordmill.transforms.convert_shards import ConvertShards
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.find_split_cutoffs import SelectImages
+from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
 from recordmill.transforms.list_images import Input, ListImages
 from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
 from recordmill.transforms.publish_dataset import PublishDataset
@@ -94,7 +94,7 @@ def run_steps():
             inputs = [Input(path, name) for name, path in run.inputs.items()]
             images = root | beam.Create(inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
             refs = images | BatchReferences()
-            selection = AsSingleton(refs | SelectImages(settings.seed, settings.splits, settings.limit))
+            selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
             summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)
             plan = AsSingleton(summary | PlanShards(settings, run, selection))
             shards = refs | ShuffleReferences(settings, plan)

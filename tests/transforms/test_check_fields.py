@@ -4,7 +4,7 @@ import pytest
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
@@ -29,7 +29,7 @@ SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))
 
 
 def own(**features):
-    return OwnConvention(features=features)
+    return CustomConvention(features=features)
 
 
 def check(convention, source, functions=()):
@@ -38,7 +38,7 @@ def check(convention, source, functions=()):
 
 def right(name):
     field = RECORD_FIELDS[name]
-    return OwnFeature(field=name, type=field.kind, shape=(None,) if field.many else ())
+    return CustomFeature(field=name, type=field.kind, shape=(None,) if field.many else ())
 
 
 def test_every_field_may_be_stored_as_what_it_is():
@@ -52,7 +52,7 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
         for shape in ((), (None,)):
             if (kind, bool(shape)) == (field.kind, field.many):
                 continue
-            wrong = {"x": OwnFeature(field=name, type=kind, shape=shape), "y": right("labels")}
+            wrong = {"x": CustomFeature(field=name, type=kind, shape=shape), "y": right("labels")}
             with pytest.raises(ValueError, match=rf"^convention\.features\.x is {kind}.*, and the field '{name}' is "):
                 check(own(**wrong), EVERYTHING)
 
@@ -61,21 +61,21 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
     ("feature", "sentence"),
     [
         (
-            OwnFeature(field="label_text", type="int64"),
+            CustomFeature(field="label_text", type="int64"),
             "convention.features.x is int64, and the field 'label_text' is bytes: "
             "write {field: label_text, type: bytes}",
         ),
         (
-            OwnFeature(field="label", type="int64", shape=(None,)),
+            CustomFeature(field="label", type="int64", shape=(None,)),
             "convention.features.x is int64[], and the field 'label' is int64: write {field: label, type: int64}",
         ),
         (
-            OwnFeature(field="xmin", type="float"),
+            CustomFeature(field="xmin", type="float"),
             "convention.features.x is float, and the field 'xmin' is float[]: "
             "write {field: xmin, type: float, shape: [null]}",
         ),
         (
-            OwnFeature(field="lable", type="int64"),
+            CustomFeature(field="lable", type="int64"),
             "convention.features.x.field: there is no field 'lable', only area, bbox, box_label_texts, ",
         ),
     ],
@@ -99,8 +99,8 @@ def test_what_the_source_cannot_give_is_refused(field, what):
 
 def test_a_field_of_the_sources_own_or_of_a_function_counts():
     source = FilenameLabels(pattern="(?P<label>.)(?P<area>.)", features_from={"area": "area"})
-    check(own(x=OwnFeature(field="area", type="bytes")), source)
-    check(own(x=OwnFeature(field="f", type="int64")), source, ["f"])
+    check(own(x=CustomFeature(field="area", type="bytes")), source)
+    check(own(x=CustomFeature(field="f", type="int64")), source, ["f"])
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,12 @@ from recordmill.transforms.convert_shards import (
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.splitting import Selection
+from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.shards.readers import Readers
+from recordmill.transforms.shards.decode_pool import DecodePool
 
 SETTINGS = DatasetSettings(seed=3)
-PLAN = Plan("id", "convert", "", Selection(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
+PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
 
 
 def batched(shard):
@@ -200,14 +200,14 @@ def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards,
     # Nothing is read of an unknown store: convert_image is counted and then rejects by status.
     remote = [replace(ref, status="rejected", reason="no_class") for ref in remote]
     assert write_at_once(monkeypatch, [*shards, (("test", 1), remote)], run, threads) == threads
-    assert Readers._shared == {}
+    assert DecodePool._shared == {}
 
 
 def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
     step = _ConvertShard(SETTINGS, run.output, 0)
     monkeypatch.setattr(convert_shards, "default_threads", lambda: 5)
     step.setup()
-    assert list(Readers._shared) == [5]
+    assert list(DecodePool._shared) == [5]
     step.teardown()
 
 

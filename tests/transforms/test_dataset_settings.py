@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from recordmill.imaging.settings import ImageSettings
-from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
@@ -16,7 +16,7 @@ from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.planning.splitting import SplitSettings
 from recordmill.transforms.records.features.settings import FeatureFunction
 
-OWN_IMAGE = {"img": OwnFeature(field="encoded", type="bytes")}
+OWN_IMAGE = {"img": CustomFeature(field="encoded", type="bytes")}
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})
 A_AND_A1 = SplitSettings(fractions={"a": 0.5, "a1": 0.5})
 FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
@@ -49,7 +49,7 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             "gives several files one name",
         ),
         (
-            lambda: DatasetSettings(convention=OwnConvention(features=OWN_IMAGE, shard_name="{split}.tfrec")),
+            lambda: DatasetSettings(convention=CustomConvention(features=OWN_IMAGE, shard_name="{split}.tfrec")),
             "convention.shard_name '{split}.tfrec' gives several files one name: put {split} and {index} into it",
         ),
         (
@@ -158,17 +158,20 @@ def test_a_sources_feature_cannot_take_the_name_of_another(key):
 
 def test_a_convention_fills_its_feature_from_a_sources_field_of_the_same_kind():
     source = FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={"who": "x"})
-    own = OwnConvention(
-        features={"image": OwnFeature(field="encoded", type="bytes"), "person": OwnFeature(field="who", type="bytes")}
+    own = CustomConvention(
+        features={
+            "image": CustomFeature(field="encoded", type="bytes"),
+            "person": CustomFeature(field="who", type="bytes"),
+        }
     )
     settings = DatasetSettings(source=source, convention=own)
     assert [feature.key for feature in settings.example_features] == ["image", "person"]
-    own = OwnConvention(features={"person": OwnFeature(field="who", type="int64")})
+    own = CustomConvention(features={"person": CustomFeature(field="who", type="int64")})
     with pytest.raises(ValueError, match="convention: person is int64, and the source's field 'who' is bytes"):
         DatasetSettings(source=source, convention=own)
 
 
-NO_IMAGE = OwnConvention(features={"name": OwnFeature(field="filename", type="bytes")})
+NO_IMAGE = CustomConvention(features={"name": CustomFeature(field="filename", type="bytes")})
 
 
 def test_analysis_takes_moments():
@@ -223,7 +226,7 @@ def test_images_are_stored_as_the_convention_has_them_unless_the_user_says(conve
             "images.store is png, and the convention (TensorFlow Recorder) holds pixels: set it to raw",
         ),
         (
-            {"convention": OwnConvention(features={"x": OwnFeature(field="pixels_base64", type="bytes")})},
+            {"convention": CustomConvention(features={"x": CustomFeature(field="pixels_base64", type="bytes")})},
             "images.store is auto, and the convention (the user's own) holds pixels: set it to raw",
         ),
         ({"convention": "raw_pixels", "analyze": True}, "analyze needs encoded images"),

@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.transforms.find_split_cutoffs import LowestFn, SelectImages
+from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs, LowestFn
 from recordmill.transforms.planning.key_hashes import HASH_RANGE
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings, bounds_by_rank, hash_key
+from recordmill.transforms.planning.splitting import (
+    ImageSplitter,
+    SplitCutoffs,
+    SplitSettings,
+    bounds_by_rank,
+    hash_key,
+)
 
 REFS = [
     *(
@@ -28,7 +34,8 @@ STRATIFIED = SplitSettings(fractions={"train": 0.5, "validation": 0.25, "test": 
 
 def check_selection(splits, limit, expected):
     with new_pipeline() as root:
-        assert_that(root | beam.Create([ReferenceBatch(REFS)]) | SelectImages(5, splits, limit), equal_to([expected]))
+        found = root | beam.Create([ReferenceBatch(REFS)]) | FindSplitCutoffs(5, splits, limit)
+        assert_that(found, equal_to([expected]))
 
 
 def expected_selection(splits, limit):
@@ -38,7 +45,7 @@ def expected_selection(splits, limit):
         if hash_key(5, ref.key).take < take_below:
             by_class.setdefault(ref.label, []).append(hash_key(5, ref.key).split)
     bounds = {label: bounds_by_rank(numbers, splits) for label, numbers in by_class.items()}
-    return Selection(take_below, bounds if splits.stratify else {})
+    return SplitCutoffs(take_below, bounds if splits.stratify else {})
 
 
 def places(splits, selection):
@@ -47,7 +54,7 @@ def places(splits, selection):
 
 
 def test_hash_splits_need_no_look_at_the_images():
-    check_selection(SplitSettings(), None, Selection())
+    check_selection(SplitSettings(), None, SplitCutoffs())
 
 
 @pytest.mark.parametrize("splits", [SplitSettings(), STRATIFIED], ids=["by hash", "stratified"])
@@ -59,7 +66,7 @@ def test_the_selection_is_exactly_the_images(splits, limit):
 
 @pytest.mark.parametrize("limit", [80, 81, 1000])
 def test_a_limit_of_all_or_more_leaves_nothing_out(limit):
-    check_selection(SplitSettings(), limit, Selection())
+    check_selection(SplitSettings(), limit, SplitCutoffs())
 
 
 def test_limit_is_exact():
@@ -111,7 +118,7 @@ MIXED = [
 @pytest.mark.runner
 def test_groups_stay_whole_whatever_classes_they_hold():
     with new_pipeline() as root:
-        selections = root | beam.Create([ReferenceBatch(MIXED)]) | SelectImages(5, STRATIFIED, None)
+        selections = root | beam.Create([ReferenceBatch(MIXED)]) | FindSplitCutoffs(5, STRATIFIED, None)
         assert_that(selections, check_groups)
 
 

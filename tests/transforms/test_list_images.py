@@ -17,7 +17,7 @@ from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.list_images import Input, ListImages, ListingSettings, list_images
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 
 SOURCE = ClassFolders()
@@ -374,5 +374,5 @@ def test_files_that_name_images_are_counted_for_each_input(tmp_path):
     assert [ref.detail for ref in refs if ref.status == "names_images"] == ["2"]
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(0, SplitSettings(), Selection()))
+        summary.add(ref, ImageSplitter(0, SplitSettings(), SplitCutoffs()))
     assert (summary.naming_files, summary.listed, summary.references) == (2, 5, 2)

@@ -31,7 +31,7 @@ from recordmill.transforms.plan_shards import (
     plan_dataset,
 )
 from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 
 SETTINGS = DatasetSettings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))
@@ -47,18 +47,18 @@ OTHERS = [
 def summary_of(refs, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(settings.seed, settings.splits, Selection()))
+        summary.add(ref, ImageSplitter(settings.seed, settings.splits, SplitCutoffs()))
     return summary
 
 
 @pytest.fixture
 def plan(run):
-    return plan_dataset(summary_of(REFS + OTHERS), Selection(), SETTINGS, run)
+    return plan_dataset(summary_of(REFS + OTHERS), SplitCutoffs(), SETTINGS, run)
 
 
 def test_every_image_goes_to_one_shard_of_its_split_and_no_shard_is_empty(plan):
     assigner = ShardAssigner(plan, SETTINGS)
-    splitter = ImageSplitter(0, SETTINGS.splits, Selection())
+    splitter = ImageSplitter(0, SETTINGS.splits, SplitCutoffs())
     sizes = Counter()
     for ref in REFS:
         _, split, left_out = splitter.place(ref)
@@ -80,7 +80,7 @@ def test_rejected_things_go_along_and_others_stay(plan):
 
 def test_a_group_that_is_moved_to_an_empty_split_is_written_there(run):
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.999999, "test": 0.000001}))
-    plan = plan_dataset(summary_of(REFS[:5], settings), Selection(), settings, run)
+    plan = plan_dataset(summary_of(REFS[:5], settings), SplitCutoffs(), settings, run)
     assigner = ShardAssigner(plan, settings)
     shards = [assigner.assign(ref) for ref in REFS[:5]]
     assert Counter(split for split, _ in shards) == {"train": 4, "test": 1}
@@ -120,13 +120,13 @@ def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
 @pytest.mark.runner
 def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):
     with new_pipeline() as root:
-        selection = AsSingleton(root | "Selection" >> beam.Create([Selection()]))
+        selection = AsSingleton(root | "SplitCutoffs" >> beam.Create([SplitCutoffs()]))
         summary = root | beam.Create([summary_of(REFS + OTHERS)])
         assert_that(summary | PlanShards(SETTINGS, run, selection), equal_to([plan]))
 
 
 def test_a_preview_writes_nothing_and_says_so(run, tmp_path):
-    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, replace(run, preview=True))
+    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, replace(run, preview=True))
     assert plan.action == "preview"
     assert plan.sentence == f"nothing was written; without --plan the dataset would be in {run.output}"
     assert list(tmp_path.iterdir()) == []
@@ -136,13 +136,13 @@ def test_a_preview_finishes_no_switch_that_was_cut(plan, run, tmp_path):
     staging = tmp_path / "out" / f".staging-{plan.plan_id}"
     staging.mkdir(parents=True, exist_ok=True)
     (staging / "recordmill.json").write_text('{"switch": {"moves": [], "removes": []}}')
-    assert plan_dataset(summary_of(REFS + OTHERS), Selection(), SETTINGS, run).action == "finish"
-    previewed = plan_dataset(summary_of(REFS + OTHERS), Selection(), SETTINGS, replace(run, preview=True))
+    assert plan_dataset(summary_of(REFS + OTHERS), SplitCutoffs(), SETTINGS, run).action == "finish"
+    previewed = plan_dataset(summary_of(REFS + OTHERS), SplitCutoffs(), SETTINGS, replace(run, preview=True))
     assert previewed.action == "preview"
 
 
 def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
-    assert plan_dataset(Summary(), Selection(), SETTINGS, run).action == "fail"
+    assert plan_dataset(Summary(), SplitCutoffs(), SETTINGS, run).action == "fail"
 
 
 def sized(**shards):
@@ -178,7 +178,7 @@ def draw_detail():
 def test_growth_leaves_out_what_cannot_be_converted(pictures):
     refs = pictures(6)
     gone = replace(refs[0], key="cat/gone", uri=f"{refs[0].uri}.gone", size=10**9)
-    kept = [ref for ref in refs if ImageSplitter(0, SETTINGS.splits, Selection()).place(ref)[1]]
+    kept = [ref for ref in refs if ImageSplitter(0, SETTINGS.splits, SplitCutoffs()).place(ref)[1]]
     assert estimate_growth(summary_of([*kept, gone]), sized(size="1KB")) == estimate_growth(
         summary_of(kept), sized(size="1KB")
     )
@@ -222,7 +222,7 @@ def test_a_preview_has_the_shards_of_the_run(pictures, run, run_steps):
 def test_a_run_claims_the_output_and_another_plan_is_refused(plan, run, tree):
     assert (plan.action, plan.found_run) == ("convert", "")
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
-    other = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    other = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
     assert other.action == "refuse"
     assert other.sentence.startswith(f"{run.output} is being written by another run (.staging-{plan.plan_id}, process ")
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
@@ -237,7 +237,7 @@ def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
         real(output, plan_id, run_id)
 
     monkeypatch.setattr(plan_shards, "claim_output", overtaken)
-    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
     assert plan.action == "refuse"
     assert plan.sentence.startswith(f"{run.output} is being written by another run (.staging-other, process ")
     assert [path.name for path in Path(run.output).iterdir()] == [".staging-other"]
@@ -264,9 +264,9 @@ def test_what_other_runs_have_left_gives_way_only_to_a_run_that_converts(run, tr
     gone = Path(run.output) / ".staging-other"
     gone.mkdir(parents=True)
     (gone / "rejected.jsonl").write_text("")
-    assert plan_dataset(summary_of(REFS), Selection(), SETTINGS, replace(run, preview=True)).run_notes == []
+    assert plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, replace(run, preview=True)).run_notes == []
     assert gone.exists()
-    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
     note = "deleted .staging-other, which another run had left: it had finished no shard"
     assert (plan.action, plan.run_notes, note in plan.notes) == ("convert", [note], False)
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
@@ -278,7 +278,7 @@ def test_any_error_while_a_run_claims_its_output_is_one_sentence(run, monkeypatc
         raise OSError(code, "Input/output error") if code else OSError("Input/output\nerror")
 
     monkeypatch.setattr(storage, "write_file", fail)
-    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
     assert (plan.action, plan.sentence) == ("fail", f"the output {run.output} cannot be written: input/output error")
 
 
@@ -292,7 +292,7 @@ def test_an_error_behind_the_claim_takes_the_claim_back(run, monkeypatch):
         return real(output, plan_id)
 
     monkeypatch.setattr(plan_shards, "read_output", fail)
-    plan = plan_dataset(summary_of(REFS), Selection(), SETTINGS, run)
+    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
     assert (plan.action, looks) == ("fail", [[], [f".staging-{plan.plan_id}"]])
     assert os.listdir(run.output) == []
 

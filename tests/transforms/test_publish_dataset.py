@@ -20,7 +20,7 @@ from recordmill.schemas.shard_totals import FinishedShards, gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset, publish
 from recordmill.transforms.records.convert_image import convert_image
@@ -43,8 +43,8 @@ SETTINGS = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shard
 def plan_of(refs, run, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(0, settings.splits, Selection()))
-    return plan_dataset(summary, Selection(), settings, run)
+        summary.add(ref, ImageSplitter(0, settings.splits, SplitCutoffs()))
+    return plan_dataset(summary, SplitCutoffs(), settings, run)
 
 
 def write_all(plan, refs, run, settings=SETTINGS):
@@ -154,7 +154,7 @@ def test_a_split_whose_images_are_all_rejected_is_told(pictures, run, run_steps)
         max_rejected=RejectionLimits(share=1.0, count=99, lost_classes=2),
     )
     refs = pictures(8)
-    placed = {ref: ImageSplitter(0, halves.splits, Selection()).place(ref)[1] for ref in refs}
+    placed = {ref: ImageSplitter(0, halves.splits, SplitCutoffs()).place(ref)[1] for ref in refs}
     assert set(placed.values()) == {"train", "test"}
     for ref, split in placed.items():
         if split == "test":

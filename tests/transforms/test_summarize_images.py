@@ -13,12 +13,12 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.planning.key_hashes import HASH_RANGE
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.summarize_images import MergeSummariesFn, SummarizeImages
 
 SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
-HALF = Selection(take_below=HASH_RANGE // 2)
+HALF = SplitCutoffs(take_below=HASH_RANGE // 2)
 REFS = [
     *(ImageRef(f"cat/{index}", "", size=index, label="cat") for index in range(100)),
     ImageRef("a", "a", status="rejected", reason="no_class"),
@@ -36,7 +36,7 @@ def summary_of(refs, selection=HALF):
 def test_a_shuffled_collection_gives_the_same_one_summary(seed):
     shuffled = random.Random(seed).sample(REFS, len(REFS))
     with new_pipeline() as root:
-        selection = AsSingleton(root | "Selection" >> beam.Create([HALF]))
+        selection = AsSingleton(root | "SplitCutoffs" >> beam.Create([HALF]))
         batches = root | beam.Create([ReferenceBatch([ref]) for ref in shuffled]) | beam.Reshuffle()
         assert_that(batches | SummarizeImages(3, SPLITS, selection, ClassFolders()), equal_to([summary_of(REFS)]))
 
@@ -55,7 +55,7 @@ def test_files_that_references_name_are_not_listed_besides():
 def test_nothing_listed_gives_an_empty_summary(source):
     with new_pipeline() as root:
         batches = root | beam.Create([]) | beam.Map(lambda batch: batch).with_output_types(ReferenceBatch)
-        assert_that(batches | SummarizeImages(3, SPLITS, Selection(), source), equal_to([Summary()]))
+        assert_that(batches | SummarizeImages(3, SPLITS, SplitCutoffs(), source), equal_to([Summary()]))
 
 
 def test_accumulators_merge_to_the_whole():

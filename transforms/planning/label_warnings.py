@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
@@ -28,7 +28,7 @@ def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap
     if not unmet:
         return ""
     verb = "has" if len(unmet) == 1 else "have"
-    return f"{show_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {_shown(unmet)}"
+    return f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {_shown(unmet)}"
 
 
 def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
@@ -52,7 +52,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         top = tops == {0} and isinstance(source, ClassFolders)
         advice = f"let --input end in /{label}" if top else "set source.class_from=last_folder"
         return f"there is 1 class, {label}, and below it the folders {shown}: if those are the classes, {advice}"
-    others = show_count(len(nested) - 1, "other class")
+    others = format_count(len(nested) - 1, "other class")
     more = f", as do those of {others}" if len(nested) > 1 else ""
     what = f"the images of class {label} lie in folders of their own, {shown}{more}"
     return f"{what}: if those are the classes, set source.class_from=last_folder"

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.marker_shape import find_misfit
 from recordmill.schemas.outcome import TOO_MANY_REJECTED
-from recordmill.schemas.show_count import show_count
 from recordmill.storage.many_files import sizes_of
 from recordmill.storage.shard_like import looks_like_shard
 from recordmill.transforms.planning.output_lock import OUTCOME, find_busy, other_stagings
@@ -221,7 +221,7 @@ def make_room(state: OutputState) -> list[str]:
             storage.remove_folder(storage.join(state.output, each.name))
             notes.append(f"deleted {each.name}, which another run had left: {each.worthless}")
         else:
-            shards = show_count(each.shards, "finished shard")
+            shards = format_count(each.shards, "finished shard")
             what = f"{state.output}/{each.name} stays, with {shards} of another configuration or input"
             notes.append(f"{what}: the command that began it goes on from there, --discard deletes it")
     return notes

@@ -10,13 +10,13 @@ import orjson
 
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.features import feature_schema
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap, build_label_map
 from recordmill.schemas.marker_shape import hash_json, plan_id_of
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.check_fields import stores_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.label_warnings import note_classes
-from recordmill.transforms.planning.splitting import Selection, fill_empty_splits
+from recordmill.transforms.planning.splitting import SplitCutoffs, fill_empty_splits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 
 PLAN_VERSION = 2
@@ -51,7 +51,7 @@ class Plan:
     plan_id: str
     action: Action
     sentence: str
-    selection: Selection
+    selection: SplitCutoffs
     starts: dict[str, list[int]]
     label_map: LabelMap
     summary: Summary
@@ -63,7 +63,7 @@ class Plan:
 
 
 def make_plan(
-    summary: Summary, selection: Selection, settings: DatasetSettings, recipe: Mapping[str, Any], growth: float
+    summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Mapping[str, Any], growth: float
 ) -> Plan:
     """Decides splits, shards, labels and the plan id from what was listed.
 
@@ -164,11 +164,11 @@ def _recipe(
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """Notes on boxes that the convention has no place for, and on images that lie there and have no annotation."""
     if summary.boxes and not stores_boxes(settings.example_features):
-        what = f"{show_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
+        what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
         yield f"{what}: the convention ({settings.layout.title}) stores no boxes, tf_object_detection and tfds do"
     if count := summary.ignored["without_annotation"]:
         has, it = ("has", "it is") if count == 1 else ("have", "they are")
-        yield f"{show_count(count, 'image')} {has} no annotation: {it} ignored"
+        yield f"{format_count(count, 'image')} {has} no annotation: {it} ignored"
 
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
@@ -191,8 +191,8 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
 
 
 def _fill_splits(
-    summary: Summary, selection: Selection, settings: DatasetSettings, notes: list[str]
-) -> tuple[Selection, str]:
+    summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, notes: list[str]
+) -> tuple[SplitCutoffs, str]:
     """Sees to it that no split that was asked for is empty."""
     names = settings.splits.names
     empty = [name for name in names if name not in summary.splits]
@@ -248,7 +248,7 @@ def _note_unsplit(summary: Summary, settings: DatasetSettings) -> list[str]:
     unsplit, of = summary.left_out["fraction"], summary.references + summary.left_out["fraction"]
     total = sum(settings.splits.fractions.values())
     are = "is" if unsplit == 1 else "are"
-    what = f"splits.fractions sum to {total:.6g}: {unsplit:,} of {show_count(of, settings.unit)} {are} in no split"
+    what = f"splits.fractions sum to {total:.6g}: {unsplit:,} of {format_count(of, settings.unit)} {are} in no split"
     return [what] if unsplit else []
 
 

@@ -87,7 +87,7 @@ class SplitSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SplitCutoffs:
     """What must be known of all images before any one can be placed; empty for plain hash and given splits.
 
     Attributes:
@@ -111,7 +111,7 @@ class ImageSplitter:
         neighbours: see `SplitSettings.neighbours`.
     """
 
-    def __init__(self, seed: int, settings: SplitSettings, selection: Selection) -> None:
+    def __init__(self, seed: int, settings: SplitSettings, selection: SplitCutoffs) -> None:
         self._seed = seed
         self._stratify = settings.stratify
         self._names, self._bounds = settings.names, settings.bounds
@@ -180,8 +180,8 @@ def fill_empty_splits(
         settings: the splits.
 
     Returns:
-        Splits by hash, for `Selection.moved`; no split is emptied for another. An empty split for which no hash can be
-        spared is left out of the result.
+        Splits by hash, for `SplitCutoffs.moved`; no split is emptied for another. An empty split for which no hash can
+        be spared is left out of the result.
     """
     names, bounds = settings.names, settings.bounds
     home = {number: bisect_right(bounds, number) for near in nearest.values() for _, number in near}

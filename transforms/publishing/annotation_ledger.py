@@ -9,10 +9,10 @@ from typing import Any, Self
 import orjson
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
 
 MOST_CLASSES = 100
@@ -60,7 +60,7 @@ class ImagesWithoutBoxes:
             (self.all_dropped, *2 * (f"lost all boxes ({show_dropped(self.dropped)})",)),
         ]
         said = ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count)
-        return f"{show_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}" if said else ""
+        return f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}" if said else ""
 
 
 def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:
@@ -132,7 +132,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
         return f"no box is left: {all_of_them} dropped {why}: {add}"
     classes = [name for name in faulty if not written.get(name) and faulty[name] == dropped[name]]
     if classes:
-        of = f"all boxes of {show_count(len(classes), 'class')} ({show_names(sorted(classes))})"
+        of = f"all boxes of {format_count(len(classes), 'class')} ({show_names(sorted(classes))})"
         return f"{of} were dropped {why}, which no limit allows: {add}{keep}"
     return _find_passed("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
 

@@ -21,7 +21,7 @@ _RANGES = 256
 _BOUNDS = np.arange(1, _RANGES, dtype=np.uint64) << np.uint64(56)
 
 
-class Contents:
+class DigestIndex:
     """The first 64 bits of the SHA-256 of each image.
 
     Args:

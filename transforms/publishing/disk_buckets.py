@@ -12,7 +12,7 @@ IN_MEMORY = 32 * 2**20
 """Bytes of rows that wait in memory."""
 
 
-class RowSpool:
+class DiskBuckets:
     """JSON values by the number of their group.
 
     Args:

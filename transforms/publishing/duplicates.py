@@ -12,8 +12,8 @@ import numpy as np
 import orjson
 
 from recordmill import storage
-from recordmill.transforms.publishing.digest_index import Contents, Digests
-from recordmill.transforms.publishing.disk_buckets import RowSpool
+from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
+from recordmill.transforms.publishing.disk_buckets import DiskBuckets
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
 
@@ -120,12 +120,12 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
 
 
 def find_same_bytes(
-    sidecars: Sequence[Sidecar], contents: Contents, images_at_once: int = IMAGES_AT_ONCE
+    sidecars: Sequence[Sidecar], contents: DigestIndex, images_at_once: int = IMAGES_AT_ONCE
 ) -> Iterator[Group]:
     """Groups of at least two images with the same SHA-256, sorted by it."""
     repeated, counts = contents.repeated()
     parts = np.cumsum(np.minimum(counts, MOST_LISTED)) // images_at_once  # all images of a digest in one part
-    waiting = RowSpool()
+    waiting = DiskBuckets()
     for number, place, row in _fetch(sidecars, repeated):
         waiting.add(int(parts[place]), (number, row))
     for part in waiting.groups():

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import OF_WHOLE_FILES
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.dataset_settings import RejectionLimits
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.records.boxes import NOT_DROPPED
@@ -182,7 +182,7 @@ def check_limits(
         return f"{of} ({reasons}){such_as}, which is over {over}; {advice}"
     if len(lost) > limits.lost_classes:
         shown = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-        what = f"all {unit}s of {show_count(len(lost), 'class')} were rejected ({shown})"
+        what = f"all {unit}s of {format_count(len(lost), 'class')} were rejected ({shown})"
         return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {_either(ignore, 'raise it')}"
     return ""
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from recordmill import storage
-from recordmill.schemas.show_count import show_count
+from recordmill.schemas.format_count import format_count
 from recordmill.storage.many_files import sizes_of
 from recordmill.transforms.publishing.digest_index import Digests
 from recordmill.transforms.publishing.statistics import Sidecar, digests_of, read_chunks
@@ -83,7 +83,8 @@ def describe_moved(moved: Mapping[tuple[str, str], int], unit: str) -> str:
     ordered = sorted(moved.items(), key=lambda item: (-item[1], item[0]))
     ways = ", ".join(f"{count:,} from {left} to {entered}" for (left, entered), count in ordered)
     are = "is" if sum(moved.values()) == 1 else "are"
-    return f"{show_count(sum(moved.values()), unit)} of the dataset that is replaced {are} in another split now: {ways}"
+    images = format_count(sum(moved.values()), unit)
+    return f"{images} of the dataset that is replaced {are} in another split now: {ways}"
 
 
 def _contents(paths: Iterable[str]) -> Digests:

@@ -31,7 +31,7 @@ from recordmill.transforms.publishing.marker import (
     check_names,
     name_sidecars_of_nothing,
 )
-from recordmill.transforms.publishing.rollback import read_pending, take_back
+from recordmill.transforms.publishing.rollback import read_pending, roll_back
 from recordmill.transforms.publishing.transform_fn import remove_stale
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.shard_files import read_rows, shard_name, shard_path, staging_folder
@@ -140,12 +140,12 @@ def _old_files(output: str) -> list[str]:
     return [*(shard[kind] for shard in shards for kind in ("name", "sidecar")), *old["files"]]
 
 
-def switch_dataset(output: str, plan_id: str, run_id: str = "") -> dict[str, Any]:
+def publish_staged(output: str, plan_id: str, run_id: str = "") -> dict[str, Any]:
     """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
 
     Can be cut and done again at any point, and done by two runs at once: a file that is no longer in staging is already
     in its place, and an old file whose name a new one takes is left to be replaced. Where a file cannot get its name
-    nothing is touched, as far as that can be known before; else all is taken back, see `take_back`.
+    nothing is touched, as far as that can be known before; else all is taken back, see `roll_back`.
 
     Args:
         output: the folder.
@@ -168,7 +168,7 @@ def switch_dataset(output: str, plan_id: str, run_id: str = "") -> dict[str, Any
         _replace_files(output, plan_id, pending, targets)
     except OSError:
         with suppress(OSError):  # in an outage nothing goes back: as after a cut, the next run finishes it
-            take_back(output, plan_id)
+            roll_back(output, plan_id)
         raise
     storage.remove_files([storage.join(staging_folder(output, plan_id), MARKER)])
     remove_staging(output, plan_id, run_id)

@@ -24,7 +24,7 @@ def read_pending(output: str, plan_id: str) -> dict[str, Any]:
     return dict(pending)
 
 
-def take_back(output: str, plan_id: str) -> None:
+def roll_back(output: str, plan_id: str) -> None:
     """Leaves an output without the dataset that was being published, and without what that was to replace.
 
     The finished shards are in staging then, and no dataset is complete there: a run of the same plan takes them up

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.transforms.publishing.digest_index import Contents, Digests
+from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 from recordmill.transforms.shards.shard_files import shard_path
 
 Counts = NDArray[np.int64]
@@ -113,7 +113,7 @@ class Statistics:
     """
 
     images: int = 0
-    contents: Contents = field(default_factory=Contents)
+    contents: DigestIndex = field(default_factory=DigestIndex)
     hashes: Digests = field(default_factory=lambda: np.zeros(0, np.uint64))
     sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
     sides: Counts = field(default_factory=lambda: np.zeros((SIDE_BINS, SIDE_BINS), np.int64))

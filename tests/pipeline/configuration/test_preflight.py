@@ -6,7 +6,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError
 
 from recordmill.pipeline.configuration.preflight import (
-    PlaceError,
+    PathError,
     UsageError,
     check_answer,
     check_places,
@@ -111,11 +111,11 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
         raise error
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
-    with pytest.raises(PlaceError) as raised:
+    with pytest.raises(PathError) as raised:
         find_folder(Input("gs://b/x"), "gs://b/x", here=True)
     assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"
     assert find_folder(Input("gs://b/x"), "gs://b/x", here=False) == "gs://b/x"
-    with pytest.raises(PlaceError) as raised:
+    with pytest.raises(PathError) as raised:
         check_answer("gs://b/x", [Input("photos"), Input("gs://bb/x")], here=True)
     assert str(raised.value) == f"the store of the output gs://b/x cannot be reached: {why}"
     check_answer("gs://b/x", [Input("photos")], here=False)
@@ -127,7 +127,7 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
 def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, client, extra):
     monkeypatch.setitem(sys.modules, client, None)
     for what, inputs, output in (("input", [Input(path)], tmp_path / "out"), ("output", [Input(str(tmp_path))], path)):
-        with pytest.raises(PlaceError) as raised:
+        with pytest.raises(PathError) as raised:
             check_places(inputs, str(output), preview=True)
         assert str(raised.value) == (
             f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
@@ -135,7 +135,7 @@ def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, clie
 
 
 def test_a_store_that_nobody_knows():
-    with pytest.raises(PlaceError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
+    with pytest.raises(PathError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
         find_folder(Input("nowhere://b/a"), "nowhere://b/a", here=True)
 
 
@@ -145,7 +145,7 @@ def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source
     (tmp_path / "data/few").mkdir(parents=True)
     (tmp_path / "data/few/a.jpg").touch()
     for preview in (False, True):
-        with pytest.raises(PlaceError) as raised:
+        with pytest.raises(PathError) as raised:
             check_places([Input(source)], output, preview)
         assert str(raised.value) == (
             f"the output {output} holds the input {source}, so that the dataset's files would lie among others: "
@@ -164,7 +164,7 @@ def test_an_output_that_holds_the_input_in_a_store(monkeypatch, found, refused):
         return found
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
-    with pytest.raises(PlaceError, match="holds the input") if refused else nullcontext():
+    with pytest.raises(PathError, match="holds the input") if refused else nullcontext():
         check_places([Input("x://b/data/few")], "x://b/data", preview=False)
 
 
@@ -181,7 +181,7 @@ def test_places_that_are_fine(tmp_path):
 def test_every_input_is_checked(tmp_path):
     (tmp_path / "in").mkdir()
     inputs = [Input(str(tmp_path / "in"), "a"), Input(str(tmp_path / "missing"), "b")]
-    with pytest.raises(PlaceError, match="missing does not exist"):
+    with pytest.raises(PathError, match="missing does not exist"):
         check_places(inputs, str(tmp_path / "out"), preview=True)
 
 
@@ -192,7 +192,7 @@ def test_a_plan_needs_no_writable_output(tmp_path):
 
 
 def test_buckets_hold_buckets():
-    with pytest.raises(PlaceError, match="lies inside the input"):
+    with pytest.raises(PathError, match="lies inside the input"):
         check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out", preview=True)
     check_places([Input("gs://bucket/raw")], "gs://bucket/raw2", preview=True)
 

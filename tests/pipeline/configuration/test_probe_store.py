@@ -4,12 +4,12 @@ import threading
 import pytest
 
 from recordmill.pipeline.configuration import probe_store as reach_store
-from recordmill.pipeline.configuration.probe_store import describe_soon, find_missing_extra
+from recordmill.pipeline.configuration.probe_store import describe_with_timeout, find_missing_extra
 
 
 def test_a_store_that_answers(monkeypatch, tmp_path):
     monkeypatch.setattr("recordmill.storage.describe", lambda path: f"what {path} is")
-    assert describe_soon("gs://b/x") == "what gs://b/x is"
+    assert describe_with_timeout("gs://b/x") == "what gs://b/x is"
 
 
 def test_what_a_store_raises_is_raised(monkeypatch):
@@ -18,7 +18,7 @@ def test_what_a_store_raises_is_raised(monkeypatch):
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
     with pytest.raises(PermissionError, match="gs://b/x"):
-        describe_soon("gs://b/x")
+        describe_with_timeout("gs://b/x")
 
 
 def test_nobody_waits_for_a_store_that_does_not_answer(monkeypatch):
@@ -26,7 +26,7 @@ def test_nobody_waits_for_a_store_that_does_not_answer(monkeypatch):
     monkeypatch.setattr("recordmill.storage.describe", lambda path: late.wait(60))
     monkeypatch.setattr(reach_store, "SECONDS_TO_ANSWER", 0.05)
     with pytest.raises(TimeoutError, match=r"^no answer in 0 s$"):
-        describe_soon("gs://b/x")
+        describe_with_timeout("gs://b/x")
     late.set()
 
 

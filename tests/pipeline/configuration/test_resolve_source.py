@@ -3,7 +3,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from recordmill.pipeline.configuration.config import ConfigError, load_settings
-from recordmill.pipeline.configuration.resolve_source import settle_source
+from recordmill.pipeline.configuration.resolve_source import resolve_source
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.list_images import Input
@@ -33,7 +33,7 @@ def folders(tmp_path):
 def test_a_source_sees_each_file_that_is_not_left_out(folders):
     settings = DatasetSettings(source=Seen(), ignore=("*.csv",))
     plain = {"name": "", "source": {"kind": "seen", "names": ()}}
-    settled, written = settle_source(settings, plain, folders, [].append)
+    settled, written = resolve_source(settings, plain, folders, [].append)
     assert settled.source == Seen(names=("one/train/a.txt", "two/train/a.txt"))
     assert written == {"name": "", "source": {"kind": "seen", "names": ("one/train/a.txt", "two/train/a.txt")}}
     assert plain["source"]["names"] == ()
@@ -41,11 +41,11 @@ def test_a_source_sees_each_file_that_is_not_left_out(folders):
 
 def test_nothing_is_listed_for_a_source_that_needs_nothing():
     settings, plain = load_settings(None, [])
-    assert settle_source(settings, plain, [Input("/nowhere")], [].append) == (settings, plain)
+    assert resolve_source(settings, plain, [Input("/nowhere")], [].append) == (settings, plain)
 
 
 def test_what_the_files_contradict_is_an_error_of_the_configuration(folders, tmp_path):
     (tmp_path / "one" / "bad").write_text("x", encoding="utf-8")
     bad = [Input(folders[0].path)]
     with pytest.raises(ConfigError, match=r"^source.names: bad is there$"):
-        settle_source(DatasetSettings(source=Seen()), {"source": {"kind": "seen"}}, bad, [].append)
+        resolve_source(DatasetSettings(source=Seen()), {"source": {"kind": "seen"}}, bad, [].append)

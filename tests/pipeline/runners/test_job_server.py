@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.pipeline.configuration.preflight import PlaceError, UsageError
+from recordmill.pipeline.configuration.preflight import PathError, UsageError
 from recordmill.pipeline.runners.job_server import (
     cancel_on_flink,
     check_job_server,
@@ -97,7 +97,7 @@ def test_what_only_grpc_or_flink_understand_is_left_to_them():
 
 
 def test_a_port_that_is_none():
-    with pytest.raises(PlaceError, match=r"no job server answers at --job_endpoint=localhost:99999 \("):
+    with pytest.raises(PathError, match=r"no job server answers at --job_endpoint=localhost:99999 \("):
         check("PortableRunner", "--job_endpoint=localhost:99999", "--job_server_timeout=0")
 
 

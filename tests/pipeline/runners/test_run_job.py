@@ -14,7 +14,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineRunner, PipelineState
 
 from recordmill.pipeline.runners import run_job
-from recordmill.pipeline.runners.run_job import StoppedError
+from recordmill.pipeline.runners.run_job import Terminated
 from recordmill.transforms.publishing.ledger import LedgerError
 
 
@@ -168,7 +168,7 @@ def test_where_the_work_is_done(runner, flags, here):
 
 
 @pytest.mark.parametrize(
-    ("stop", "code", "how"), [(KeyboardInterrupt, 130, "interrupted"), (StoppedError, 143, "stopped by a signal")]
+    ("stop", "code", "how"), [(KeyboardInterrupt, 130, "interrupted"), (Terminated, 143, "stopped by a signal")]
 )
 def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
     convert, photos, elsewhere, no_exit, capsys, stop, code, how

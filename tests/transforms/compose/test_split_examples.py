@@ -5,14 +5,14 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.compose.split_examples import SplitExamples
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
 
 EXAMPLES = [(f"cat/{number}", b"%d" % number) for number in range(200)]
 
 
 @pytest.mark.parametrize("fractions", [{"train": 0.8, "test": 0.2}, {"train": 0.5, "validation": 0.2}, {"all": 1.0}])
 def test_examples_are_split_as_the_main_job_splits(fractions):
-    splitter = ImageSplitter(4, SplitSettings(fractions=fractions), Selection())
+    splitter = ImageSplitter(4, SplitSettings(fractions=fractions), SplitCutoffs())
     expected = {name: [] for name in fractions}
     for key, example in EXAMPLES:
         if split := splitter.place(ImageRef(key, key))[1]:

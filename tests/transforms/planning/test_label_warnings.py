@@ -7,7 +7,7 @@ from recordmill.schemas.label_map import LabelSettings, build_label_map
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.planning.label_warnings import note_classes
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
 BASE = DatasetSettings()
@@ -19,7 +19,7 @@ def notes_of(keys, labels=None, source=BASE.source, depth=0):
     summary = Summary()
     for key in keys:
         summary.add(
-            ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth]), ImageSplitter(0, BASE.splits, Selection())
+            ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth]), ImageSplitter(0, BASE.splits, SplitCutoffs())
         )
     return note_classes(summary, settings, build_label_map(summary.labels, settings.labels, 0, {}))
 
@@ -50,7 +50,7 @@ def test_what_has_its_labels_inside_is_not_told_of():
 
 def test_classes_of_images_without_labels_are_not_told_of():
     summary = Summary()
-    summary.add(ImageRef("1.jpg", "/x/1.jpg", 9), ImageSplitter(0, BASE.splits, Selection()))
+    summary.add(ImageRef("1.jpg", "/x/1.jpg", 9), ImageSplitter(0, BASE.splits, SplitCutoffs()))
     labels = LabelSettings(classes=("a", "b"))
     assert note_classes(summary, replace(BASE, labels=labels), build_label_map(set(), labels, 0, {})) == []
 

@@ -317,7 +317,7 @@ def test_a_folder_is_listed_again_only_where_names_matter(dataset, monkeypatch):
 def test_files_that_another_run_takes_back_meanwhile_are_nobodys(dataset, monkeypatch):
     real = storage.folder_names
 
-    def take_back(folder):
+    def roll_back(folder):
         names = real(folder)
         for name in FILES:
             (dataset / name).unlink(missing_ok=True)
@@ -325,7 +325,7 @@ def test_files_that_another_run_takes_back_meanwhile_are_nobodys(dataset, monkey
         return names
 
     (dataset / "recordmill.json").unlink()
-    monkeypatch.setattr(storage, "folder_names", take_back)
+    monkeypatch.setattr(storage, "folder_names", roll_back)
     assert decide(read_output(str(dataset), "aaa")) == ("convert", "")
 
 

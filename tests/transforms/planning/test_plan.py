@@ -20,7 +20,7 @@ from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 from recordmill.transforms.planning.plan import make_plan
 from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.records.boxes import BoxSettings
 from recordmill.transforms.records.features.settings import FeatureFunction
@@ -33,7 +33,7 @@ BASE = DatasetSettings()
 
 
 def plan_of(refs=IMAGES, settings=BASE, selection=None, growth=1.0, kind="class_folders"):
-    selection = selection or Selection()
+    selection = selection or SplitCutoffs()
     summary = Summary()
     for ref in refs:
         summary.add(ref, ImageSplitter(settings.seed, settings.splits, selection))
@@ -105,7 +105,7 @@ IGNORED = ImageRef(".h", "/x/.h", status="ignored", reason="hidden")
 REJECTED = ImageRef("r", "/x/r", status="rejected", reason="no_class")
 FROM_FOLDERS = replace(BASE, splits=SplitSettings(from_folders={"t": "train", "v": "validation"}))
 STRATIFIED = replace(BASE, splits=SplitSettings(fractions={"train": 0.9, "test": 0.1}, stratify=True))
-ALL_IN_TRAIN = Selection(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH_RANGE, HASH_RANGE]})
+ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH_RANGE, HASH_RANGE]})
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ ALL_IN_TRAIN = Selection(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH
         ([FATAL], BASE, None, "/x/d: it loops"),
         ([*IMAGES, FATAL, replace(FATAL, uri="/x/c")], BASE, None, "/x/c: it loops (and 1 more)"),
         ([replace(FATAL, uri=f"/x/{n:02}") for n in range(99)], BASE, None, "/x/00: it loops (and 98 more)"),
-        (IMAGES, BASE, Selection(take_below=0), "all 100 images are left out: raise limit or the fractions"),
+        (IMAGES, BASE, SplitCutoffs(take_below=0), "all 100 images are left out: raise limit or the fractions"),
         (
             [
                 *(replace(ref, split="train") for ref in IMAGES),
@@ -293,7 +293,7 @@ def test_the_plan_id_changes_with_versions(monkeypatch):
 def test_a_trial_of_a_few_images_has_the_full_runs_class_ids():
     refs = [ImageRef(f"{n:02}/{m}.jpg", f"/x/{n}/{m}.jpg", MB, label=f"{n:02}") for n in range(50) for m in range(2)]
     take = sorted(hash_key(0, ref.key).take for ref in refs)[20]
-    trial = plan_of(refs, replace(BASE, limit=20), Selection(take_below=take))
+    trial = plan_of(refs, replace(BASE, limit=20), SplitCutoffs(take_below=take))
     assert (trial.summary.references, trial.summary.left_out) == (20, {"limit": 80})
     assert trial.label_map == plan_of(refs).label_map == LabelMap({f"{n:02}": n for n in range(50)})
 

@@ -8,7 +8,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 from recordmill.transforms.planning.splitting import (
     ImageSplitter,
-    Selection,
+    SplitCutoffs,
     SplitSettings,
     bounds_by_rank,
     fill_empty_splits,
@@ -20,7 +20,7 @@ KEYS = [f"cat/{index}.jpg" for index in range(4000)]
 
 
 def split_of(key, settings=THREE, seed=0, group="", selection=None):
-    return ImageSplitter(seed, settings, selection or Selection()).place(ImageRef(key, key, group=group))[1]
+    return ImageSplitter(seed, settings, selection or SplitCutoffs()).place(ImageRef(key, key, group=group))[1]
 
 
 def test_fractions_are_kept_to_the_hashes_chance():
@@ -33,7 +33,7 @@ def test_fractions_are_kept_to_the_hashes_chance():
 def test_growth_moves_no_image():
     # The split is a function of the key alone: 10 % more images cannot matter to the old ones.
     before = {key: split_of(key) for key in KEYS[:100]}
-    splitter = ImageSplitter(0, THREE, Selection())
+    splitter = ImageSplitter(0, THREE, SplitCutoffs())
     after = {key: splitter.place(ImageRef(key, key))[1] for key in reversed(KEYS[:110])}
     assert {key: after[key] for key in before} == before
 
@@ -49,7 +49,7 @@ def test_a_group_stays_together():
 
 
 def test_what_the_fractions_leave_is_left_out():
-    splitter = ImageSplitter(0, SplitSettings(fractions={"train": 0.5}), Selection())
+    splitter = ImageSplitter(0, SplitSettings(fractions={"train": 0.5}), SplitCutoffs())
     places = [splitter.place(ImageRef(key, key))[1:] for key in KEYS]
     assert set(places) == {("train", ""), ("", "fraction")}
     assert places.count(("train", "")) == pytest.approx(2000, abs=130)
@@ -57,14 +57,14 @@ def test_what_the_fractions_leave_is_left_out():
 
 def test_a_given_split_wins_over_hash_and_move():
     hashes = hash_key(0, "a")
-    splitter = ImageSplitter(0, THREE, Selection(moved={hashes.split: "validation"}))
+    splitter = ImageSplitter(0, THREE, SplitCutoffs(moved={hashes.split: "validation"}))
     assert splitter.place(ImageRef("a", "a", split="holdout"))[1] == "holdout"
     assert splitter.place(ImageRef("a", "a"))[1] == "validation"
 
 
 def test_limit_takes_from_all_splits_alike():
     taken = sorted(hash_key(0, key).take for key in KEYS)[400]
-    splitter = ImageSplitter(0, THREE, Selection(take_below=taken))
+    splitter = ImageSplitter(0, THREE, SplitCutoffs(take_below=taken))
     places = Counter(splitter.place(ImageRef(key, key))[1:] for key in KEYS)
     assert places["", "limit"] == 3600
     assert places["train", ""] == pytest.approx(320, abs=35)
@@ -120,7 +120,7 @@ def test_ranks_of_groups_give_shares_to_the_largest_group(groups, weights, left_
 def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, weights, left_out):
     total = sum(weights) + left_out
     settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)})
-    splitter = ImageSplitter(0, settings, Selection())
+    splitter = ImageSplitter(0, settings, SplitCutoffs())
     home = {number: split_by_hash(number, settings.bounds) for number in numbers}
     names = [*settings.names, ""]
     before = Counter(names[index] for index in home.values() if index < len(weights))
@@ -139,7 +139,7 @@ def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, 
 
 def test_an_empty_split_gets_the_nearest_hash_that_can_be_spared():
     settings = SplitSettings(fractions={"train": 0.5, "test": 0.5})
-    splitter = ImageSplitter(0, settings, Selection())
+    splitter = ImageSplitter(0, settings, SplitCutoffs())
     middle = dict(splitter.middles)["test"]
     near = sorted((abs(number - middle), number) for number in (10, 20, HASH_RANGE // 4))
     assert fill_empty_splits({"train": 3}, {"test": near}, settings) == {HASH_RANGE // 4: "test"}
@@ -152,7 +152,7 @@ def test_the_names_are_those_asked_for_in_order():
 
 def test_hashes_decide_nothing_where_splits_are_given_or_ranked():
     for settings in (SplitSettings(from_folders={"a": "train"}), SplitSettings(stratify=True)):
-        assert ImageSplitter(0, settings, Selection()).middles == []
+        assert ImageSplitter(0, settings, SplitCutoffs()).middles == []
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from recordmill.schemas.reference_digest import digest_of, version_digest_of
 from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.planning import hash_histogram, summary
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.splitting import ImageSplitter, Selection, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
 from recordmill.transforms.planning.summary import Summary
 
-SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), Selection(take_below=3 << 62))
+SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), SplitCutoffs(take_below=3 << 62))
 REFS = st.builds(
     ImageRef,
     key=st.integers(0, 999).map("cat/{}.jpg".format),
@@ -81,7 +81,7 @@ def test_exact_contents():
         ImageRef("d", "/x/d", status="fatal", reason="link_loop", detail="it loops"),
     ]
     total = Summary()
-    splitter = ImageSplitter(0, SplitSettings(), Selection())
+    splitter = ImageSplitter(0, SplitSettings(), SplitCutoffs())
     for ref in refs:
         total.add(ref, splitter)
     assert total.listed == 5
@@ -167,7 +167,7 @@ def test_two_references_do_not_cancel_out():
 
 def test_the_sample_is_the_images_with_the_lowest_order():
     refs = [ImageRef(f"{index}", "") for index in range(50)]
-    splitter = ImageSplitter(0, SplitSettings(), Selection())
+    splitter = ImageSplitter(0, SplitSettings(), SplitCutoffs())
     total = Summary()
     for ref in refs:
         total.add(ref, splitter)
@@ -178,7 +178,7 @@ def test_the_sample_is_the_images_with_the_lowest_order():
 def test_two_references_with_one_key_can_both_be_in_the_sample():
     # A user's mistake that is told later, as two images with one key, must not fail here.
     same = [ImageRef("a", "x/a", features="1"), ImageRef("a", "x/a", features="2"), ImageRef("a", "y/a")]
-    splitter = ImageSplitter(0, SplitSettings(), Selection())
+    splitter = ImageSplitter(0, SplitSettings(), SplitCutoffs())
     total = Summary()
     for ref in reversed(same):
         total.add(ref, splitter)

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
-from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
@@ -179,8 +179,8 @@ def test_many_classes_are_not_listed_in_a_flag():
     ],
 )
 def test_labels_without_an_id_are_limited(labels, said):
-    texts = OwnFeature(field="label_texts", type="bytes", shape=(None,))
+    texts = CustomFeature(field="label_texts", type="bytes", shape=(None,))
     settings = DatasetSettings(
-        source=Manifest(columns=Columns(uri="a", labels="b")), convention=OwnConvention(features={"t": texts})
+        source=Manifest(columns=Columns(uri="a", labels="b")), convention=CustomConvention(features={"t": texts})
     )
     assert check_labels(AnnotationTotals(labels=labels), settings, "a.jpg (why)") == said

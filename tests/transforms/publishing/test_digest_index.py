@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.publishing.digest_index import Contents
+from recordmill.transforms.publishing.digest_index import DigestIndex
 
 DIGESTS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**56 - 1, 2**56, 2**63, 2**64 - 1]))
 
@@ -17,7 +17,7 @@ def array(numbers):
 
 @given(st.lists(st.lists(DIGESTS, max_size=12), max_size=12), st.integers(1, 40))
 def test_what_is_repeated_is_found_whatever_fits_into_memory(parts, in_memory):
-    contents = Contents(in_memory)
+    contents = DigestIndex(in_memory)
     for part in parts:
         contents.add(array(part))
     numbers = [number for part in parts for number in part]
@@ -29,7 +29,7 @@ def test_what_is_repeated_is_found_whatever_fits_into_memory(parts, in_memory):
 
 
 def test_more_may_come_after_asking():
-    contents = Contents(2)
+    contents = DigestIndex(2)
     contents.add(array([5, 6, 7]))
     assert contents.repeated()[0].tolist() == []
     contents.add(array([6]))
@@ -37,7 +37,7 @@ def test_more_may_come_after_asking():
 
 
 def test_the_order_is_there_until_some_are_put_away():
-    contents = Contents(3)
+    contents = DigestIndex(3)
     contents.add(array([9, 1]))
     contents.add(array([5]))
     assert contents.in_order().tolist() == [9, 1, 5]
@@ -47,7 +47,7 @@ def test_the_order_is_there_until_some_are_put_away():
 
 
 def test_the_order_is_kept_where_it_is_asked_for():
-    contents = Contents(1)
+    contents = DigestIndex(1)
     contents.keep_order()
     contents.add(array([9, 1, 9]))
     assert contents.in_order().tolist() == [9, 1, 9]
@@ -55,13 +55,13 @@ def test_the_order_is_kept_where_it_is_asked_for():
 
 
 def test_nothing_is_nothing():
-    assert [each.tolist() for each in Contents().repeated()] == [[], []]
-    assert Contents().in_order().tolist() == []
+    assert [each.tolist() for each in DigestIndex().repeated()] == [[], []]
+    assert DigestIndex().in_order().tolist() == []
 
 
 def test_memory_is_bounded():
     random = np.random.default_rng(0)
-    contents = Contents(20_000)
+    contents = DigestIndex(20_000)
     tracemalloc.start()
     for _ in range(100):
         contents.add(random.integers(0, 2**64, 10_000, np.uint64))

@@ -10,7 +10,7 @@ from recordmill.schemas.shard_totals import FinishedShards, gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import Selection, SplitSettings
+from recordmill.transforms.planning.splitting import SplitCutoffs, SplitSettings
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import Ledger
 from recordmill.transforms.publishing.marker import (
@@ -55,7 +55,7 @@ def make_plan(**changed):
         "id",
         "convert",
         "",
-        Selection(),
+        SplitCutoffs(),
         {"train": [0, 5], "test": [0]},
         LabelMap({"cat": 0, "dog": 1}),
         Summary(),

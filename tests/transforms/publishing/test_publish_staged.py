@@ -8,7 +8,7 @@ import pytest
 
 from recordmill import storage
 from recordmill.transforms.planning.output_state import DamagedMarkerError, decide_action, read_output
-from recordmill.transforms.publishing.publish_staged import switch_dataset
+from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.publishing.transform_fn import contents_digest
 
 OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
@@ -84,7 +84,7 @@ def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, 
         arrange(output, with_old)
         before = without_staging(tree(output))
         with cut_after(most) as done:
-            switch_dataset(str(output), "new")
+            publish_staged(str(output), "new")
         after = without_staging(tree(output))
         marker = json.loads(after.get("recordmill.json", b"null"))
         if marker is None:
@@ -98,7 +98,7 @@ def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, 
         state = read_output(str(output), "new")
         action, _ = decide_action(state, "new", {}, False)
         if action == "finish":
-            assert switch_dataset(str(output), "new") == described("new", NEW)
+            assert publish_staged(str(output), "new") == described("new", NEW)
         else:  # cut while the last of staging was deleted
             assert action == "keep"
             storage.remove_folder(str(output / ".staging-new"))
@@ -118,12 +118,12 @@ def test_cut_twice_is_mended_too(tmp_path, tree, cut_after, with_old):
             output = tmp_path / f"{first}-{second}"
             arrange(output, with_old)
             with cut_after(first):
-                switch_dataset(str(output), "new")
+                publish_staged(str(output), "new")
             with cut_after(second):
                 if read_output(str(output), "new").pending:
-                    switch_dataset(str(output), "new")
+                    publish_staged(str(output), "new")
             if read_output(str(output), "new").pending:
-                switch_dataset(str(output), "new")
+                publish_staged(str(output), "new")
             whole = without_staging(tree(output))
             del whole["recordmill.json"]
             assert whole == contents("new", "new", NEW)
@@ -134,7 +134,7 @@ def test_a_move_that_copied_and_did_not_delete_is_done_again(tmp_path, tree):
     arrange(tmp_path, "old")
     (tmp_path / "same-name").write_bytes(NEW["same-name"])
     (tmp_path / "recordmill.json").unlink()
-    switch_dataset(str(tmp_path), "new")
+    publish_staged(str(tmp_path), "new")
     assert tree(tmp_path)["same-name"] == NEW["same-name"]
 
 
@@ -154,7 +154,7 @@ def test_two_runs_that_switch_at_once_leave_the_whole_dataset(tmp_path, tree, mo
                 steps.append(real.__name__)
                 if len(steps) == at + 1:
                     with suppress(FileNotFoundError):  # the first has published everything already
-                        switch_dataset(str(output), "new")
+                        publish_staged(str(output), "new")
                 return real(*arguments)
 
             return call
@@ -162,7 +162,7 @@ def test_two_runs_that_switch_at_once_leave_the_whole_dataset(tmp_path, tree, mo
         with monkeypatch.context() as patch, suppress(FileNotFoundError):  # which `publish` takes for what it is
             for name in STEPS:
                 patch.setattr(storage, name, within(getattr(storage, name)))
-            switch_dataset(str(output), "new")
+            publish_staged(str(output), "new")
         whole = tree(output)
         assert json.loads(whole.pop("recordmill.json")) == described("new", NEW)
         assert whole == contents("new", "new", NEW)
@@ -175,7 +175,7 @@ def test_files_of_others_stay(tmp_path, tree):
     arrange(tmp_path, "old")
     (tmp_path / "NOTES.txt").write_bytes(b"mine")
     (tmp_path / "sidecars/mine").write_bytes(b"mine")
-    switch_dataset(str(tmp_path), "new")
+    publish_staged(str(tmp_path), "new")
     assert {name for name, content in tree(tmp_path).items() if content == b"mine"} == {"NOTES.txt", "sidecars/mine"}
 
 
@@ -194,7 +194,7 @@ def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits)
     (output / "transform_fn" / "saved_model.pb").write_text("model")
     note = {"split": "train", "size": [1, 1], "contents": contents}
     (output / "transform_fn" / "analysis.json").write_text(json.dumps(note))
-    switch_dataset(str(output), "new")
+    publish_staged(str(output), "new")
     learnt = {name for name in tree(output) if name.startswith("transform_fn")}
     assert learnt == ({"transform_fn/saved_model.pb", "transform_fn/analysis.json"} if fits else set())
 
@@ -226,7 +226,7 @@ def test_a_move_that_fails_leaves_nothing_of_a_dataset_behind(tmp_path, tree, mo
         with monkeypatch.context() as patch:
             calls = failing_from(patch, fails, fails)
             with suppress(OSError):
-                switch_dataset(str(output), "new")
+                publish_staged(str(output), "new")
                 break
         assert without_staging(tree(output)) == {}
         assert os.listdir(output) == [".staging-new"]
@@ -247,11 +247,11 @@ def test_a_switch_that_nothing_can_be_taken_back_from_is_finished_by_the_next_ru
         with monkeypatch.context() as patch:
             failing_from(patch, fails, 1000)
             with pytest.raises(OSError, match="Input/output error"):
-                switch_dataset(str(output), "new")
+                publish_staged(str(output), "new")
         action, _ = decide_action(read_output(str(output), "new"), "new", {}, False)
         assert action == ("finish" if fails > 1 else "convert")
         if action == "finish":
-            switch_dataset(str(output), "new")
+            publish_staged(str(output), "new")
             assert without_marker(tree(output)) == contents("new", "new", NEW)
 
 
@@ -273,7 +273,7 @@ def test_what_no_file_can_be_renamed_to_is_found_before_anything_is_touched(tmp_
         (tmp_path / name).mkdir(parents=True)
     before = tree(tmp_path)
     with pytest.raises(OSError, match=r"directory|too long"):
-        switch_dataset(str(tmp_path), "new")
+        publish_staged(str(tmp_path), "new")
     assert tree(tmp_path) == before
 
 
@@ -289,7 +289,7 @@ def test_a_file_that_is_gone_again_is_noticed_before_the_marker(tmp_path, monkey
 
     monkeypatch.setattr(storage, "move_file", move)
     with pytest.raises(FileNotFoundError, match="train-0-of-2"):
-        switch_dataset(str(tmp_path), "new")
+        publish_staged(str(tmp_path), "new")
     assert not (tmp_path / "recordmill.json").exists()
 
 
@@ -297,4 +297,4 @@ def test_a_staging_marker_without_its_moves_is_damaged(tmp_path):
     (tmp_path / ".staging-p").mkdir()
     (tmp_path / ".staging-p" / "recordmill.json").write_text('{"plan": {"id": "p"}}')
     with pytest.raises(DamagedMarkerError, match=r"recordmill.json does not say how its dataset is published$"):
-        switch_dataset(str(tmp_path), "p")
+        publish_staged(str(tmp_path), "p")

@@ -5,8 +5,8 @@ import pytest
 
 from recordmill import storage
 from recordmill.transforms.planning.output_state import decide_action, read_output
-from recordmill.transforms.publishing.publish_staged import switch_dataset
-from recordmill.transforms.publishing.rollback import take_back
+from recordmill.transforms.publishing.publish_staged import publish_staged
+from recordmill.transforms.publishing.rollback import roll_back
 
 MOVED = {"a.tfrecord": b"new a", "labels.txt": b"new labels", "sidecars/a.tfrecord.jsonl": b"new sidecar of a"}
 WAITING = {"b.tfrecord": b"new b", "sidecars/b.tfrecord.jsonl": b"new sidecar of b"}
@@ -34,7 +34,7 @@ PARTS = {f".staging-p/{number}.part": content for number, content in enumerate((
 
 def test_what_was_published_goes_back_and_is_unfinished_work(tmp_path, tree):
     arrange(tmp_path, old=["b.tfrecord", "gone.tfrecord"])
-    take_back(str(tmp_path), "p")
+    roll_back(str(tmp_path), "p")
     assert tree(tmp_path) == {"NOTES.txt": b"mine", **PARTS}
     assert not (tmp_path / "sidecars").exists()
     assert decide_action(read_output(str(tmp_path), "p"), "p", {}, False) == ("convert", "")
@@ -45,7 +45,7 @@ def test_files_and_folders_of_others_stay(tmp_path, tree):
     (tmp_path / "b.tfrecord").unlink()
     (tmp_path / "b.tfrecord").mkdir()
     (tmp_path / "sidecars/mine").write_bytes(b"mine")
-    take_back(str(tmp_path), "p")
+    roll_back(str(tmp_path), "p")
     assert tree(tmp_path) == {"NOTES.txt": b"mine", "sidecars/mine": b"mine", **PARTS}
     assert (tmp_path / "b.tfrecord").is_dir()
 
@@ -56,7 +56,7 @@ def test_a_dataset_whose_marker_is_there_stays(tmp_path, tree, plan_id):
     arrange(tmp_path)
     (tmp_path / "recordmill.json").write_text(json.dumps({**MARKER, "plan": {"id": plan_id}}))
     before = tree(tmp_path)
-    take_back(str(tmp_path), "p")
+    roll_back(str(tmp_path), "p")
     assert tree(tmp_path) == before
 
 
@@ -65,11 +65,11 @@ def test_a_cut_at_any_step_leaves_what_the_next_run_finishes(tmp_path, tree, cut
         output = tmp_path / f"{most}"
         arrange(output, old=["b.tfrecord", "gone.tfrecord"])
         with cut_after(most) as done:
-            take_back(str(output), "p")
+            roll_back(str(output), "p")
         if len(done) < most:
             break
         if read_output(str(output), "p").pending:
-            switch_dataset(str(output), "p")
+            publish_staged(str(output), "p")
             whole = tree(output)
             assert json.loads(whole.pop("recordmill.json")) == MARKER
             assert whole == {"NOTES.txt": b"mine", **MOVED, **WAITING}

@@ -17,7 +17,7 @@ class NoFileError(Rejected):
     """There is no such file."""
 
 
-def read_beside(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
+def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
     """Reads a whole file; a store in trouble is tried again.
 
     Args:

@@ -15,7 +15,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_pattern
 from recordmill.transforms.inputs.listing.named_image import refer_named_image
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.listing.read_sibling import read_beside
+from recordmill.transforms.inputs.listing.read_sibling import read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import spelled_path
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.planning.splitting import SPLIT_NAMES
@@ -108,7 +108,7 @@ class Coco(Source):
             yield file.but(status="ignored", reason="not_annotations")
             return
         try:
-            annotations = Annotations(orjson.loads(read_beside(file.uri, MAX_JSON_BYTES)))
+            annotations = Annotations(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
         except ValueError as error:
             raise Rejected("list", "bad_annotations", f"no COCO annotations: {error}") from None
         word = match.groupdict().get("split") or ""

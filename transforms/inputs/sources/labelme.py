@@ -14,7 +14,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, refer_named_image
-from recordmill.transforms.inputs.listing.read_sibling import read_beside
+from recordmill.transforms.inputs.listing.read_sibling import read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.records.boxes import boxes_of
@@ -65,7 +65,7 @@ class LabelMe(Source):
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """The image that one file is about, with its boxes."""
         try:
-            name, labels, fields = self.read_annotation(orjson.loads(read_beside(file.uri, MAX_JSON_BYTES)))
+            name, labels, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
             place = find_image(file.uri, path, name)
         except ValueError as error:
             raise Rejected("list", "bad_annotations", f"no LabelMe annotation: {error}") from None

@@ -9,7 +9,7 @@ from pathspec import GitIgnoreSpec
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
-from recordmill.schemas.custom_convention import OwnConvention
+from recordmill.schemas.custom_convention import CustomConvention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LARGEST_OFFSET
@@ -70,7 +70,7 @@ class Tfrecords(Source):
         max_ratio: how many times its size a gzip file may become, from 1 MiB on.
     """
 
-    convention: str | OwnConvention = "auto"
+    convention: str | CustomConvention = "auto"
     class_names: tuple[str, ...] = ()
     class_names_file: str = "auto"
     first_label: int | None = None
@@ -120,16 +120,15 @@ class Tfrecords(Source):
     @property
     def may_give_pixels(self) -> bool:
         """Whether Examples may hold raw pixels."""
-        return (
-            self.convention == "auto" or isinstance(self.convention, OwnConvention) or self._declared().stores == "raw"
-        )
+        unknown = self.convention == "auto" or isinstance(self.convention, CustomConvention)
+        return unknown or self._declared().stores == "raw"
 
     def idle_settings(self) -> Mapping[str, str]:
         """The word in a file's name where a feature has it."""
         return {"split": "source.split_feature gives the split"} if self.split_feature else {}
 
     def _declared(self) -> Convention:
-        if isinstance(self.convention, OwnConvention):
+        if isinstance(self.convention, CustomConvention):
             return self.convention.as_convention()
         return load_convention(self.convention)
 
@@ -261,7 +260,7 @@ class Tfrecords(Source):
             # The reference has the class; a digest that is not in the input is not made of what is no file.
             own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
             return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
-        is_raw = convention.stores == "raw" or (isinstance(self.convention, OwnConvention) and bool(self.shape))
+        is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))
         data, image = read_image_of(fields, is_raw, self.shape)
         return Content(data, image, fields=kept)
 

@@ -17,7 +17,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_of, stems_of
 from recordmill.transforms.inputs.listing.named_image import refer_named_image
-from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_beside
+from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.records.boxes import boxes_of
@@ -98,7 +98,7 @@ class Voc(Source):
                 if file.status:
                     yield file
                     return
-            name, labels, fields = read_annotation(fromstring(read_beside(file.uri)))
+            name, labels, fields = read_annotation(fromstring(read_sibling(file.uri)))
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise Rejected("list", "bad_annotations", f"no VOC annotation: {error}") from None
         image = refer_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
@@ -174,7 +174,7 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
 def _read_set(uri: str, size: int, version: str) -> frozenset[str]:
     """The names on a list, one a line; none where there is no such list. The size and version mark a changed file."""
     try:
-        lines = read_beside(uri).decode().splitlines()
+        lines = read_sibling(uri).decode().splitlines()
     except NoFileError:
         return frozenset()
     except UnicodeDecodeError as error:

@@ -15,7 +15,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits, split_of
-from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_beside
+from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
 from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, read_yolo_lines
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
@@ -102,7 +102,7 @@ class Yolo(Source):
             word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
         text_file = _labels_path(spelled_path(file.uri, path), at)
         try:
-            text = read_beside(f"{root_of(file.uri, path)}/{text_file}").decode()
+            text = read_sibling(f"{root_of(file.uri, path)}/{text_file}").decode()
         except NoFileError:
             none = orjson.dumps(boxes_of([], [], fractions=True)).decode()
             yield file.but(split=word, features=none, lacks_file=True)
@@ -147,7 +147,7 @@ class Yolo(Source):
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         try:
-            names = read_names(path, read_beside(file.uri).decode())
+            names = read_names(path, read_sibling(file.uri).decode())
         except (Rejected, ValueError) as error:
             if posixpath.basename(path) not in NAMES_BESIDE:
                 yield file.but(status="ignored", reason=self.other_files)
@@ -236,7 +236,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
 def _key_points(uri: str, size: int, version: str) -> tuple[int, int] | None:
     """`kpt_shape` of a data.yaml; None where it has none. A file that is written anew has another size or version."""
     try:
-        data = yaml.safe_load(read_beside(uri))
+        data = yaml.safe_load(read_sibling(uri))
     except (Rejected, yaml.YAMLError, RecursionError):  # `refer` tells of it
         return None
     shape = data.get("kpt_shape") if isinstance(data, dict) else None

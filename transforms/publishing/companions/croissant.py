@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.record_fields import PIXEL_FIELDS
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.marker import LABELS
 
@@ -78,7 +78,7 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[b
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": marker["name"] or "dataset",
-        "description": f"{show_count(marker['ledger']['written'], unit)} as tf.train.Example in TFRecord files.",
+        "description": f"{format_count(marker['ledger']['written'], unit)} as tf.train.Example in TFRecord files.",
         "version": "1.0.0",
         "distribution": [each for name, shards in splits.items() for each in _file_sets(name, shards)],
         "recordSet": [

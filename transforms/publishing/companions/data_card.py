@@ -7,8 +7,8 @@ from typing import Any
 
 from recordmill.imaging.prepared_image import CHANGES
 from recordmill.schemas.features import describe_features
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.rejection import explain_reason
-from recordmill.schemas.show_count import show_count
 from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, most_frequent, show_names
 from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
@@ -50,9 +50,9 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
 
 def _introduction(dataset: StagedDataset) -> str:
     marker = dataset.marker
-    classes = f" in {show_count(count_classes(marker), 'class')}" if marker["labels"] else ""
-    shards = show_count(sum(len(split["shards"]) for split in marker["splits"].values()), "TFRecord file")
-    written = show_count(marker["ledger"]["written"], marker["unit"])
+    classes = f" in {format_count(count_classes(marker), 'class')}" if marker["labels"] else ""
+    shards = format_count(sum(len(split["shards"]) for split in marker["splits"].values()), "TFRecord file")
+    written = format_count(marker["ledger"]["written"], marker["unit"])
     return f"{written}{classes}, in {shards} of {marker['output_bytes']:,} bytes, made by Recordmill."
 
 
@@ -81,9 +81,10 @@ def _labels(marker: Mapping[str, Any]) -> list[str]:
     if any("" in classes for classes in splits.values()):
         rows.append(("", "*no label*", *(classes.get("", 0) for classes in splits.values())))
     left = len(ids) - MOST_CLASSES
-    more = [f"and {show_count(left, 'class')} more, which `labels.txt` and `recordmill.json` list."] if left > 0 else []
+    listed = "which `labels.txt` and `recordmill.json` list."
+    more = [f"and {format_count(left, 'class')} more, {listed}"] if left > 0 else []
     unit = counted_unit(marker)
-    counted = f"How many {show_count(2, unit).removeprefix('2 ')} of each class each split has:"
+    counted = f"How many {format_count(2, unit).removeprefix('2 ')} of each class each split has:"
     return [
         *([counted] if unit != marker["unit"] else []),
         _table(("id", "class", *(f"`{name}`" for name in splits)), rows),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recordmill.schemas.show_count import show_count
+from recordmill.schemas.format_count import format_count
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
 from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped, show_names
@@ -85,14 +85,14 @@ def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
             yield Remark(f"{name} has no {of} of {some}{' that have any' if len(filled) < classes else ''}.", "classes")
     if unused := sorted(name for name, count in counts.items() if not count):
         verb = "has" if len(unused) == 1 else "have"
-        what = f"{len(unused):,} of {show_count(classes, 'class')} {verb} no {of} at all"
+        what = f"{len(unused):,} of {format_count(classes, 'class')} {verb} no {of} at all"
         yield Remark(f"{what}: {show_names(unused)}.", "classes")
     if unlabelled:
-        whole = show_count(sum(split["records"] for split in marker["splits"].values()), marker["unit"])
+        whole = format_count(sum(split["records"] for split in marker["splits"].values()), marker["unit"])
         yield Remark(f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes")
     if len(filled) > 1 and max(filled) >= LARGE_IMBALANCE * min(filled):
         yield Remark(
-            f"The largest class has {show_count(max(filled), of)}, the smallest {min(filled):,}: "
+            f"The largest class has {format_count(max(filled), of)}, the smallest {min(filled):,}: "
             "weigh the classes, or the small ones will not be learned.",
             "classes",
         )
@@ -102,7 +102,7 @@ def _find_boxes(marker: Mapping[str, Any]) -> Iterator[Remark]:
     boxes: Mapping[str, int] = marker.get("boxes", {})
     if dropped := sum(count for what, count in boxes.items() if what not in NOT_DROPPED):
         reasons = show_dropped(marker.get("dropped_boxes", {}))
-        what = f"{dropped:,} of {show_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
+        what = f"{dropped:,} of {format_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
     if said := ImagesWithoutBoxes.from_marker(marker).explain(marker["unit"]):
         yield Remark(f"{said}.", "boxes")
@@ -113,11 +113,11 @@ def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[R
         return
     lossless, changed = statistics.lossless, statistics.reencoded
     if lossless.images:
-        what = f"{show_count(lossless.images, 'image')} of formats without loss (by the name) became JPEG"
+        what = f"{format_count(lossless.images, 'image')} of formats without loss (by the name) became JPEG"
         yield Remark(f"{what}, a little changed{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
     others = Reencoded(*(getattr(changed, key) - getattr(lossless, key) for key in ("images", "before", "after")))
     if growth := _growth(others):
-        what = f"{show_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"
+        what = f"{format_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"
         yield Remark(f"{what}, a little changed{growth}.", "changes")
 
 
@@ -137,7 +137,7 @@ def _find_one_size(statistics: Statistics, settings: DatasetSettings) -> Iterato
 def _find_rejected(marker: Mapping[str, Any]) -> Iterator[Remark]:
     if rejected := sum(marker["ledger"]["rejected"].values()):
         verb = "was" if rejected == 1 else "were"
-        yield Remark(f"{show_count(rejected, found_unit(marker))} {verb} rejected.", "rejected")
+        yield Remark(f"{format_count(rejected, found_unit(marker))} {verb} rejected.", "rejected")
 
 
 def _find_annotations(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:

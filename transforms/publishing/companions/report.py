@@ -10,9 +10,9 @@ from importlib import resources
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.show_count import show_count
-from recordmill.storage.show_bytes import show_bytes
+from recordmill.storage.format_size import format_size
 from recordmill.transforms.publishing.companions import report_sections as sections
 from recordmill.transforms.publishing.companions.remarks import add_up_classes, found_unit
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
@@ -58,9 +58,10 @@ def _template() -> "Template":
     import jinja2
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"bytes": show_bytes, "number": "{:,}".format, "name": show_name, "percent": show_percent}
+    environment.filters |= {"bytes": format_size, "number": "{:,}".format, "name": show_name, "percent": show_percent}
     environment.filters |= {"plain": lambda text: text.replace("`", "")}
-    environment.filters |= {"count": show_count, "plural": lambda number, thing: show_count(number, thing).split()[1]}
+    environment.filters |= {"count": format_count}
+    environment.filters |= {"plural": lambda number, thing: format_count(number, thing).split()[1]}
     folder = resources.files("recordmill.transforms.publishing.companions")
     template = environment.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
     template.globals["css"] = (folder / "report.css").read_text(encoding="utf-8")
@@ -141,7 +142,7 @@ def _first_shards(dataset: StagedDataset) -> list[ShardReport]:
 
 
 def _summary(count: int, unit: str, classes: int) -> str:
-    return show_count(count, unit) + (f" in {show_count(classes, 'class')}" if classes else "")
+    return format_count(count, unit) + (f" in {format_count(classes, 'class')}" if classes else "")
 
 
 def _shown(group: Group) -> list[Any]:

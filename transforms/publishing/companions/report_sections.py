@@ -12,7 +12,7 @@ import numpy as np
 
 from recordmill.imaging.prepared_image import CHANGES
 from recordmill.schemas.rejection import REASONS, Fate, explain_reason
-from recordmill.storage.show_bytes import show_bytes
+from recordmill.storage.format_size import format_size
 from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, most_frequent, show_names
 from recordmill.transforms.publishing.companions.charts import (
     Histogram,
@@ -134,7 +134,7 @@ def describe_sizes(statistics: Statistics) -> dict[str, Any] | None:
         "sides": draw_heat_map(statistics.sides, lambda number: f"{round(2 ** (number / BINS_PER_DOUBLING)):,}"),
         "aspects": draw_histogram(statistics.aspects, _ratio, centred=True),
         "shapes": shapes,
-        "file_bytes": draw_histogram(statistics.file_bytes, lambda number: show_bytes(2 ** (number / 2))),
+        "file_bytes": draw_histogram(statistics.file_bytes, lambda number: format_size(2 ** (number / 2))),
         "average": _pixels(statistics.pixels / images),
         "smallest": statistics.smallest,
         "largest": statistics.largest,

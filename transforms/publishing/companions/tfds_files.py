@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 
 from recordmill.schemas.features import Feature
+from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import one_line
-from recordmill.schemas.show_count import show_count
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_template import NoTemplateError, file_template
@@ -76,7 +76,7 @@ def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[s
     info: dict[str, Any] = {
         "name": _dataset_name(marker["name"]),
         "version": "1.0.0",
-        "description": f"{show_count(marker['ledger']['written'], marker['unit'])}, plan {marker['plan']['id']}. "
+        "description": f"{format_count(marker['ledger']['written'], marker['unit'])}, plan {marker['plan']['id']}. "
         "README.md says more.",
         "fileFormat": "tfrecord",
         "splits": [_split_info(dataset, name) for name, split in marker["splits"].items() if split["shards"]],

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.custom_convention import OwnConvention, OwnFeature
+from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.image_ref import ImageRef
@@ -181,8 +181,11 @@ def test_the_split_is_a_word_in_the_name_or_else_in_the_path(refer, path, word):
 
 def test_raw_pixels_of_a_declared_convention_become_an_image(refer):
     pixels = np.arange(24, dtype=np.uint8)
-    own = OwnConvention(
-        features={"image": OwnFeature(field="encoded", type="bytes"), "y": OwnFeature(field="label", type="int64")}
+    own = CustomConvention(
+        features={
+            "image": CustomFeature(field="encoded", type="bytes"),
+            "y": CustomFeature(field="label", type="int64"),
+        }
     )
     source = Tfrecords(convention=own, shape=(2, 4, 3))
     example = Example()

@@ -9,7 +9,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_totals import gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.splitting import Selection
+from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.companions import StagedDataset
 from recordmill.transforms.publishing.ledger import Ledger
@@ -60,7 +60,7 @@ def stage(tmp_path):
             reports.append(write_shard(str(folder), split, index, images, mark, settings.compression).finish())
         recipe = {"seed": 0, "compression": settings.compression}
         starts = {"train": [0, 2**63], "test": [0]}
-        plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, LabelMap(ids), Summary(), [], recipe)
+        plan = Plan("0123456789abcdef", "convert", "", SplitCutoffs(), starts, LabelMap(ids), Summary(), [], recipe)
         shards = name_shards(reports, settings)
         marker = build_marker(plan, shards, Ledger(8, 7, {"truncated": 1}, {}, {}), settings, gather_reports(reports))
         assert len(os.listdir(folder)) == 9

@@ -13,7 +13,7 @@ from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.splitting import Selection
+from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.companions import StagedDataset
 from recordmill.transforms.publishing.companions.remarks import find_remarks
@@ -117,7 +117,7 @@ def make(
     names = {name for counts in classes.values() for name in counts} - {""}
     labels = LabelMap({name: at for at, name in enumerate(sorted(names))})
     starts = {name: [0] for name in settings.splits.names}
-    plan = Plan("0123456789abcdef", "convert", "", Selection(), starts, labels, Summary(), [], {})
+    plan = Plan("0123456789abcdef", "convert", "", SplitCutoffs(), starts, labels, Summary(), [], {})
     found = duplicates or Duplicates()
     ledger = ledger or Ledger(written, written, {}, {}, {})
     marker = build_marker(

@@ -1,7 +1,7 @@
 """Sizes for people."""
 
 
-def show_bytes(count: float) -> str:
+def format_size(count: float) -> str:
     """A size in units of 1024: `1.5 MiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(count) < 1024:

@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.storage.show_bytes import show_bytes
+from recordmill.storage.format_size import format_size
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ from recordmill.storage.show_bytes import show_bytes
     ],
 )
 def test_show_bytes(count, text):
-    assert show_bytes(count) == text
+    assert format_size(count) == text

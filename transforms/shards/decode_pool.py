@@ -10,14 +10,14 @@ REMOTE_READERS = 128
 """Images under way at once where each read waits for a network; decoding stays bounded by `threads`."""
 
 
-class Readers:
+class DecodePool:
     """The threads that read and decode, and the turns at decoding: one set for all bundles of a process.
 
     Attributes:
         decoding: entered to decode, by as many at once as there are `threads`.
     """
 
-    _shared: ClassVar[dict[int, "Readers"]] = {}
+    _shared: ClassVar[dict[int, "DecodePool"]] = {}
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, threads: int) -> None:
@@ -27,14 +27,14 @@ class Readers:
         self._users = 0
 
     @classmethod
-    def borrow(cls, threads: int) -> "Readers":
+    def acquire(cls, threads: int) -> "DecodePool":
         """This process's readers for so many threads; to be given back."""
         with cls._lock:
             readers = cls._shared.setdefault(threads, cls(threads))
             readers._users += 1
             return readers
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Ends the threads where nobody else uses them."""
         with self._lock:
             self._users -= 1

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from recordmill.transforms.shards.readers import REMOTE_READERS
 
 from recordmill.pipeline.configuration.preflight import UsageError, check_secrets
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS
 from recordmill.transforms.shards.read_ahead import WINDOW_BYTES
-from recordmill.transforms.shards.readers import REMOTE_READERS
 
 PAGE = "docs/object_stores.md"
 TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")

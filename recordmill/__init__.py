@@ -13,11 +13,12 @@ from recordmill.schemas.version import VERSION as __version__
 if TYPE_CHECKING:
     from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
     from recordmill.pipeline.convert import ConversionError, convert
-    from recordmill.reading.dataset import Dataset
+    from recordmill.reading.dataset import Dataset, open_dataset
     from recordmill.reading.load.examples_as_numpy import examples_as_numpy
     from recordmill.reading.load.load import load
     from recordmill.reading.load.split_info import SplitInfo, describe_split
     from recordmill.reading.load_error import LoadError
+    from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
     from recordmill.schemas.conventions import Convention, convention_names, load_convention
     from recordmill.schemas.features import (
         Feature,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     )
     from recordmill.schemas.image_ref import ImageRef
     from recordmill.schemas.label_map import LabelMap
+    from recordmill.storage.record_bytes import StoredFile
+    from recordmill.storage.record_reader import Damage, RecordFile
     from recordmill.transforms.compose.build_examples import BuildExamples
     from recordmill.transforms.compose.read_images import ReadImages
     from recordmill.transforms.compose.reencode_images import ReencodeImages
@@ -41,6 +44,7 @@ _MODULES = {
     "ClassFolders": "transforms.inputs.sources.class_folders",
     "Convention": "schemas.conventions",
     "ConversionError": "pipeline.convert",
+    "Damage": "storage.record_reader",
     "Dataset": "reading.dataset",
     "Feature": "schemas.features",
     "FilenameLabels": "transforms.inputs.sources.filename_labels",
@@ -53,9 +57,12 @@ _MODULES = {
     "LoadError": "reading.load_error",
     "PreparedImage": "imaging",
     "ReadImages": "transforms.compose.read_images",
+    "RecordFile": "storage.record_reader",
     "ReencodeImages": "transforms.compose.reencode_images",
     "SplitExamples": "transforms.compose.split_examples",
     "SplitInfo": "reading.load.split_info",
+    "StoredFile": "storage.record_bytes",
+    "Verification": "reading.verify.verify_dataset",
     "convention_names": "schemas.conventions",
     "convert": "pipeline.convert",
     "describe_features": "schemas.features",
@@ -64,9 +71,11 @@ _MODULES = {
     "examples_as_numpy": "reading.load.examples_as_numpy",
     "load": "reading.load.load",
     "load_convention": "schemas.conventions",
+    "open_dataset": "reading.dataset",
     "parse_example": "schemas.features",
     "prepare_image": "imaging",
     "tensorflow_features": "schemas.features",
+    "verify_dataset": "reading.verify.verify_dataset",
 }
 """Where each public name is defined."""
 

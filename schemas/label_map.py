@@ -1,6 +1,6 @@
 """The label map: class names to ids, the same on every run that lists the same classes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -20,13 +20,14 @@ class LabelSettings:
         offset: the id of the first class; None: the convention's own (0, or 1 where readers keep 0 for background).
         catch_all: the class that takes labels which `classes` does not list; None: such images are rejected.
         ids: `names` counts the classes; `integers` takes each label itself as the id, or the number that the source
-            gives its class.
+            gives its class. `raised` does the same, and adds one number to all ids where a class in use would have an
+            id below the convention's first, such as 0 where readers keep it for the background.
     """
 
     classes: tuple[str, ...] = ()
     offset: int | None = None
     catch_all: str | None = None
-    ids: Literal["names", "integers"] = "names"
+    ids: Literal["names", "integers", "raised"] = "names"
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""
@@ -39,8 +40,9 @@ class LabelSettings:
             )
         if self.offset is not None and abs(self.offset) > LARGEST_OFFSET:
             raise ValueError(f"labels.offset is {self.offset}: give a number from -2^62 to 2^62")
-        if self.ids == "integers" and (self.classes or self.offset is not None):
-            raise ValueError("labels.ids: integers takes each label as its id: remove labels.classes and labels.offset")
+        if self.ids != "names" and (self.classes or self.offset is not None):
+            takes = f"labels.ids: {self.ids} takes each label as its id"
+            raise ValueError(f"{takes}: remove labels.classes and labels.offset")
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,11 @@ class LabelMap:
 
 
 def build_label_map(
-    found: Iterable[str], settings: LabelSettings, offset: int, numbers: Mapping[str, int] | None = None
+    found: Iterable[str],
+    settings: LabelSettings,
+    offset: int,
+    numbers: Mapping[str, int] | None = None,
+    used: Container[str | int] = (),
 ) -> LabelMap:
     """The label map of the labels found.
 
@@ -113,15 +119,27 @@ def build_label_map(
         settings: how ids are given.
         offset: the id of the first class.
         numbers: the source's own numbers of its classes, if it has such.
+        used: the labels that images or boxes have, by name or by the source's number.
     """
     numbers = numbers or {}
-    if settings.ids == "integers" and numbers:
-        return LabelMap(dict(numbers), None, numbers)
-    if settings.ids == "integers":
-        return LabelMap({label: int(label) for label in sorted(found) if is_integer_label(label)})
+    if settings.ids != "names":
+        ids = dict(numbers) or {label: int(label) for label in sorted(found) if is_integer_label(label)}
+        if settings.ids == "raised":
+            ids = _raise_ids(ids, [number for name, number in ids.items() if name in used or number in used], offset)
+        return LabelMap(ids, None, numbers)
     names = settings.classes or sorted(numbers, key=numbers.__getitem__) or sorted(set(found) - {""})
     ids = {name: offset + index for index, name in enumerate(names)}
     return LabelMap(ids, settings.catch_all, numbers, is_chosen=bool(settings.classes))
+
+
+def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[str, int]:
+    """All ids higher by one number, so that those in use begin at `first`; as they are where that is so, or cannot."""
+    more = max(0, first - min(used, default=first))
+    return (
+        {name: number + more for name, number in ids.items()}
+        if max(ids.values(), default=0) + more <= INT64_MAX
+        else ids
+    )
 
 
 def is_integer_label(label: str) -> bool:

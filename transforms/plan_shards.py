@@ -26,11 +26,13 @@ from recordmill.transforms.planning.output_state import OutputState, decide_acti
 from recordmill.transforms.planning.plan import Action, Plan, class_numbers, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
+from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
+from recordmill.transforms.shards.shard_files import STAGING_PREFIX
 
 ShardId = tuple[str, int]
 
@@ -91,6 +93,9 @@ def plan_dataset(summary: Summary, selection: SplitCutoffs, settings: DatasetSet
 def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
     try:
         state, action, sentence = _decide(plan, run)
+        if state.cut and not state.busy and not run.preview:
+            plan.run_notes.extend(_publish_cut(state))
+            state, action, sentence = _decide(plan, run)
         if action == "convert" and not run.preview:
             claim_output(run.output, plan.plan_id, run.run_id)
             # Whoever began at the same time has seen this claim, or is seen now; or has even published the dataset.
@@ -99,6 +104,8 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
                 plan.run_notes.extend(make_room(state))
             else:
                 release_claim(run.output, plan.plan_id, run.run_id)
+    except ValueError as error:
+        return replace(plan, action="refuse", sentence=str(error))
     except OSError as error:
         with suppress(OSError):
             release_claim(run.output, plan.plan_id, run.run_id)
@@ -125,6 +132,24 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     if action == "keep" and run.overwrite and _has_other_versions(state, plan):
         return state, "convert", ""
     return state, action, sentence
+
+
+def _publish_cut(state: OutputState) -> list[str]:
+    """Publishes datasets of other plans whose publishing was cut: half of each may be in the output. A note on each.
+
+    Raises:
+        OSError: a file cannot be renamed.
+        ValueError: a dataset cannot be read; one sentence.
+    """
+    notes = []
+    for each in state.cut:
+        try:
+            publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
+        except ValueError as error:
+            what = f"{state.output} holds {each.name}, a dataset that cannot be published"
+            raise ValueError(f"{what}: {error}: delete it with --discard, or choose another output") from None
+        notes.append(f"{each.name} held a complete dataset, whose publishing had been cut: it is now in place")
+    return notes
 
 
 def _has_other_versions(state: OutputState, plan: Plan) -> bool:

@@ -19,7 +19,7 @@ from recordmill.transforms.planning.output_lock import OUTCOME, release_claim, r
 from recordmill.transforms.planning.output_state import find_fault, find_marker, read_marker
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels
+from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
 from recordmill.transforms.publishing.companions import StagedDataset, choose_samples, find_remarks, shows_boxes
 from recordmill.transforms.publishing.companions.label_map_text import note_background
 from recordmill.transforms.publishing.duplicates import list_duplicates
@@ -96,7 +96,11 @@ def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     ledger, examples = foresee_ledger(plan.summary, plan.label_map)
     by_file, numbers = not settings.source.files, preview_numbers(plan, settings)
     remedies = settings.source.remedies
-    if problem := check_limits(ledger, [], settings.max_rejected, settings.unit, examples, by_file, remedies):
+    boxes = foresee_boxes(plan.summary, plan.label_map) if settings.boxes.invalid != "reject" else FinishedShards()
+    if problem := (
+        check_limits(ledger, [], settings.max_rejected, settings.unit, examples, by_file, remedies)
+        or check_boxes(boxes, settings, plan.label_map)
+    ):
         sentence = f"as it stands the run would fail: {problem}"
         return Outcome("planned", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     notes = plan.notes

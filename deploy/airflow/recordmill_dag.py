@@ -21,15 +21,18 @@ TOLD = f"{OUTPUT}.summary.json"
 FINAL = ("failed with return code 2", "failed with return code 3")
 
 PARAMS = {
-    "input": Param("/data/photos", type="string", description="the folder with the images; may hold {date}"),
+    "input": Param("/data/photos", type="string", description="the folder with the images; may contain {date}"),
     "output": Param(
-        "/data/datasets/{date}", type="string", pattern=r"\{date\}", description="a dataset a date: must hold {date}"
+        "/data/datasets/{date}",
+        type="string",
+        pattern=r"\{date\}",
+        description="one dataset per date; must contain {date}",
     ),
-    "config": Param("configs/class_folders.yaml", type="string", description="what the dataset is, as YAML"),
+    "config": Param("configs/class_folders.yaml", type="string", description="the YAML that defines the dataset"),
     "runner": Param("DirectRunner", type="string", description="DirectRunner, PrismRunner, DataflowRunner, ..."),
-    "beam_options": Param({}, type="object", description="further flags of Recordmill, Beam and the runner"),
+    "beam_options": Param({}, type="object", description="other flags of Recordmill, Beam and the runner"),
     "classes": Param([], type="array", items={"type": "string"}, description="classes that must have images"),
-    "max_rejected": Param(0.01, type="number", minimum=0, maximum=1, description="share that may be rejected"),
+    "max_rejected": Param(0.01, type="number", minimum=0, maximum=1, description="the share that may be rejected"),
 }
 
 

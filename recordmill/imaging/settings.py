@@ -9,9 +9,7 @@ FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
 DEFAULT_MAX_PIXELS = 89_478_485
-
-MAX_RESIZED_PIXELS = 2**28
-"""Pixels of the largest image that others are brought to: a gigabyte of memory for each image under way."""
+"""Pixels of the largest image that is decoded by default, or that others are enlarged to: seconds of work."""
 
 LARGEST_LIMIT = 2**62
 """The largest limit on bytes and pixels: one more still fits into 64 bits."""
@@ -38,8 +36,8 @@ class Resize:
         key, sides = ("longest", (self.longest,)) if self.exact is None else ("exact", self.exact)
         if not all(side is not None and 1 <= side <= MAX_JPEG_SIDE for side in sides):
             raise ValueError(f"resize.{key}: a side has 1 to {MAX_JPEG_SIDE:,} pixels")
-        if self.exact is not None and math.prod(self.exact) > MAX_RESIZED_PIXELS:
-            raise ValueError(f"resize.exact: an image has at most {MAX_RESIZED_PIXELS:,} pixels: give smaller sides")
+        if self.exact is not None and math.prod(self.exact) > DEFAULT_MAX_PIXELS:
+            raise ValueError(f"resize.exact: an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller sides")
         _check_choice("resize.fit", self.fit, ("crop", "pad"))
 
 

@@ -115,7 +115,7 @@ MADE = {
         None,
         CLASSES,
     ),
-    "one table a split": (
+    "one table per split": (
         {
             **images("images/1.jpg", "images/2.jpg"),
             "train.csv": "path,class\nimages/1.jpg,cat\n",
@@ -281,7 +281,7 @@ MADE = {
         None,
         {"cat": 1},
     ),
-    "a CSV with a box a row (TensorFlow's tutorial)": (
+    "a CSV with one box per row (TensorFlow's tutorial)": (
         {**images("1.jpg", "2.jpg"), "boxes.csv": f"{SIDES}1.jpg,24,16,cat,6,4,18,12\n2.jpg,24,16,cat,6,4,18,12\n"},
         None,
         {"cat": 1},
@@ -337,7 +337,7 @@ def test_tfrecords(tmp_path, monkeypatch, capsys):
     assert marker["labels"] == CLASSES
 
 
-@pytest.mark.parametrize("name", ["Roboflow: COCO", "one table a split"])
+@pytest.mark.parametrize("name", ["Roboflow: COCO", "one table per split"])
 def test_the_flags_that_are_told_make_the_same_bytes(name, tmp_path, monkeypatch, capsys):
     write(tmp_path / "in", MADE[name][0])
     made, flags = [], "--config auto"

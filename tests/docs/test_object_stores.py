@@ -13,7 +13,7 @@ from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS
 from recordmill.transforms.shards.read_ahead import WINDOW_BYTES
 
 PAGE = "docs/object_stores.md"
-TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
+TEXT = " ".join((Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8").split())
 
 
 @pytest.mark.slow
@@ -33,12 +33,12 @@ def test_the_commands_run(amazon_store, run_page, monkeypatch, tmp_path):
 
 
 def test_flags_that_are_refused_are_those_named():
-    for flag in re.findall(r"`(--s3_\w+)` and its kind", TEXT):
-        with pytest.raises(UsageError):
-            check_secrets([f"{flag}=x"])
+    (flag,) = re.findall(r"`(--s3_\w+)` and similar flags are refused", TEXT)
+    with pytest.raises(UsageError):
+        check_secrets([f"{flag}=x"])
 
 
 def test_figures_are_those_of_the_code():
     assert f"blocks of {BLOCK_BYTES // 2**20} MiB" in TEXT
-    assert f"up to {CONNECTIONS}\nconnections; {REMOTE_READERS} images" in TEXT
+    assert f"up to {CONNECTIONS} connections; {REMOTE_READERS} images" in TEXT
     assert f"within {WINDOW_BYTES // 2**20} MiB" in TEXT

@@ -58,9 +58,9 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
 
 
 def test_its_numbers_are_the_codes():
-    assert f"of more than {MOST_BARS} classes the {MOST_BARS - SMALLEST_BARS} largest" in PAGE
+    assert f"of more than {MOST_BARS} classes, the {MOST_BARS - SMALLEST_BARS} largest" in PAGE
     assert f"and the {SMALLEST_BARS} smallest have a bar" in PAGE
-    assert f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes are shown, or {MOST_WITH_BOXES} with boxes" in PAGE
+    assert f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes, or {MOST_WITH_BOXES} with boxes" in PAGE
     assert f"with boxes (one each of up to {MOST_CLASSES_WITH_BOXES} classes)" in PAGE
     assert f"at most {MOST_RECORDS:,} records of {MOST_BYTES >> 20} MiB in {MOST_SHARDS} shards" in PAGE
     assert f"the first records of {MOST_SHARDS} shards" in PAGE

@@ -75,13 +75,13 @@ def test_the_first_line_of_the_estimate_by_hand():
     assert [number(page[name][1]) for name in ("vCPUs", "memory", "reads", "shuffle")] == [
         round(cost, 3 if cost < 0.01 else 2) for cost in costs
     ]
-    assert number(page["together"][1]) == round(sum(costs), 2)
+    assert number(page["total"][1]) == round(sum(costs), 2)
     first = table("images | workers of 4 vCPUs")[0]
     assert (number(first[3]), first[8], number(first[10])) == (shards, f"{seconds / 60:.1f}", round(sum(costs), 2))
 
 
 def test_the_bounds_are_those_of_the_code():
-    assert f"{MAX_BINS:,} a split" in TEXT
+    assert f"{MAX_BINS:,} bins per split" in TEXT
     assert f"at most {MOST_PER_SHARD:,}" in TEXT
     assert f"sorts {HELD_REFERENCES[1]:,} references" in TEXT
     assert f"beyond {contents.IN_MEMORY // 10**6} million" in TEXT

@@ -132,6 +132,12 @@ def as_facts(text):
     return dict(line.split(": ", 1) for line in text.splitlines())
 
 
+def differences(expected, found):
+    """What has changed, a fact a line, in full: pytest would shorten it."""
+    changed = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+    return "".join(f"\n{name}\n  was {expected.get(name)}\n  is  {found.get(name)}" for name in changed)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
     root, digest = input_of(case)
@@ -150,7 +156,7 @@ def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
         path.write_text(as_text(found), encoding="utf-8")
     expected = as_facts(path.read_text(encoding="utf-8"))
     assert found["input"] == expected["input"], "its generator has changed, or a library encodes it differently"
-    assert found == expected
+    assert found == expected, differences(expected, found)
 
 
 def test_each_configuration_and_each_convention_has_a_golden():

@@ -74,6 +74,23 @@ def test_faulty_boxes_over_both_limits_fail_and_a_higher_limit_goes_on(convert, 
     assert allowed.marker["plan"]["id"] == done.line["plan_id"]
 
 
+@pytest.mark.parametrize(
+    ("texts", "names"), [({"a": GOOD + UNKNOWN, "b": UNKNOWN}, "names: [ship]"), ({"a": GOOD, "b": UNKNOWN}, "")]
+)
+def test_a_plan_foresees_boxes_of_unknown_classes_as_the_run_finds_them(convert, ships, texts, names):
+    root = ships(texts, names)
+    planned = convert(root, "--plan", settings=SETTINGS)
+    assert (planned.code, planned.line["status"], planned.output.exists()) == (3, "planned", False)
+    done = convert(root, settings=SETTINGS)
+    assert done.code == 3
+    assert planned.line["sentence"] == f"as it stands the run would fail: {done.line['sentence']}"
+
+
+def test_a_plan_foresees_no_loss_of_classes_that_are_not_chosen(convert, ships):
+    root = ships({"a": GOOD + "1 0.5 0.5 0.5 0.5\n"})
+    assert convert(root, "--plan", settings={**SETTINGS, "labels.classes": ["ship"]}).code == 0
+
+
 TAGS = {
     "source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}},
     "splits.fractions": {"train": 1.0},

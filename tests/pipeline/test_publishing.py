@@ -249,6 +249,45 @@ def test_a_switch_cut_at_any_point_is_mended_by_the_next_run(convert, photos, pu
             assert mended.lasting_marker == fresh[shards].lasting_marker
 
 
+@pytest.fixture
+def cut(convert, photos, published, monkeypatch):
+    """An output in which the replacement of one dataset by another, of three shards, was cut halfway."""
+    with monkeypatch.context() as patch:
+        cut_switch(patch, "move_file", 2)
+        done = convert(photos, "--overwrite", settings={**TWO, "shards.count": 3}, output=published.output)
+    assert (done.code, len(done.staging), (done.output / "recordmill.json").exists()) == (1, 1, False)
+    return done
+
+
+def test_a_run_of_another_plan_publishes_what_was_cut_and_is_refused_as_next_to_any_dataset(convert, photos, cut):
+    settings, (staging,) = {**TWO, "seed": 7}, cut.staging
+    planned = convert(photos, "--plan", settings=settings, output=cut.output)
+    assert (planned.code, planned.line["status"], planned.staging) == (1, "refused", [staging])
+    done = convert(photos, settings=settings, output=cut.output)
+    assert (done.code, done.line["status"], done.staging) == (1, "refused", [])
+    assert (
+        f"{staging.name} held a complete dataset, whose publishing had been cut: it is now in place"
+        in (done.line["notes"])
+    )
+    assert "(seed: 0 -> 7, shards.count: 3 -> 2)" in done.line["sentence"]
+    assert len(done.marker["splits"]["train"]["shards"]) == 3
+
+
+def test_what_was_cut_and_cannot_be_read_is_refused(convert, photos, cut):
+    (cut.staging[0] / "recordmill.json").write_text("{")
+    done = convert(photos, "--overwrite", settings=TWO, output=cut.output)
+    assert (done.code, done.line["status"]) == (1, "refused")
+    assert done.line["sentence"].endswith(": delete it with --discard, or choose another output")
+
+
+def test_a_run_of_another_plan_replaces_what_was_cut_with_overwrite(convert, photos, cut, tmp_path):
+    settings = {**TWO, "seed": 7}
+    assert convert(photos, "--plan", "--overwrite", settings=settings, output=cut.output).code == 0
+    done = convert(photos, "--overwrite", settings=settings, output=cut.output)
+    assert (done.code, done.staging) == (0, [])
+    assert done.files == convert(photos, settings=settings, output=tmp_path / "fresh").files
+
+
 def test_two_runs_of_one_plan_at_once_end_in_one_dataset(spawn, photos, published, tmp_path):
     flags = [f"--set={key}={json.dumps(value)}" for key, value in TWO.items()]
     runs = [spawn(f"--input={photos}", f"--output={tmp_path / 'both'}", *flags) for _ in range(2)]

@@ -89,6 +89,7 @@ def test_line_breaks_in_names_stay_on_one_line_and_stay_distinct():
         ({"catch_all": "b"}, "labels.catch_all is 'b', which labels.classes does not list"),
         ({"ids": "integers", "classes": ("1",)}, "labels.ids: integers takes each label as its id: remove"),
         ({"ids": "integers", "offset": 0}, "labels.ids: integers takes each label as its id: remove"),
+        ({"ids": "raised", "offset": 0}, "labels.ids: raised takes each label as its id: remove"),
     ],
 )
 def test_contradictory_settings_raise_and_name_their_key(settings, message):
@@ -109,6 +110,23 @@ def test_the_sources_own_numbers_are_the_ids_on_request():
     labels = build_label_map([], LabelSettings(ids="integers"), 0, NUMBERS)
     assert labels.ids == NUMBERS
     assert labels.name_for_number(8) == "ship"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "used", "first", "ids"),
+    [
+        ({"cat": 0, "dog": 1, "emu": 5}, {"cat", "emu"}, 1, {"cat": 1, "dog": 2, "emu": 6}),
+        ({"cat": 0, "dog": 1}, {0, 1}, 1, {"cat": 1, "dog": 2}),
+        ({"pieces": 0, "dog": 1}, {"dog"}, 1, {"pieces": 0, "dog": 1}),  # a class that no box has stays below
+        ({"cat": 0, "dog": 1}, {"cat"}, 0, {"cat": 0, "dog": 1}),
+        ({"cat": 0, "dog": 2**63 - 1}, {"cat"}, 1, {"cat": 0, "dog": 2**63 - 1}),  # there is no higher id
+        ({}, {"-1", "3"}, 1, {"-1": 1, "3": 5}),
+        ({}, (), 1, {"-1": -1, "3": 3}),
+    ],
+)
+def test_ids_are_raised_to_the_conventions_first_where_a_class_in_use_lies_below(numbers, used, first, ids):
+    labels = build_label_map(["-1", "3"], LabelSettings(ids="raised"), first, numbers, used)
+    assert labels.ids == ids
 
 
 def test_an_explicit_list_outweighs_the_sources_numbers():

@@ -146,7 +146,12 @@ def _datasets() -> list[Case]:
             of.photos,
             "splits={stratify: true, group: '_(?P<group>[a-z]+[0-9])', fractions: {a: 0.5, b: 0.5}}",
         ),
-        case("splits_rest", of.photos, "splits.fractions={train: 0.4, validation: 0.2, test: 0.2}"),
+        case("splits_rest", of.photos, "splits.fractions={train: 0.3, validation: 0.1, test: 0.2}"),
+        case(
+            "splits_rest_stratify",
+            of.photos,
+            "splits={stratify: true, fractions: {train: 0.3, validation: 0.1, test: 0.2}}",
+        ),
         case("splits_one", of.photos, "splits.fractions={all: 1.0}", "shards={count: 1, name: '{split}.record'}"),
         case(
             "splits_from_folders",

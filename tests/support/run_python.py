@@ -31,11 +31,19 @@ def run_python(words: Sequence[str], folder: Path) -> "subprocess.CompletedProce
         run = lambda: runpy.run_module(argv[0], run_name="__main__", alter_sys=True)  # noqa: E731
     else:
         run = lambda: runpy.run_path(argv[0], run_name="__main__")  # noqa: E731
-    outputs = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in ("stdout", "stderr")]
+    written = _Written(), _Written()
+    outputs = [io.TextIOWrapper(each, encoding="utf-8", write_through=True) for each in written]
     with _like_a_new_process(folder, argv), redirect_stdout(outputs[0]), redirect_stderr(outputs[1]):
         code = _exit_code(run)
-    stdout, stderr = (each.buffer.getvalue().decode() for each in outputs)
+    stdout, stderr = (each.getvalue().decode() for each in written)
     return subprocess.CompletedProcess(words, code, stdout, stderr)
+
+
+class _Written(io.BytesIO):
+    """Keeps what was written when the stream is closed, as `json.tool` closes its own."""
+
+    def close(self) -> None:
+        pass
 
 
 @contextmanager

@@ -15,7 +15,12 @@ MOST_NAMES = 5
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
     """The notes; the same for the same images, as they become part of the marker."""
-    notes = (_note_unmet(summary, settings, label_map), _note_folders(summary, settings), _note_alike(label_map))
+    notes = (
+        _note_unmet(summary, settings, label_map),
+        _note_raised(label_map, settings),
+        _note_folders(summary, settings),
+        _note_alike(label_map),
+    )
     return [note for note in notes if note]
 
 
@@ -29,6 +34,27 @@ def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap
         return ""
     verb = "has" if len(unmet) == 1 else "have"
     return f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {_shown(unmet)}"
+
+
+def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
+    """That classes have other ids than the source's numbers."""
+    if settings.labels.ids != "raised":
+        return ""
+    name, own, given = next(
+        ((name, own, given) for name, given in label_map.ids.items() if (own := _own_number(name, label_map)) != given),
+        ("", 0, 0),
+    )
+    if own == given:
+        return ""
+    why = f"ids begin at {settings.label_offset} in the convention ({settings.layout.title})"
+    as_it_is = "labels.ids=integers keeps the source's numbers"
+    return (
+        f"class {name} has the id {given}, not {own}, and all others are higher by {given - own} too: {why}; {as_it_is}"
+    )
+
+
+def _own_number(name: str, label_map: LabelMap) -> int:
+    return label_map.numbers[name] if name in label_map.numbers else int(name)
 
 
 def _note_folders(summary: Summary, settings: DatasetSettings) -> str:

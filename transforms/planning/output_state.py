@@ -81,6 +81,11 @@ class OutputState:
     busy: str = ""
     leftovers: tuple[Leftover, ...] = ()
 
+    @property
+    def cut(self) -> tuple[Leftover, ...]:
+        """The complete datasets of other plans whose publishing was cut."""
+        return tuple(each for each in self.leftovers if each.complete)
+
 
 def read_output(output: str, plan_id: str) -> OutputState:
     """Looks at an output folder until nothing changes meanwhile: half of another run's switch is not a state.
@@ -185,16 +190,18 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
 
     A dataset of the same plan is kept. One of another plan is refused with the differences, unless it is to be
     overwritten. Where a run of another plan is at work everything is refused. What such a run has left is in nobody's
-    way, unless it was cut while it published. Files that look like shards and belong to no dataset are refused: readers
-    that glob would mix them in.
+    way; a dataset whose publishing was cut is published before, so that it is one of another plan. Files that look like
+    shards and belong to no dataset are refused: readers that glob would mix them in.
     """
     output = state.output
     if state.busy:
         return "refuse", state.busy
-    if complete := [each.name for each in state.leftovers if each.complete]:
+    if state.cut:
+        if overwrite:
+            return "convert", ""
         return "refuse", (
-            f"{output} holds {complete[0]}, a complete dataset of another configuration or input whose publishing was "
-            "cut: put it in place with --discard, or choose another output"
+            f"{output} holds {state.cut[0].name}, a complete dataset of another configuration or input whose "
+            "publishing was cut: a run puts it in place first; choose another output, or replace it with --overwrite"
         )
     if state.pending:
         return "finish", "an earlier run was cut while publishing: its dataset is now in place"

@@ -79,7 +79,8 @@ def make_plan(
     """
     notes = list(summary.warnings)
     numbers = class_numbers(summary, settings)
-    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers)
+    used = {*summary.classes, *summary.box_labels}
+    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers, used)
     notes += note_classes(summary, settings, label_map)
     problem = _find_problem(summary, settings)
     if not problem:

@@ -13,13 +13,17 @@ from recordmill.schemas.reference_digest import add_digests, digest_of, version_
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT
 from recordmill.transforms.planning.hash_histogram import HashHistogram
 from recordmill.transforms.planning.splitting import ImageSplitter
-from recordmill.transforms.records.boxes import count_boxes
+from recordmill.transforms.records.boxes import count_boxes, labels_of_boxes
 
 SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""
 
 MESSAGES_KEPT = 20
 """How many warnings and problems are kept to be told."""
+
+
+MOST_NUMBERED = 100_000
+"""Classes of boxes that are counted by their numbers; a broken file could number millions."""
 
 
 @dataclass(slots=True)
@@ -51,6 +55,8 @@ class Summary:
         labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
         numbers: classes that sources announced by the numbers that they give them.
         boxes: boxes of the images to convert, and of nothing else.
+        box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are not told apart.
+        first_boxes: for each such label the first box by key, as (key, place, words).
         naming_files: files that name images, as annotations and manifests do.
         digest: `schemas.reference_digest.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
@@ -70,6 +76,8 @@ class Summary:
     labels: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
     boxes: int = 0
+    box_labels: Counter[str | int] = field(default_factory=Counter)
+    first_boxes: dict[str | int, tuple[str, int, str]] = field(default_factory=dict)
     naming_files: int = 0
     digest: int = 0
     planned_digest: int = 0
@@ -157,7 +165,9 @@ class Summary:
             if within is None:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
-            self.boxes += count_boxes(ref)
+            if boxes := count_boxes(ref):
+                self.boxes += boxes
+                self._count_labels(ref, boxes)
             size = ref.expected_bytes
             within.bytes += size
             within.histogram.add(hashes.order, size)
@@ -167,6 +177,16 @@ class Summary:
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)
         return not left_out
+
+    def _count_labels(self, ref: ImageRef, boxes: int) -> None:
+        """Counts the labels of an image's boxes."""
+        labels = [min(each, MOST_NUMBERED) if isinstance(each, int) else each for each in labels_of_boxes(ref)]
+        self.box_labels.update(labels)
+        for label in set(labels):
+            first = self.first_boxes.get(label)
+            if first is None or ref.key < first[0]:
+                place = labels.index(label) + 1
+                self.first_boxes[label] = (ref.key, place, f"box {place} of {boxes} of {ref.key} (class {label})")
 
     def _keep_nearest(self, number: int, splitter: ImageSplitter) -> None:
         most = splitter.neighbours
@@ -184,6 +204,9 @@ class Summary:
         self.planned_digest = add_digests(self.planned_digest, other.planned_digest)
         self.versions = add_digests(self.versions, other.versions)
         self.boxes += other.boxes
+        self.box_labels.update(other.box_labels)
+        for label, first in other.first_boxes.items():
+            self.first_boxes[label] = min(first, self.first_boxes.get(label, first))
         self.labels |= other.labels
         self._announce(other.numbers)
         self.problems_found += other.problems_found

@@ -14,6 +14,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
+from recordmill.transforms.planning.summary import MOST_NUMBERED, Summary
 
 MOST_CLASSES = 100
 """Classes that the marker lists under one reason; `more` counts the boxes of all others."""
@@ -107,6 +108,27 @@ def _cut(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]
     return cut
 
 
+def foresee_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
+    """What a run would do with its boxes, as far as that is known before it: it drops those of unknown classes."""
+    written, dropped, faulty = Counter[str](), Counter[str](), Counter[str]()
+    examples = []
+    for label, count in summary.box_labels.items():
+        name = label_map.name_for_number(label) if isinstance(label, int) else label_map.name_for(label)
+        if name is not None:
+            written[name] += count
+        elif label != MOST_NUMBERED:
+            dropped[label_map.shown(label)] += count
+            if not label_map.leaves_out(label):
+                faulty[label_map.shown(label)] += count
+                examples.append(summary.first_boxes[label])
+    totals = AnnotationTotals(
+        dropped={"unknown_class": dropped} if dropped else {},
+        faulty={"unknown_class": faulty} if faulty else {},
+        examples={"unknown_class": min(examples)[2]} if examples else {},
+    )
+    return FinishedShards(instances={"": written}, annotations=totals)
+
+
 def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: LabelMap) -> str:
     """Why too many boxes were lost; the empty string if they were not.
 
@@ -149,7 +171,7 @@ def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: s
         return ""
     lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
-    integers = settings.labels.ids == "integers"
+    integers = settings.labels.ids != "names"
     remedy = "set labels.ids=names" if integers else "add such labels to the source's names of classes"
     return _find_passed("labels", settings.max_rejected.labels, lost, kept, why, remedy)
 
@@ -177,5 +199,5 @@ def _keep_others(names: list[str], settings: DatasetSettings) -> str:
     if not 0 < len(names) <= MOST_TO_KEEP:
         return ", or list the classes to keep in labels.classes"
     values = [f"labels.classes={orjson.dumps(names).decode()}"]
-    values += ["labels.ids=names"] if settings.labels.ids == "integers" else []
+    values += ["labels.ids=names"] if settings.labels.ids != "names" else []
     return f", or leave them out by {' '.join(f'--set {shlex.quote(value)}' for value in values)}"

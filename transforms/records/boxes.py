@@ -84,6 +84,12 @@ def count_boxes(ref: ImageRef) -> int:
     return len(given.get("boxes", ())) + given.get("boxes_shapes", {}).get("other_shape", 0)
 
 
+def labels_of_boxes(ref: ImageRef) -> list[str | int]:
+    """The label of each box that a reference carries, in their order."""
+    labels: list[str | int] = orjson.loads(ref.features).get("boxes_labels", []) if '"boxes"' in ref.features else []
+    return labels
+
+
 class DroppedBox(NamedTuple):
     """A box that no Example has.
 

@@ -20,7 +20,7 @@ XML = b"<annotation><folder>x</folder><filename>1.jpg"
 BOX = b"0 0.5 0.5 1 1\n"
 LABELME = b'{"version": "5.0.1", "flags": {}, "shapes": ['
 BOXES = {"convention": "tf_object_detection"}
-IDS = {"labels": {"ids": "integers"}}
+IDS = {"labels": {"ids": "raised"}}
 
 
 def splits(key="from_source", **words):

@@ -127,14 +127,14 @@ def test_a_run_of_another_plan_at_work_is_refused(marker, overwrite):
     assert decide(state, overwrite=overwrite) == ("refuse", "somebody is at work")
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_another_plans_dataset_whose_publishing_was_cut_is_refused(overwrite):
-    leftovers = (Leftover(".staging-bbb"), Leftover(".staging-ccc", complete=True))
-    assert decide(OutputState("/out", leftovers=leftovers), overwrite=overwrite) == (
+def test_another_plans_dataset_whose_publishing_was_cut_is_one_of_another_plan():
+    state = OutputState("/out", leftovers=(Leftover(".staging-bbb"), Leftover(".staging-ccc", complete=True)))
+    assert decide(state) == (
         "refuse",
         "/out holds .staging-ccc, a complete dataset of another configuration or input whose publishing was cut: "
-        "put it in place with --discard, or choose another output",
+        "a run puts it in place first; choose another output, or replace it with --overwrite",
     )
+    assert decide(state, overwrite=True) == ("convert", "")
 
 
 def leave(output, plan, records=(), **files):

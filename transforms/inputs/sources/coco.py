@@ -86,7 +86,7 @@ class Coco(Source):
                 )
                 key = ""
         source = {key: value for key, value in source.items() if value != getattr(cls(), key)}
-        settings = {"source": {"kind": "coco", **source}, **splits, "labels": {"ids": "integers"}}
+        settings = {"source": {"kind": "coco", **source}, **splits, "labels": {"ids": "raised"}}
         why = f"COCO's JSON files such as {posixpath.join(first, files[0])}"
         yield Recognised(
             {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key=key and f"source.{key}"

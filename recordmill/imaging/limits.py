@@ -2,9 +2,9 @@
 
 import re
 
-from recordmill.imaging.settings import ImageSettings
 from recordmill.imaging.sniff import sniff, sniff_other
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.images import ImageSettings
 
 
 def accepted_format(data: bytes, settings: ImageSettings) -> str:

@@ -1,8 +1,8 @@
 import pytest
 
 from recordmill.imaging.limits import accepted_format, check_size
-from recordmill.imaging.settings import ImageSettings
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.images import ImageSettings
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from recordmill.transforms.shards.readers import REMOTE_READERS
+from recordmill.transforms.shards.decode_pool import REMOTE_READERS
 
 from recordmill.pipeline.configuration.preflight import UsageError, check_secrets
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recordmill.reading.example_walk import Profile
+from recordmill.reading.example import Profile
 from recordmill.schemas.dataset.marker import ImageRecipe
 from recordmill.schemas.features import Feature
 

@@ -6,11 +6,10 @@ another one, and `rest` marks the field that holds all keys that no field has.
 """
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
-from operator import attrgetter
-from types import NoneType, UnionType
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache, partial
+from types import UnionType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import orjson
@@ -54,10 +53,20 @@ def from_json(kind: type[T], value: Any) -> T:
     return made
 
 
-def to_json(value: Any) -> dict[str, Any]:
-    """A dataclass as plain JSON values."""
-    plain: dict[str, Any] = _writer(cast("Hashable", type(value)))(value)
-    return plain
+def to_json(value: Any) -> Any:
+    """A dataclass, or what holds some, as plain JSON values."""
+    if is_dataclass(value):
+        plain: dict[str, Any] = {}
+        for each in fields(value):
+            part = getattr(value, each.name)
+            if each.metadata.get("rest"):
+                plain |= part
+            elif part is not None or each.default is not None:
+                plain[_key_of(each)] = to_json(part)
+        return plain
+    if isinstance(value, list | tuple):
+        return [to_json(each) for each in value]
+    return {key: to_json(each) for key, each in value.items()} if isinstance(value, Mapping) else value
 
 
 def as_json(value: Any) -> bytes:
@@ -93,80 +102,56 @@ def _reader(kind: Hashable) -> Reader:
     if kind is Any:
         return lambda value: value
     origin, inner = get_origin(kind), get_args(kind)
-    if origin is UnionType:
-        known = _reader(next(each for each in inner if each is not NoneType))
-        return lambda value: None if value is None else known(value)
     if origin is Literal:
-        return _choice_reader(inner)
+        return partial(_choice, inner)
+    if origin is UnionType:
+        known = _reader(inner[0])
+        return lambda value: None if value is None else known(value)
     if origin is tuple:
-        return _list_reader(_reader(inner[0]))
+        item = _reader(inner[0])
+        return lambda value: tuple(_each(enumerate(_check(list, value)), item).values())
     if origin is not None:
-        return _mapping_reader(_reader(inner[1]))
-    return _object_reader(kind) if is_dataclass(kind) else _scalar_reader(cast("type", kind))
+        item = _reader(inner[1])
+        return lambda value: _each(_check(dict, value).items(), item)
+    return _object_reader(kind) if is_dataclass(kind) else partial(_check, kind)
 
 
-def _scalar_reader(kind: type) -> Reader:
-    def read(value: Any) -> Any:
-        if type(value) is not kind:
-            raise MisfitError(f"is not {_WORDS[kind]}")
-        return value
-
-    return read
+def _check(kind: Any, value: Any) -> Any:
+    if type(value) is not kind:
+        raise MisfitError(f"is not {_WORDS[kind]}")
+    return value
 
 
-def _choice_reader(choices: tuple[str, ...]) -> Reader:
-    def read(value: Any) -> Any:
-        if value not in choices:
-            raise MisfitError(f"is not one of {', '.join(choices)}")
-        return value
-
-    return read
+def _choice(choices: tuple[str, ...], value: Any) -> Any:
+    if value not in choices:
+        raise MisfitError(f"is not one of {', '.join(choices)}")
+    return value
 
 
-def _list_reader(item: Reader) -> Reader:
-    is_list = _scalar_reader(list)
-
-    def read(value: Any) -> Any:
-        found: list[Any] = []
+def _each(items: Iterable[tuple[Any, Any]], read: Reader) -> dict[Any, Any]:
+    found = {}
+    for key, value in items:
         try:
-            found.extend(map(item, is_list(value)))
+            found[key] = read(value)
         except MisfitError as misfit:
-            raise (misfit.below(len(found)) if type(value) is list else misfit) from None
-        return tuple(found)
-
-    return read
-
-
-def _mapping_reader(item: Reader) -> Reader:
-    is_object = _scalar_reader(dict)
-
-    def read(value: Any) -> Any:
-        found = {}
-        for key, each in is_object(value).items():
-            try:
-                found[key] = item(each)
-            except MisfitError as misfit:
-                raise misfit.below(key) from None
-        return found
-
-    return read
+            raise misfit.below(key) from None
+    return found
 
 
 def _object_reader(kind: Any) -> Reader:
-    hints, is_object = get_type_hints(kind), _scalar_reader(dict)
-    named = [each for each in fields(kind) if not each.metadata.get("rest")]
-    rest = [each.name for each in fields(kind) if each.metadata.get("rest")]
-    parts = []
-    for each in named:
-        required = each.default is MISSING and each.default_factory is MISSING
-        hint = hints[each.name]
+    hints = get_type_hints(kind)
+    parts, rest = {}, ""
+    for each in fields(kind):
+        if each.metadata.get("rest"):
+            rest = each.name
+            continue
+        hint, required = hints[each.name], each.default is MISSING and each.default_factory is MISSING
         of = get_args(hint)[0] if each.default is None and get_origin(hint) is UnionType else hint
-        parts.append((each.name, each.metadata.get("key", each.name), _reader(of), required))
-    keys = {key for _, key, _, _ in parts}
+        parts[_key_of(each)] = each.name, _reader(of), required
 
     def read(value: Any) -> Any:
-        found, there = {}, is_object(value)
-        for name, key, item, required in parts:
+        there, found = _check(dict, value), {}
+        for key, (name, item, required) in parts.items():
             if key in there:
                 try:
                     found[name] = item(there[key])
@@ -174,53 +159,13 @@ def _object_reader(kind: Any) -> Reader:
                     raise misfit.below(key) from None
             elif required:
                 raise MisfitError("is missing", key)
-        for name in rest:
-            found[name] = {key: there[key] for key in there if key not in keys}
+        if rest:
+            found[rest] = {key: there[key] for key in there if key not in parts}
         return kind(**found)
 
     return read
 
 
-@cache
-def _writer(kind: Hashable) -> Reader:
-    """What makes JSON values of a type's objects."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is UnionType:
-        known = _writer(next(each for each in inner if each is not NoneType))
-        return lambda value: None if value is None else known(value)
-    if origin not in (None, Literal):
-        item = _writer(inner[0 if origin is tuple else 1])
-        if origin is tuple:
-            return lambda value: [item(each) for each in value]
-        return dict if item is _same else lambda value: {key: item(each) for key, each in value.items()}
-    return _object_writer(kind) if is_dataclass(kind) else _same
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _object_writer(kind: Any) -> Reader:
-    hints, parts = get_type_hints(kind), fields(kind)
-    if not any(each.metadata or each.default is None for each in parts) and all(
-        _writer(hints[each.name]) is _same for each in parts
-    ):
-        names = tuple(each.name for each in parts)
-        values = attrgetter(*names)
-        return lambda value: dict(zip(names, values(value), strict=True))
-    writers = [
-        (each.name, each.metadata.get("key", each.name), each.metadata.get("rest"), each.default is None)
-        for each in parts
-    ]
-
-    def write(value: Any) -> Any:
-        plain: dict[str, Any] = {}
-        for name, key, rest, optional in writers:
-            part = getattr(value, name)
-            if rest:
-                plain |= part
-            elif part is not None or not optional:
-                plain[key] = _writer(hints[name])(part)
-        return plain
-
-    return write
+def _key_of(each: Field[Any]) -> str:
+    key: str = each.metadata.get("key", each.name)
+    return key

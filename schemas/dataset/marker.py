@@ -355,7 +355,8 @@ class Marker:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON of the file."""
-        return to_json(self)
+        stored: dict[str, Any] = to_json(self)
+        return stored
 
     @property
     def shards(self) -> Iterator[ShardEntry]:

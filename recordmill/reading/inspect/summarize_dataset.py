@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.example_walk import DamagedExampleError, ExampleWalk, Profile, feature_values
+from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
 from recordmill.reading.expectations import expect
 from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.marker import Marker
@@ -147,7 +147,6 @@ def _scan_shard(
     label_keys: tuple[str, ...],
     progress: Callable[[int], None],
 ) -> None:
-    walk = ExampleWalk()
     with StoredFile(shard.path) as stored:
         split.bytes += stored.size
         for number, (_, data) in enumerate(RecordFile(stored), start=1):
@@ -157,15 +156,15 @@ def _scan_shard(
                 split.damages += 1
                 continue
             try:
-                content = walk(data)
+                example = ParsedExample(data)
             except DamagedExampleError:
                 split.damages += 1
                 continue
             split.records += 1
             split.smallest = min(split.smallest or len(data), len(data))
             split.largest = max(split.largest or 0, len(data))
-            profiles[content.profile] += 1
-            labels = next(filter(len, (feature_values(data, content, key) for key in label_keys)), ())
+            profiles[example.profile] += 1
+            labels = next(filter(None, map(example.values, label_keys)), ())
             for label in labels:
                 text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
                 if text in split.labels or len(split.labels) < _MOST_LABELS:

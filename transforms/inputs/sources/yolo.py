@@ -77,7 +77,8 @@ class Yolo(Source):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
-            settings = {"source": {"kind": "yolo", **source}, **given_splits("from_source", words)}
+            splits = given_splits("from_source", words, _splits_of_data_yaml(sketch))
+            settings = {"source": {"kind": "yolo", **source}, **splits}
             yield Recognised(
                 {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key="source.names"
             )
@@ -200,6 +201,31 @@ def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tu
     if folders and _holds_boxes(sketch, folders):
         such = sketch.at(folders[0]).beside_images(".txt")[0]
         yield {"text_files": "beside"}, tuple(folders), f"YOLO's text files next to images, such as {such}"
+
+
+def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
+    """The splits of folders next to or below `images`, by the paths under `train`, `val` and `test` of data.yaml."""
+    text = sketch.first_head("", *_YAML).decode("utf-8", "replace")
+    data = _load_yaml(text) or _load_yaml(text[: text.rfind("\n") + 1])  # the beginning of a file may end in a line
+    found: dict[str, str] = {}
+    for key in ("train", "val", "test"):
+        for path in _paths_of(data, key):
+            folders = [each for each in path.split("/") if each not in ("", ".", "..")]
+            if "images" in folders and len(folders) > 1:
+                at = folders.index("images")
+                found.setdefault(folders[at + 1] if at + 1 < len(folders) else folders[at - 1], split_of(key))
+    return found
+
+
+def _load_yaml(text: str) -> Any:
+    with suppress(yaml.YAMLError, RecursionError):
+        return yaml.safe_load(text)
+    return None
+
+
+def _paths_of(data: Any, key: str) -> list[str]:
+    value = data.get(key) if isinstance(data, dict) else None
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:

@@ -22,16 +22,65 @@ import io
 import random
 import tempfile
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageOps
 
-from recordmill.pipeline.sample_subjects import SUBJECTS, draw
+VERSION = 2  # part of the folder's name: raise it with every change of a drawing, so that no outdated sample is used
+PER_CLASS = 30  # plain JPEGs, next to which the odd files lie
 
-VERSION = 1  # part of the folder's name: whoever changes a drawing raises it, and nobody keeps an outdated sample
-CLASSES = sorted(SUBJECTS)
-PER_CLASS = 30  # plain JPEGs, beside which the odd files lie
+# Each subject: the colours of its background at the top and at the bottom, and its shapes in a frame from -1 to 1 with
+# y growing downwards. A shape is a colour and the points of a polygon, or the two corners of an ellipse. None is a
+# colour that each picture chooses for itself.
+_SUBJECTS: dict[str, tuple[str, str, list[tuple[str | None, list[tuple[float, float]]]]]] = {
+    "boat": ("#bfe3fa", "#1f5f86", [
+        ("#5a4632", [(-0.03, -1), (0.03, -1), (0.03, 0.4), (-0.03, 0.4)]),
+        ("#fdf6e3", [(0.08, -0.9), (0.08, 0.3), (0.8, 0.3)]),
+        (None, [(-0.9, 0.4), (0.9, 0.4), (0.6, 0.85), (-0.6, 0.85)]),
+    ]),
+    "car": ("#a9d3f5", "#4a4a50", [
+        ("#cfe6f2", [(-0.7, 0.1), (-0.45, -0.4), (0.35, -0.4), (0.7, 0.1)]),
+        (None, [(-1, 0.1), (0.9, 0.1), (1, 0.5), (-1, 0.5)]),
+        ("#202024", [(-0.8, 0.3), (-0.35, 0.75)]),
+        ("#202024", [(0.35, 0.3), (0.8, 0.75)]),
+    ]),
+    "fish": ("#4fb3c8", "#0b3c5d", [
+        (None, [(-0.5, 0), (-1, -0.5), (-1, 0.5)]),
+        (None, [(-0.7, -0.45), (0.9, 0.45)]),
+        ("#ffffff", [(0.4, -0.25), (0.65, 0)]),
+        ("#101010", [(0.5, -0.18), (0.6, -0.08)]),
+    ]),
+    "flower": ("#d9edc3", "#47702e", [
+        ("#2f6b2f", [(-0.04, 0), (0.04, 0), (0.1, 1.6), (0, 1.6)]),
+        *[(None, [(x - 0.35, y - 0.55), (x + 0.35, y + 0.15)]) for x, y in ((-0.4, 0), (0.4, 0), (0, -0.4), (0, 0.4))],
+        ("#f2c230", [(-0.25, -0.45), (0.25, 0.05)]),
+    ]),
+    "house": ("#b5d8f7", "#6f9a4a", [
+        ("#efe2c8", [(-0.8, -0.2), (0.8, -0.2), (0.8, 0.8), (-0.8, 0.8)]),
+        (None, [(-1, -0.15), (0, -0.95), (1, -0.15)]),
+        ("#6b4a2f", [(-0.15, 0.25), (0.2, 0.25), (0.2, 0.8), (-0.15, 0.8)]),
+    ]),
+    "moon": ("#0d1030", "#3a2f55", [
+        ("#f4ecd0", [(-0.8, -0.8), (0.8, 0.8)]),
+        ("#d5cbaa", [(-0.4, -0.5), (0, -0.1)]),
+        ("#d5cbaa", [(0.1, 0.1), (0.45, 0.4)]),
+    ]),
+    "sun": ("#6db4ee", "#f3c98b", [
+        ("#f7a823", [(0, -1), (0.25, 0), (0, 1), (-0.25, 0)]),
+        ("#f7a823", [(-1, 0), (0, -0.25), (1, 0), (0, 0.25)]),
+        ("#ffd23f", [(-0.6, -0.6), (0.6, 0.6)]),
+    ]),
+    "tree": ("#bfe0f5", "#5f8f3f", [
+        ("#5b3f26", [(-0.1, 0), (0.1, 0), (0.15, 1), (-0.15, 1)]),
+        ("#2f6b34", [(-0.75, -0.9), (0.25, 0.2)]),
+        ("#3b7d3f", [(-0.25, -1), (0.75, 0.2)]),
+    ]),
+}  # fmt: skip
+CLASSES = sorted(_SUBJECTS)
+_PAINTS = ["#c8372d", "#e08a1e", "#d9b51c", "#2d8bba", "#3355b5", "#7a3fa0", "#c93a86"]
+_SIZES = [(320, 240), (320, 214), (288, 192), (240, 320), (214, 320), (180, 240), (256, 256), (284, 160)]
 
 # The odd files, and what a conversion makes of each.
 ODDITIES = {
@@ -59,7 +108,7 @@ EXIF_ORIENTATION = 0x0112
 
 
 def sample_folder() -> Path:
-    """Where the sample lies: below the working directory, beside what is made from it."""
+    """Where the sample lies: below the working directory, next to what is made from it."""
     return Path("out", f"sample-{VERSION}")
 
 
@@ -119,7 +168,25 @@ def _files() -> dict[str, bytes]:
 
 
 def _picture(subject: str, name: object, shift: float = 0.0) -> Image.Image:
-    return draw(subject, random.Random(f"{subject} {name}"), shift)
+    """A subject in a colour, a size and a place of its own, moved to the right by `shift` times its size."""
+    chance = random.Random(f"{subject} {name}")
+    top, bottom, shapes = _SUBJECTS[subject]
+    width, height = chance.choice(_SIZES)
+    image = ImageOps.colorize(Image.linear_gradient("L"), top, bottom).resize((width, height))
+    paint, size = chance.choice(_PAINTS), min(width, height) * chance.uniform(0.24, 0.36)
+    left, up = width * chance.uniform(0.4, 0.6) + shift * size, height * chance.uniform(0.45, 0.55)
+    canvas = ImageDraw.Draw(image)
+    for colour, points in shapes:
+        pixels = [(left + x * size, up + y * size) for x, y in points]
+        (canvas.ellipse if len(points) == 2 else canvas.polygon)(pixels, fill=colour or paint)
+    # One sheet of noise for all, as a camera has: without it the pictures would be far smaller than photographs.
+    noise = _noise()[:height, :width] + chance.randrange(-12, 13)
+    return Image.fromarray((np.asarray(image, dtype=np.int16) + noise).clip(0, 255).astype(np.uint8))
+
+
+@cache
+def _noise() -> np.ndarray:
+    return np.random.default_rng(7).normal(0, 4, (320, 320, 1)).round().astype(np.int16)
 
 
 def _jpeg(image: Image.Image, exif: Image.Exif | bytes = b"") -> bytes:

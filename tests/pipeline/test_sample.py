@@ -162,5 +162,5 @@ def test_drawing_over_something_else_is_refused(tmp_path):
 
 def test_the_default_lies_below_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert ensure_sample() == sample_folder() == Path("out/sample-1")
-    assert len(contents(tmp_path / "out/sample-1")) == 255
+    assert ensure_sample() == sample_folder() == Path("out/sample-2")
+    assert len(contents(tmp_path / "out/sample-2")) == 255

@@ -166,6 +166,7 @@ def test_an_outage_of_the_input_is_not_told_of_the_output(shards, run, monkeypat
 def write_at_once(monkeypatch, shards, run, threads):
     """Writes shards with a DoFn and a thread each, as bundles of one process do; gives most decodes at once."""
     now, most, lock, real = 0, 0, threading.Lock(), convert_shards.convert_image
+    reached = threading.Event()
 
     def count(ref, settings, label_map, decoding, split):
         nonlocal now, most
@@ -173,7 +174,10 @@ def write_at_once(monkeypatch, shards, run, threads):
             with lock:
                 now += 1
                 most = max(most, now)
-            time.sleep(0.002)
+            if now == threads:
+                reached.set()
+            reached.wait(60)  # where they never come, the test fails by their number
+            time.sleep(0.002)  # so that one too many would be seen
             with lock:
                 now -= 1
         return real(ref, settings, label_map, threading.Semaphore(), split)

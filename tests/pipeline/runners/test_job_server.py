@@ -4,7 +4,6 @@ import json
 import logging
 import socket
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -40,8 +39,8 @@ def free():
         return server.getsockname()[1]
 
 
-def check(runner, *flags):
-    terminal = Listener()
+def check(runner, *flags, terminal=None):
+    terminal = terminal or Listener()
     check_job_server(runner, PipelineOptions(list(flags)), terminal)
     return terminal.said
 
@@ -104,14 +103,12 @@ def test_a_port_that_is_none():
 def test_a_job_server_that_starts_meanwhile_is_waited_for(free):
     servers = []
 
-    def start():
-        time.sleep(0.3)
-        servers.append(socket.create_server(("127.0.0.1", free)))
+    class Starter(Listener):
+        def say(self, text):
+            super().say(text)
+            servers.append(socket.create_server(("127.0.0.1", free)))
 
-    thread = threading.Thread(target=start)
-    thread.start()
-    said = check("PortableRunner", f"--job_endpoint=127.0.0.1:{free}", "--job_server_timeout=30")
-    thread.join()
+    said = check("PortableRunner", f"--job_endpoint=127.0.0.1:{free}", "--job_server_timeout=30", terminal=Starter())
     servers[0].close()
     assert said == [f"waiting for the job server at 127.0.0.1:{free}: connection refused"]
 

@@ -5,7 +5,7 @@ import json
 import os
 import pty
 import re
-import time
+import threading
 
 import pytest
 
@@ -15,19 +15,32 @@ from recordmill.schemas.outcome import Outcome
 from recordmill.transforms.shards.progress import Progress
 
 
-def lines_of(work, monkeypatch, seconds=0.2):
+class Log(io.StringIO):
+    """Says when it holds two lines."""
+
+    def __init__(self):
+        super().__init__()
+        self.has_two_lines = threading.Event()
+
+    def write(self, text):
+        written = super().write(text)
+        if self.getvalue().count("\n") >= 2:
+            self.has_two_lines.set()
+        return written
+
+
+def lines_of(work, monkeypatch):
     monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.02)
-    stream = io.StringIO()
-    with Terminal(stream).watch(work):
-        time.sleep(seconds)
-    return stream.getvalue().splitlines()
+    log = Log()
+    with Terminal(log).watch(work):
+        assert log.has_two_lines.wait(60)
+    return log.getvalue().splitlines()
 
 
 def test_elsewhere_than_a_terminal_progress_is_plain_lines(monkeypatch):
     work = Progress(planned=2000, stage="converting")
     work.add_done(500)
     lines = lines_of(work, monkeypatch)
-    assert len(lines) >= 2
     assert all(re.fullmatch(r"converting: 500/2,000 images \(25%\), about \d+ s left", line) for line in lines)
 
 

@@ -183,7 +183,9 @@ def find_idle(settings: DatasetSettings) -> list[str]:
             if key not in found and _is_set(settings, key) and rule.holds(settings):
                 found[key] = f"{key} has no effect, since {rule.reason.format(settings)}: {rule.remedy}"
     default = type(settings.source)()
-    for name, reason in settings.source.idle_settings().items():
+    unlabelled = {} if settings.source.gives_labels else {"class_names": "the source gives no labels"}
+    idle = {name: reason for name, reason in unlabelled.items() if hasattr(default, name)}
+    for name, reason in (idle | dict(settings.source.idle_settings())).items():
         if getattr(settings.source, name) != getattr(default, name):
             found[f"source.{name}"] = f"source.{name} has no effect, since {reason}: remove it"
     group = settings.source.group_setting

@@ -128,7 +128,11 @@ def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[
     most, below = (3, 3) if storage.is_local(place) else (1, 2)  # of a store each folder is a request or more
     level = [("", sketch)]
     for _ in range(below):
-        inner = [posixpath.join(at, each) for at, seen in level for each in _without_images(seen)[:most]]
+        inner = [
+            posixpath.join(at, each)
+            for at, seen in level
+            for each in [each for each in seen.top.folders if seen.at(each).folders and not seen.at(each).images][:most]
+        ]
         level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
         looks = {at: found for at, seen in level for kind in about_boxes for found in load_source(kind).recognise(seen)}
         if looks:
@@ -137,11 +141,6 @@ def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[
             more = (", as do others", f", or give each such folder a name: {each}") if others else ("", "")
             what = f"{place}/{at} looks like {found.kind} ({found.why}){more[0]}, which --input {place} would lose"
             raise ConfigError(f"{what}: let --input end in /{at}{more[1]}")
-
-
-def _without_images(sketch: FolderSketch) -> list[str]:
-    """The folders in an input in which no image lies directly, and which were looked into only there."""
-    return [each for each in sketch.top.folders if not sketch.at(each).images and sketch.at(each).folders]
 
 
 def _refuse_files(files: Sequence[str], place: str) -> None:

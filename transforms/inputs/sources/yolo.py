@@ -29,6 +29,9 @@ _YAML = (".yaml", ".yml")
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 """Files that name the classes where text files lie next to images, as Darknet's tools have them."""
 
+_IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
+"""A path in data.yaml: the folders next to which and below which `images` lies."""
+
 _BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 
 
@@ -206,26 +209,11 @@ def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tu
 def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
     """The splits of folders next to or below `images`, by the paths under `train`, `val` and `test` of data.yaml."""
     text = sketch.first_head("", *_YAML).decode("utf-8", "replace")
-    data = _load_yaml(text) or _load_yaml(text[: text.rfind("\n") + 1])  # the beginning of a file may end in a line
     found: dict[str, str] = {}
-    for key in ("train", "val", "test"):
-        for path in _paths_of(data, key):
-            folders = [each for each in path.split("/") if each not in ("", ".", "..")]
-            if "images" in folders and len(folders) > 1:
-                at = folders.index("images")
-                found.setdefault(folders[at + 1] if at + 1 < len(folders) else folders[at - 1], split_of(key))
+    for key, paths in re.findall(r"^(train|val|test) *:((?:.|\n[ -])*)", text, re.MULTILINE):
+        for above, below in _IMAGES.findall(paths):
+            found.setdefault(below or above, split_of(key))
     return found
-
-
-def _load_yaml(text: str) -> Any:
-    with suppress(yaml.YAMLError, RecursionError):
-        return yaml.safe_load(text)
-    return None
-
-
-def _paths_of(data: Any, key: str) -> list[str]:
-    value = data.get(key) if isinstance(data, dict) else None
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from recordmill.schemas.image_ref import ImageRef
     from recordmill.schemas.label_map import LabelMap
+    from recordmill.schemas.settings.listing import Input, ListingSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
     from recordmill.transforms.compose.build_examples import BuildExamples
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from recordmill.transforms.compose.split_examples import SplitExamples
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
-    from recordmill.transforms.list_images import Input, ListImages, ListingSettings
+    from recordmill.transforms.list_images import ListImages
 
 _MODULES = {
     "BuildExamples": "transforms.compose.build_examples",
@@ -50,10 +51,10 @@ _MODULES = {
     "FilenameLabels": "transforms.inputs.sources.filename_labels",
     "ImageRef": "schemas.image_ref",
     "ImageSettings": "imaging",
-    "Input": "transforms.list_images",
+    "Input": "schemas.settings.listing",
     "LabelMap": "schemas.label_map",
     "ListImages": "transforms.list_images",
-    "ListingSettings": "transforms.list_images",
+    "ListingSettings": "schemas.settings.listing",
     "LoadError": "reading.load_error",
     "PreparedImage": "imaging",
     "ReadImages": "transforms.compose.read_images",

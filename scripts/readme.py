@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from recordmill.imaging.prepared_image import CHANGES
-from recordmill.imaging.settings import ImageSettings, Resize
 from recordmill.reading.verify.finding import KINDS, NOTES
 from recordmill.schemas.conventions import convention_names, load_convention
-from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.record_fields import describe_fields
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
+from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
+from recordmill.schemas.settings.images import ImageSettings, Resize
+from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
+from recordmill.schemas.settings.shards import ShardSettings
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_name import PLACEHOLDERS
-from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
+from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source, source_names
-from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import SplitSettings
-from recordmill.transforms.records.boxes import BoxSettings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

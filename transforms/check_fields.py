@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 
 from recordmill.schemas.conventions import Convention
-from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.features import Feature
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS, RECORD_FIELDS
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.transforms.inputs.sources import Source
 
 _ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}

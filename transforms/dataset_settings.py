@@ -6,73 +6,25 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from recordmill.imaging.settings import ImageSettings
 from recordmill.schemas.conventions import Convention, load_convention
-from recordmill.schemas.custom_convention import CustomConvention
 from recordmill.schemas.features import ExampleEncoder, Feature
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.record_fields import PIXEL_FIELDS
+from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.custom_convention import CustomConvention
+from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.limits import RejectionLimits
+from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.schemas.settings.shards import ShardSettings
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_name import check_file_name, fill_pattern
 from recordmill.transforms.check_fields import check_fields
 from recordmill.transforms.compose.build_examples import check_source_features, choose_store
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
-from recordmill.transforms.list_images import ListingSettings
-from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import SplitSettings
-from recordmill.transforms.records.boxes import BoxSettings
 from recordmill.transforms.records.features.check_functions import check_functions
 from recordmill.transforms.records.features.settings import FeatureFunction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossLimits:
-    """When faulty boxes, or labels, fail the run: the YAML keys under `max_rejected.boxes:` and `max_rejected.labels:`.
-
-    Attributes:
-        share: share of them that may be lost; the run fails where both this and `count` are passed.
-        count: how many may be lost, whatever their share.
-    """
-
-    share: float = 0.01
-    count: int = 10
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where a limit is impossible."""
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share is {self.share}: give a share from 0 to 1")
-        if self.count < 0:
-            raise ValueError(f"count is {self.count}: it cannot be negative")
-
-    def are_passed(self, lost: int, kept: int) -> bool:
-        """Whether so many are too many."""
-        return lost > self.count and lost / (lost + kept) > self.share
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejectionLimits:
-    """When rejected images fail the run: the YAML keys under `max_rejected:`.
-
-    Attributes:
-        share: share of the images that may be rejected; the run fails where both this and `count` are passed.
-        count: how many may be rejected, whatever their share.
-        lost_classes: how many classes may lose all their images. A run of which nothing is left always fails.
-        boxes: when faulty boxes fail the run. A run always fails where all boxes are faulty, or all boxes of a class.
-        labels: when labels without an id fail the run, of images that may have several.
-    """
-
-    share: float = 0.01
-    count: int = 10
-    lost_classes: int = 0
-    boxes: LossLimits = field(default_factory=LossLimits)
-    labels: LossLimits = field(default_factory=LossLimits)
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where a limit is impossible."""
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"max_rejected.share is {self.share}: give a share from 0 to 1")
-        if self.count < 0 or self.lost_classes < 0:
-            raise ValueError("max_rejected.count and max_rejected.lost_classes cannot be negative")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +85,8 @@ class DatasetSettings:
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
+        if self.splits.group:
+            compile_pattern(self.splits.group, "splits.group", "group")
         self._check_convention()
         object.__setattr__(self, "images", choose_store(self.images, self.layout))
         if self.compression == "auto":
@@ -255,8 +209,9 @@ class DatasetSettings:
 
     @cached_property
     def optional_features(self) -> tuple[Feature, ...]:
-        """Those of one value that an Example may lack."""
-        return tuple(each for each in self.example_features if each.default is not None and not each.many)
+        """Those of one value that an Example may lack; a constant is in every one."""
+        features = (each for each in self.example_features if each.constant is None)
+        return tuple(each for each in features if each.default is not None and not each.many)
 
     @cached_property
     def encoder(self) -> ExampleEncoder:

@@ -4,78 +4,25 @@ Listing happens in the pipeline, not in the launcher: no list of files is part o
 """
 
 import os
-import unicodedata
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 import apache_beam as beam
-import pathspec
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.splits import SPLIT_NAMES
+from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.planning.splitting import SPLIT_NAMES
 from recordmill.transforms.shards.progress import PROGRESS
 
-SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
-"""Files and folders that systems leave behind; they are no images and nobody means them."""
-
 _TOLD_EVERY = 256  # files between two updates of the progress bar
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One folder or file to read, and the name that its images' keys begin with (empty: none)."""
-
-    path: str
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ListingSettings:
-    """What of the inputs is read.
-
-    Attributes:
-        include: patterns in gitignore's syntax, matched against paths below an input; empty: everything.
-        ignore: patterns likewise, of files and folders that are none of ours.
-        from_folders: where set, the first folder gives the split: folder names to split names.
-        from_source: where set, the source gives the split: its words to split names.
-        classes_known: whether the user has said which classes there are, so that a folder `train` may be one.
-        group: where set, a pattern whose group `group`, found in a key, is what stays in one split.
-        not_included: the reason by which files that match none of `include` are ignored.
-    """
-
-    include: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    from_folders: Mapping[str, str] = field(default_factory=dict)
-    from_source: Mapping[str, str] = field(default_factory=dict)
-    group: str | None = None
-    classes_known: bool = False
-    not_included: str = "not_included"
-
-    def ignores(self, path: str, is_folder: bool) -> str:
-        """Why a path is to be ignored: `system_file`, `hidden`, `ignored` or `self.not_included`; else empty."""
-        path = _normal_path(path) or path  # patterns come in NFC too
-        name = path.rpartition("/")[2]
-        if name in SYSTEM_NAMES:
-            return "system_file"
-        if name.startswith("."):
-            return "hidden"
-        if self.ignore and _compile_globs(self.ignore).match_file(f"{path}/" if is_folder else path):
-            return "ignored"
-        if self.include and not is_folder and not _compile_globs(self.include).match_file(path):
-            return self.not_included
-        return ""
-
-
-@cache
-def _compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
-    return pathspec.GitIgnoreSpec.from_lines(patterns)
 
 
 class NothingReferredError(Exception):
@@ -92,7 +39,7 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
     first_folders: set[str] = set()
     naming_files = 0
     for entry in entries:
-        path = _normal_path(entry.path)
+        path = normal_path(entry.path)
         if path is None:
             shown = entry.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
             if entry.status:
@@ -185,7 +132,7 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
     """The folder that paths are below, and what is there: all that the folder holds, or the one file named."""
     if storage.is_local(root):
         if not os.path.isfile(root):
-            return root, walk_folder(root, settings.ignores)
+            return root, walk_folder(root, partial(why_ignored, settings))
         folder, name = os.path.split(root)
         status = os.stat(root)
         return folder or ".", [Entry(name, status.st_size, str(status.st_mtime_ns))]
@@ -223,20 +170,9 @@ def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
     """The outermost folder of a path that is ignored, or the path itself, and why."""
     at = 0
     while (at := path.find("/", at + 1)) > 0:
-        if reason := settings.ignores(path[:at], True):
+        if reason := why_ignored(settings, path[:at], True):
             return path[:at], reason
-    return path, settings.ignores(path, False)
-
-
-def _normal_path(path: str) -> str | None:
-    """A path in NFC; None where it is no text."""
-    if path.isascii():
-        return path
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return None
-    return unicodedata.normalize("NFC", path)
+    return path, why_ignored(settings, path, False)
 
 
 @dataclass

@@ -10,8 +10,9 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, count_neighbours
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.planning.used_files import Digests, FileDigests, UsedFiles, find_used, settle_ignored
 
@@ -38,7 +39,7 @@ class SummarizeImages(beam.PTransform):
         summary = (
             batches
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.seed, self.splits), self.selection)
-            | "MergeSummaries" >> beam.CombineGlobally(MergeSummariesFn(self.splits.neighbours))
+            | "MergeSummaries" >> beam.CombineGlobally(MergeSummariesFn(count_neighbours(self.splits)))
         )
         if self.source.other_files == "not_included":  # no reference is made of several files
             return summary

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from recordmill.pipeline.configuration.parse_yaml import MAX_DEPTH, YamlError, normalize, parse_yaml
 from recordmill.pipeline.configuration.setting_errors import explain_errors, without_none
 from recordmill.schemas.coercion import INT64_MAX
-from recordmill.schemas.custom_convention import CustomConvention
+from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.transforms.check_fields import find_unstored_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source, source_names

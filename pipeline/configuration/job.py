@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from recordmill.pipeline.configuration.recognise_layout import Layout
+from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.list_images import Input
 from recordmill.transforms.run_settings import RunSettings
 
 

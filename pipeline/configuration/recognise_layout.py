@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any
 
 import orjson
@@ -15,12 +16,13 @@ from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT, ConfigError
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.format_count import format_count
+from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
+from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Ignore
 from recordmill.transforms.inputs.listing.look_at_input import look_at_input
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.manifest import TABLE_ENDINGS
-from recordmill.transforms.list_images import Input, ListingSettings
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 """Keys below `splits` by which a user decides what becomes of splits that are there."""
@@ -104,7 +106,7 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
         ConfigError: as `recognise`; or all annotations lie in one folder, or no file looks like an image.
         OSError: the input cannot be looked at.
     """
-    ignore = _listing(written).ignores
+    ignore = partial(why_ignored, _listing(written))
     sketch = look_at_input(place, ignore)
     found = recognise(sketch, kinds, place, written)
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]

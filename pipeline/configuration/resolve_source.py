@@ -6,9 +6,10 @@ from typing import Any
 
 from recordmill.pipeline.configuration.config import ConfigError
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.list_images import Input, ListingSettings, list_images
+from recordmill.transforms.list_images import list_images
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.prepare import prepare_image, prepare_pixels
 from recordmill.imaging.prepared_image import PreparedImage
-from recordmill.imaging.settings import ImageSettings, Resize
 from recordmill.imaging.versions import imaging_versions
+from recordmill.schemas.settings.images import ImageSettings, Resize
 
 __all__ = [
     "BadImage",

@@ -9,7 +9,7 @@ from recordmill.imaging.orientation import is_turned_sideways
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, centred_box, padded_box
-from recordmill.imaging.settings import ImageSettings, Resize
+from recordmill.schemas.settings.images import ImageSettings, Resize
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""

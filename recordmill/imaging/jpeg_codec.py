@@ -7,7 +7,7 @@ import simplejpeg
 from recordmill.imaging.bad_image import BadImage, describe
 from recordmill.imaging.jpeg_header import JpegHeader, Subsampling
 from recordmill.imaging.pixels import Raster, count_channels
-from recordmill.imaging.settings import DEFAULT_MAX_PIXELS
+from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS
 
 # Each scan visits every pixel, so that a small file can ask for hours. Real files have about ten scans, at most some
 # thirty; libjpeg-turbo's own fuzzers stop at 500.

@@ -3,8 +3,8 @@
 import re
 
 from recordmill.imaging.bad_image import BadImage
-from recordmill.imaging.settings import ImageSettings
 from recordmill.imaging.sniff import sniff, sniff_other
+from recordmill.schemas.settings.images import ImageSettings
 
 
 def accepted_format(data: bytes, settings: ImageSettings) -> str:

@@ -32,8 +32,8 @@ from recordmill.imaging.pixels import Raster, count_channels, moments, to_image,
 from recordmill.imaging.png_soundness import is_sound_png
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
-from recordmill.imaging.settings import ImageSettings
 from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
+from recordmill.schemas.settings.images import ImageSettings
 
 
 def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:

@@ -3,7 +3,7 @@
 from PIL import Image
 
 from recordmill.imaging.colour import Colour, on_background
-from recordmill.imaging.settings import Resize
+from recordmill.schemas.settings.images import Resize
 
 Size = tuple[int, int]  # width, height, in Pillow's order
 

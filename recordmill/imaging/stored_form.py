@@ -5,7 +5,7 @@ import io
 from recordmill.imaging.jpeg_codec import decode_jpeg, encode_jpeg
 from recordmill.imaging.jpeg_header import JpegHeader, Subsampling, read_jpeg_header
 from recordmill.imaging.pixels import Raster, count_channels, to_image
-from recordmill.imaging.settings import ImageSettings
+from recordmill.schemas.settings.images import ImageSettings
 
 
 def stored_format(settings: ImageSettings) -> str:

@@ -329,7 +329,6 @@ def write(folder, files):
         (folder / path).write_bytes(data if isinstance(data, bytes) else data.encode())
 
 
-@pytest.mark.runner
 @pytest.mark.parametrize("name", MADE)
 def test_what_the_page_says_converts_it_in_one_try(name, tmp_path, monkeypatch, capsys):
     files, splits, labels = MADE[name]
@@ -395,7 +394,6 @@ def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(tmp_path,
     assert {split: said["records"] for split, said in marker["splits"].items()} == {"all": 3}
 
 
-@pytest.mark.runner
 def test_the_page_runs(tmp_path, run_page):
     write(tmp_path / "pets", MADE["Roboflow: YOLO"][0])
     (done,) = run_page("docs/layouts.md", tmp_path)

@@ -9,7 +9,7 @@ from recordmill.pipeline.configuration.options import build_parser
 from recordmill.pipeline.configuration.preflight import UsageError
 from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.transforms.list_images import Input
+from recordmill.schemas.settings.listing import Input
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.run import build
-from recordmill.transforms.list_images import Input
+from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.run_settings import RunSettings
 
 

@@ -4,11 +4,12 @@ import pytest
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.transforms.check_fields import check_fields, find_unstored_boxes
 from recordmill.transforms.compose.build_examples import image_record
 from recordmill.transforms.inputs.manifests.columns import Columns
@@ -22,7 +23,7 @@ from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.records.annotations import resolve_annotations
-from recordmill.transforms.records.boxes import BoxSettings, boxes_of
+from recordmill.transforms.records.boxes import boxes_of
 
 EVERYTHING = Manifest(columns=Columns(uri="u", labels="l", boxes="b", box_labels="c"))
 SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))

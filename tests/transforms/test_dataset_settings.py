@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.imaging.settings import ImageSettings
-from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits, RejectionLimits
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
+from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.schemas.settings.shards import ShardSettings
+from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.sources.voc import Voc
-from recordmill.transforms.list_images import ListingSettings
-from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import SplitSettings
 from recordmill.transforms.records.features.settings import FeatureFunction
 
 OWN_IMAGE = {"img": CustomFeature(field="encoded", type="bytes")}
@@ -56,11 +56,11 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: DatasetSettings(splits=SplitSettings(fractions={"s" * 240: 1.0})),
             "shards.name '{split}-{index:05d}-of-{count:05d}.tfrecord' gives names that are too long ('sssss",
         ),
-        (lambda: LossLimits(share=-0.1), "share is -0.1: give a share from 0 to 1"),
-        (lambda: LossLimits(count=-1), "count is -1: it cannot be negative"),
-        (lambda: RejectionLimits(share=1.1), "max_rejected.share is 1.1: give a share from 0 to 1"),
-        (lambda: RejectionLimits(count=-1), "max_rejected.count and max_rejected.lost_classes cannot be negative"),
-        (lambda: RejectionLimits(lost_classes=-1), "cannot be negative"),
+        (
+            lambda: DatasetSettings(splits=SplitSettings(group="(?P<patient>x)")),
+            "splits.group '(?P<patient>x)' has no group (?P<group>...): add it",
+        ),
+        (lambda: DatasetSettings(splits=SplitSettings(group="(")), "splits.group '(' is no regular expression"),
         (lambda: DatasetSettings(limit=0), "limit is 0: give at least 1, or leave it out"),
         (lambda: DatasetSettings(name="a/b"), "name 'a/b' cannot name files"),
         (

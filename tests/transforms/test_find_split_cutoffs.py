@@ -9,15 +9,10 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs, LowestFn
 from recordmill.transforms.planning.key_hashes import HASH_RANGE
-from recordmill.transforms.planning.splitting import (
-    ImageSplitter,
-    SplitCutoffs,
-    SplitSettings,
-    bounds_by_rank,
-    hash_key,
-)
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, bounds_by_rank, hash_key
 
 REFS = [
     *(

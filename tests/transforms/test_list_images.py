@@ -1,6 +1,5 @@
 import errno
 import os
-import pickle
 import unicodedata
 from dataclasses import dataclass, replace
 
@@ -12,12 +11,14 @@ from eager_beam import assert_that, new_pipeline
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.list_images import Input, ListImages, ListingSettings, list_images
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
+from recordmill.transforms.list_images import ListImages, list_images
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
 SOURCE = ClassFolders()
@@ -172,12 +173,6 @@ def test_in_a_pipeline_every_input_is_listed(tmp_path):
     assert len(expected) == 3
     with new_pipeline() as root:
         assert_that(root | beam.Create(inputs) | ListImages(SOURCE, ListingSettings()), equal_to(expected))
-
-
-def test_settings_travel_after_they_were_used():
-    settings = ListingSettings(include=("*.jpg",), ignore=("b",))
-    assert settings.ignores("b", True) == "ignored"
-    assert pickle.loads(pickle.dumps(settings)).ignores("a.png", False) == "not_included"
 
 
 class BucketSystem(FileSystem):

@@ -16,10 +16,12 @@ from PIL import Image
 
 from recordmill import storage
 from recordmill.imaging import ImageSettings
-from recordmill.imaging.settings import Resize
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.images import Resize
+from recordmill.schemas.settings.shards import ShardSettings
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms import plan_shards
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.plan_shards import (
@@ -30,8 +32,7 @@ from recordmill.transforms.plan_shards import (
     estimate_growth,
     plan_dataset,
 )
-from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
 SETTINGS = DatasetSettings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))

@@ -16,11 +16,13 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import version_digest_of
+from recordmill.schemas.settings.limits import RejectionLimits
+from recordmill.schemas.settings.shards import ShardSettings
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_totals import FinishedShards, gather_reports
-from recordmill.transforms.dataset_settings import DatasetSettings, RejectionLimits
+from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
-from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset, publish
 from recordmill.transforms.records.convert_image import convert_image

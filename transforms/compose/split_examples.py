@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.splitting import SplitSettings, split_by_hash
+from recordmill.transforms.planning.splitting import split_bounds, split_by_hash
 
 
 @dataclass
@@ -27,7 +28,7 @@ class SplitExamples(beam.PTransform):
     def expand(self, examples: beam.PCollection[tuple[str, bytes]]) -> dict[str, beam.PCollection[bytes]]:
         """PCollection[tuple[key, Example]] -> {split: PCollection[Example]}."""
         settings = SplitSettings(fractions=self.fractions)
-        names, bounds = settings.names, settings.bounds
+        names, bounds = settings.names, split_bounds(settings)
 
         def choose(element: tuple[str, bytes], _: int) -> int:
             return split_by_hash(hash_key(self.seed, element[0]).split, bounds)

@@ -12,8 +12,9 @@ from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.settings.limits import LossLimits
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.transforms.dataset_settings import DatasetSettings, LossLimits
+from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.summary import MOST_NUMBERED, Summary
 
 MOST_CLASSES = 100

@@ -11,8 +11,9 @@ from recordmill.imaging.geometry import read_geometry
 from recordmill.schemas.annotation_totals import MOST_UNKNOWN, OTHERS, AnnotationTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.transforms.compose.build_examples import find_class
-from recordmill.transforms.records.boxes import BoxSettings, DroppedBox, place_boxes
+from recordmill.transforms.records.boxes import DroppedBox, place_boxes
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from recordmill.imaging.geometry import Box, Geometry
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.settings.boxes import BoxSettings
 
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
@@ -23,21 +24,6 @@ TOLERANCE = 1e-6
 NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
 """What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
 listed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoxSettings:
-    """How boxes are taken: the YAML keys under `boxes:`.
-
-    Attributes:
-        drawn_on: which way up the image was when boxes were drawn on it: `displayed`, as its EXIF orientation asks for,
-            or `stored`, as its bytes have it. Where the annotations state the image's size, that decides if it can.
-        invalid: what becomes of boxes that stick out of the image, are empty or of no known class. `clip` cuts off what
-            sticks out and drops the others, `drop` drops them all, `reject` rejects the image. All are counted.
-    """
-
-    drawn_on: Literal["displayed", "stored"] = "displayed"
-    invalid: Literal["clip", "drop", "reject"] = "clip"
 
 
 def boxes_of(

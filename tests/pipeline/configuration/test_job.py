@@ -2,7 +2,7 @@ import pickle
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
-from recordmill.transforms.list_images import Input
+from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.run_settings import RunSettings
 
 

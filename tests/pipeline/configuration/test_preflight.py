@@ -15,7 +15,7 @@ from recordmill.pipeline.configuration.preflight import (
     normal_path,
     parse_inputs,
 )
-from recordmill.transforms.list_images import Input
+from recordmill.schemas.settings.listing import Input
 
 
 @pytest.mark.parametrize(

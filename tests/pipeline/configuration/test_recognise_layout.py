@@ -10,9 +10,9 @@ import yaml
 
 from recordmill.pipeline.configuration.config import ConfigError, load_settings
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder, flags_of, recognise
+from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources import source_names
-from recordmill.transforms.list_images import Input
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 COCO = b'{"info": {}, "images": [{"id": 1, "file_name": "1.jpg"}'

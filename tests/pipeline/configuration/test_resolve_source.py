@@ -4,9 +4,9 @@ import pytest
 
 from recordmill.pipeline.configuration.config import ConfigError, load_settings
 from recordmill.pipeline.configuration.resolve_source import resolve_source
+from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.list_images import Input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from recordmill.imaging.jpeg_codec import (
 )
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.pixels import to_image, to_raster
-from recordmill.imaging.settings import DEFAULT_MAX_PIXELS
+from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB"])

@@ -2,7 +2,7 @@ import pytest
 
 from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.limits import accepted_format, check_size
-from recordmill.imaging.settings import ImageSettings
+from recordmill.schemas.settings.images import ImageSettings
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,9 @@ def test_threads_agree(photo, save):
 
 
 def test_it_is_light_to_import():
-    script = "import sys, imaging; print({'apache_beam', 'tensorflow', 'pydantic'} & set(sys.modules))"
+    script = (
+        "import sys, recordmill.imaging.prepare; print({'apache_beam', 'tensorflow', 'pydantic'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from recordmill.imaging.resize import jpeg_reduction, resize_image, target_size
-from recordmill.imaging.settings import Resize
+from recordmill.schemas.settings.images import Resize
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.compose.split_examples import SplitExamples
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 
 EXAMPLES = [(f"cat/{number}", b"%d" % number) for number in range(200)]
 

@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 from recordmill.transforms.planning.splitting import (
     ImageSplitter,
     SplitCutoffs,
-    SplitSettings,
     bounds_by_rank,
     fill_empty_splits,
+    split_bounds,
     split_by_hash,
 )
 
@@ -76,7 +77,7 @@ def test_limit_takes_from_all_splits_alike():
 def test_every_hash_lies_in_one_range_when_the_shares_sum_to_one(shares, number):
     total = sum(shares)
     settings = SplitSettings(fractions={f"s{index}": share / total for index, share in enumerate(shares)})
-    bounds = settings.bounds
+    bounds = split_bounds(settings)
     assert bounds == sorted(bounds)
     assert bounds[-1] > HASH_RANGE * (1 - 1e-12)
     index = split_by_hash(number, bounds)
@@ -121,7 +122,7 @@ def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, 
     total = sum(weights) + left_out
     settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)})
     splitter = ImageSplitter(0, settings, SplitCutoffs())
-    home = {number: split_by_hash(number, settings.bounds) for number in numbers}
+    home = {number: split_by_hash(number, split_bounds(settings)) for number in numbers}
     names = [*settings.names, ""]
     before = Counter(names[index] for index in home.values() if index < len(weights))
     nearest = {}
@@ -145,33 +146,6 @@ def test_an_empty_split_gets_the_nearest_hash_that_can_be_spared():
     assert fill_empty_splits({"train": 3}, {"test": near}, settings) == {HASH_RANGE // 4: "test"}
 
 
-def test_the_names_are_those_asked_for_in_order():
-    assert THREE.names == ("train", "validation", "test")
-    assert SplitSettings(from_folders={"a": "test", "b": "train", "c": "test"}).names == ("test", "train")
-
-
 def test_hashes_decide_nothing_where_splits_are_given_or_ranked():
     for settings in (SplitSettings(from_folders={"a": "train"}), SplitSettings(stratify=True)):
         assert ImageSplitter(0, settings, SplitCutoffs()).middles == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"fractions": {"train": 0.9, "test": 0.2}}, "splits.fractions sum to 1.1, which is over 1: lower them"),
-        ({"fractions": {"train": 0.0}}, "splits.fractions.train is 0.0: give a share above 0 and at most 1"),
-        ({"fractions": {"train": -0.5}}, "splits.fractions.train is -0.5"),
-        ({"fractions": {"train": 1.5}}, "splits.fractions.train is 1.5"),
-        ({"fractions": {"train": float("nan")}}, "splits.fractions.train is nan"),
-        ({"fractions": {}}, "splits.fractions names no split"),
-        ({"fractions": {"a/b": 1.0}}, "'a/b' cannot be a split's name"),
-        ({"fractions": {".hidden": 1.0}}, "'.hidden' cannot be a split's name"),
-        ({"from_folders": {"a": ""}}, "'' cannot be a split's name"),
-        ({"group": "(?P<patient>x)"}, r"splits.group '\(\?P<patient>x\)' has no group \(\?P<group>...\): add it"),
-        ({"group": "("}, "splits.group '\\(' is no regular expression"),
-        ({"stratify": True, "from_folders": {"a": "b"}}, "splits.stratify and splits.from_folders contradict"),
-    ],
-)
-def test_impossible_settings_raise_and_name_their_key(settings, message):
-    with pytest.raises(ValueError, match=message):
-        SplitSettings(**settings)

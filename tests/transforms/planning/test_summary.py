@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import digest_of, version_digest_of
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.planning import hash_histogram, summary
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, SplitSettings
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
 SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), SplitCutoffs(take_below=3 << 62))

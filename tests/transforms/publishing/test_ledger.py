@@ -6,9 +6,9 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_digest import digest_of
+from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.transforms.dataset_settings import RejectionLimits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import (
     Ledger,

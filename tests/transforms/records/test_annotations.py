@@ -9,13 +9,14 @@ from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.transforms.records.annotations import (
     AnnotationCounts,
     AnnotationTally,
     count_rejected_labels,
     resolve_annotations,
 )
-from recordmill.transforms.records.boxes import BoxSettings, DroppedBox, boxes_of
+from recordmill.transforms.records.boxes import DroppedBox, boxes_of
 
 LABELS = LabelMap({"cat": 0, "dög": 1, "other": 2})
 

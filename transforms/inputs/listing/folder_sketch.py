@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recordmill.transforms.planning.splitting import SPLIT_NAMES
+from recordmill.schemas.settings.splits import SPLIT_NAMES
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 """Endings of names that are those of images. A conversion looks at the bytes; only this guess goes by names."""

@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.storage.unpacking import MAX_RATIO, DamagedPackingError
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.inputs.listing.local_folders import Ignore
 from recordmill.transforms.inputs.listing.safe_paths import size_and_version
-from recordmill.transforms.planning.splitting import SPLIT_NAMES
 
 MOST_NAMES = 1000
 """Names that are asked of a store for one folder: one request."""

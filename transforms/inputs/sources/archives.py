@@ -31,10 +31,10 @@ from recordmill.transforms.inputs.archives.samples import (
     group_samples,
 )
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Recognised, Source
-from recordmill.transforms.list_images import SYSTEM_NAMES
 
 MOST_SEEN = 100_000
 """Members by which it is decided whether one folder is around everything."""

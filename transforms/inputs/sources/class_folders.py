@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.sources.source import Recognised, Source
-from recordmill.transforms.planning.splitting import SPLIT_NAMES
 
 _IMAGES = ("images", "image", "imgs", "img", "jpegimages")
 _NO_CLASS = re.compile(

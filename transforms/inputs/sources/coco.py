@@ -12,13 +12,13 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_pattern
 from recordmill.transforms.inputs.listing.named_image import refer_named_image
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.listing.read_sibling import read_sibling, rejected_ref
 from recordmill.transforms.inputs.listing.safe_paths import spelled_path
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
-from recordmill.transforms.planning.splitting import SPLIT_NAMES
 from recordmill.transforms.records.boxes import boxes_of
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")

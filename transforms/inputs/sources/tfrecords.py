@@ -9,11 +9,11 @@ from pathspec import GitIgnoreSpec
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
-from recordmill.schemas.custom_convention import CustomConvention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.bounded_records import read_bounded
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile

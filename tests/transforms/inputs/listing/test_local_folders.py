@@ -1,11 +1,13 @@
 import os
 import shlex
+from functools import partial
 
 import pytest
 
 from recordmill.pipeline.configuration.config import load_settings
+from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
-from recordmill.transforms.list_images import ListingSettings
 
 NO_JPEG = b"no jpeg"
 
@@ -85,7 +87,7 @@ def test_the_advised_pattern_leaves_out_that_one_link(tmp_path, name, target):
     (tmp_path / name / "loop").symlink_to(target)
     (detail,) = (entry.detail for entry in walk(tmp_path) if entry.status)
     _, value = shlex.split(detail.partition("by ")[2])
-    ignore = ListingSettings(ignore=tuple(load_settings(None, [value])[0].ignore)).ignores
+    ignore = partial(why_ignored, ListingSettings(ignore=tuple(load_settings(None, [value])[0].ignore)))
     assert {entry.path: entry.reason for entry in walk(tmp_path, ignore)} == {
         f"{name}/1.jpg": "",
         f"{name}/loop": "ignored",

@@ -3,15 +3,17 @@ import io
 import os
 import tarfile
 import zipfile
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.transforms.inputs.listing import look_at_input as module
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Names
+from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.listing.look_at_input import look_at_input
-from recordmill.transforms.list_images import ListingSettings
 
 
 @pytest.fixture
@@ -20,7 +22,7 @@ def look(tmp_path):
         for path, data in files.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_bytes(data if isinstance(data, bytes) else data.encode())
-        return look_at_input(str(tmp_path / name), ListingSettings(**settings).ignores)
+        return look_at_input(str(tmp_path / name), partial(why_ignored, ListingSettings(**settings)))
 
     return write_and_look
 
@@ -82,7 +84,7 @@ def test_an_input_that_is_a_file(look, tmp_path):
 
 
 def test_an_input_that_is_not_there_has_no_names(tmp_path):
-    assert look_at_input(str(tmp_path / "no"), ListingSettings().ignores).names == {"": Names()}
+    assert look_at_input(str(tmp_path / "no"), partial(why_ignored, ListingSettings())).names == {"": Names()}
 
 
 def test_names_that_are_not_utf_8_are_passed_over(look, tmp_path):
@@ -146,7 +148,7 @@ def test_a_store_is_asked_for_each_folder_and_each_head_once(monkeypatch):
     files |= {"gs://pets/in/train/labels/0000.txt": b"0 .5 .5 1 1", "gs://pets/in/data.yaml": b"names: [cat]"}
     bucket = Bucket(files)
     monkeypatch.setattr(module.storage, "_find_store", lambda _: bucket)
-    sketch = look_at_input("gs://pets/in", ListingSettings().ignores)
+    sketch = look_at_input("gs://pets/in", partial(why_ignored, ListingSettings()))
     assert sketch.names == {
         "": Names(("data.yaml",), ("train",)),
         "train": Names((), ("images", "labels")),
@@ -165,7 +167,7 @@ def test_of_a_stores_large_folder_the_first_names_and_telling_ones_are_seen(monk
     }
     bucket = Bucket(files)
     monkeypatch.setattr(module.storage, "_find_store", lambda _: bucket)
-    sketch = look_at_input("gs://pets/in", ListingSettings().ignores)
+    sketch = look_at_input("gs://pets/in", partial(why_ignored, ListingSettings()))
     assert (len(sketch.top.images), sketch.heads) == (1000, {"metadata.csv": b"file_name"})
     listed = [asked for asked in bucket.asked if not asked.endswith(".csv")]
     assert sorted(listed) == sorted(["gs://pets/in/", *(f"gs://pets/in/{start}" for start in module.TELLING)])

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image
-from recordmill.transforms.list_images import ListingSettings
 from recordmill.transforms.records.boxes import boxes_of, count_boxes
 
 PATH = "street/1.v2.json"
@@ -244,8 +245,8 @@ def test_a_file_that_is_too_long_is_rejected(tmp_path, monkeypatch):
 
 def test_json_files_alone_are_listed_in_whatever_case():
     listing = ListingSettings(include=LabelMe.files, not_included=LabelMe.other_files)
-    assert [listing.ignores(path, False) for path in ("a/x.json", "x.JSON", "x.Json")] == [""] * 3
-    assert [listing.ignores(path, False) for path in ("a/x.jpg", "x.json.tmp")] == ["taken_only_by_name"] * 2
+    assert [why_ignored(listing, path, False) for path in ("a/x.json", "x.JSON", "x.Json")] == [""] * 3
+    assert [why_ignored(listing, path, False) for path in ("a/x.jpg", "x.json.tmp")] == ["taken_only_by_name"] * 2
 
 
 def test_it_gives_boxes():

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.storage.record_reader import masked
 from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.tfrecords import Tfrecords

@@ -4,9 +4,11 @@ import orjson
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
-from recordmill.transforms.list_images import Input, ListingSettings, list_images
+from recordmill.transforms.list_images import list_images
 from recordmill.transforms.records.boxes import boxes_of
 
 
@@ -105,7 +107,7 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     (ref,) = Yolo().refer(name, file)
     assert (ref.status, ref.reason) == ("ignored", "read_only_with_images")
     listing = ListingSettings(include=Yolo().files)
-    assert [listing.ignores(path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
+    assert [why_ignored(listing, path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
 
 
 def test_a_bomb_of_aliases_is_not_lit():
@@ -173,8 +175,8 @@ def test_a_data_yaml_that_is_written_anew_is_read_anew(tmp_path):
 
 def test_only_what_lies_below_images_is_listed():
     listing = ListingSettings(include=Yolo().files, not_included=Yolo.other_files)
-    assert [listing.ignores(path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
-    assert [listing.ignores(path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [
+    assert [why_ignored(listing, path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
+    assert [why_ignored(listing, path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [
         "read_only_with_images"
     ] * 3
 

@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.imaging.settings import ImageSettings, Resize
+from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.yolo import Yolo

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.imaging.settings import ImageSettings
 from recordmill.schemas.features import Feature
+from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.tfds_files import (
     MOST_CLASSES,

@@ -2,9 +2,9 @@ import re
 
 import pytest
 
+from recordmill.schemas.settings.shards import ShardSettings
+from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.planning.shard_settings import ShardSettings
-from recordmill.transforms.planning.splitting import SplitSettings
 from recordmill.transforms.publishing.companions.tfds_template import NoTemplateError, file_template
 
 

@@ -2,10 +2,10 @@ import re
 
 import pytest
 
+from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
-from recordmill.transforms.planning.shard_settings import ShardSettings
 from recordmill.transforms.records.features.settings import FeatureFunction
 
 

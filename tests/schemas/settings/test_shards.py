@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from recordmill.transforms.planning.shard_settings import ShardSettings
+from recordmill.schemas.settings.shards import ShardSettings
 
 
 @pytest.mark.parametrize(

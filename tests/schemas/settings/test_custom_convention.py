@@ -1,8 +1,8 @@
 import pytest
 
 from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.features import Feature, encode_example, parse_example
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.shard_name import SHARD_NAME
 
 

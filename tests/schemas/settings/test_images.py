@@ -1,7 +1,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from recordmill.imaging.settings import ImageSettings, Resize
+from recordmill.schemas.settings.images import ImageSettings, Resize
 
 
 @pytest.mark.parametrize(

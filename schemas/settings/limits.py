@@ -1,0 +1,53 @@
+"""When losses fail a run."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossLimits:
+    """When faulty boxes, or labels, fail the run: the YAML keys under `max_rejected.boxes:` and `max_rejected.labels:`.
+
+    Attributes:
+        share: share of them that may be lost; the run fails where both this and `count` are passed.
+        count: how many may be lost, whatever their share.
+    """
+
+    share: float = 0.01
+    count: int = 10
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a limit is impossible."""
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"share is {self.share}: give a share from 0 to 1")
+        if self.count < 0:
+            raise ValueError(f"count is {self.count}: it cannot be negative")
+
+    def are_passed(self, lost: int, kept: int) -> bool:
+        """Whether so many are too many."""
+        return lost > self.count and lost / (lost + kept) > self.share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionLimits:
+    """When rejected images fail the run: the YAML keys under `max_rejected:`.
+
+    Attributes:
+        share: share of the images that may be rejected; the run fails where both this and `count` are passed.
+        count: how many may be rejected, whatever their share.
+        lost_classes: how many classes may lose all their images. A run of which nothing is left always fails.
+        boxes: when faulty boxes fail the run. A run always fails where all boxes are faulty, or all boxes of a class.
+        labels: when labels without an id fail the run, of images that may have several.
+    """
+
+    share: float = 0.01
+    count: int = 10
+    lost_classes: int = 0
+    boxes: LossLimits = field(default_factory=LossLimits)
+    labels: LossLimits = field(default_factory=LossLimits)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a limit is impossible."""
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"max_rejected.share is {self.share}: give a share from 0 to 1")
+        if self.count < 0 or self.lost_classes < 0:
+            raise ValueError("max_rejected.count and max_rejected.lost_classes cannot be negative")

@@ -56,11 +56,7 @@ def _pads(settings: DatasetSettings) -> bool:
 
 
 _RULES = (
-    _Rule(
-        (*_DECODING, *_CONVERTING),
-        lambda s: s.source.contents == "rows",
-        "the source holds no images",
-    ),
+    _Rule((*_DECODING, *_CONVERTING), lambda s: s.source.contents == "rows", "the source holds no images"),
     _Rule(
         (*_DECODING, *_CONVERTING),
         lambda s: s.source.contents == "images" and s.decode == "none",
@@ -132,11 +128,7 @@ _RULES = (
         lambda s: not s.source.gives_labels,
         "the source gives no labels",
     ),
-    _Rule(
-        ("max_rejected.labels",),
-        lambda s: "labels" not in s.source.annotations(),
-        "no {0.unit} has several labels",
-    ),
+    _Rule(("max_rejected.labels",), lambda s: "labels" not in s.source.annotations(), "no {0.unit} has several labels"),
     _Rule(
         ("splits.group",),
         lambda s: bool(s.splits.given),

@@ -130,11 +130,7 @@ def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[
     most, below = (3, 3) if storage.is_local(place) else (1, 2)  # of a store each folder is a request or more
     level = [("", sketch)]
     for _ in range(below):
-        inner = [
-            posixpath.join(at, each)
-            for at, seen in level
-            for each in [each for each in seen.top.folders if seen.at(each).folders and not seen.at(each).images][:most]
-        ]
+        inner = [posixpath.join(at, each) for at, seen in level for each in seen.folders_around[:most]]
         level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
         looks = {at: found for at, seen in level for kind in about_boxes for found in load_source(kind).recognise(seen)}
         if looks:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from recordmill.schemas.format_count import format_count
-from recordmill.schemas.label_map import LabelMap, is_integer_label
+from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
@@ -18,7 +18,6 @@ def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMa
     notes = (
         _note_unmet(summary, settings, label_map),
         _note_raised(label_map, settings),
-        _note_numbers(label_map, settings),
         _note_folders(summary, settings),
         _note_alike(label_map),
     )
@@ -47,19 +46,6 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
     what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
     why = f"ids begin at {settings.label_offset} in the convention ({settings.layout.title})"
     return f"{what}: {why}; labels.ids=integers keeps the source's numbers"
-
-
-def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> str:
-    """That classes are called by numbers, in an order in which these are not their ids."""
-    ids = label_map.ids
-    if settings.labels.ids != "names" or settings.labels.classes or label_map.numbers:
-        return ""
-    if not all(map(is_integer_label, ids)) or sorted(ids, key=int) == sorted(ids, key=ids.__getitem__):
-        return ""
-    name = next(name for name in sorted(ids, key=ids.__getitem__) if int(name) != ids[name])
-    what = "the classes are called by numbers, and these are not their ids"
-    why = f"class {name} has the id {ids[name]}, since names are sorted as text"
-    return f"{what}: {why}: set labels.ids=integers to take the numbers"
 
 
 def _note_folders(summary: Summary, settings: DatasetSettings) -> str:

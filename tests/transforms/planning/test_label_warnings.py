@@ -43,20 +43,6 @@ def test_classes_that_no_image_has_are_named(classes, catch_all, expected):
     assert notes_of(TWO, LabelSettings(classes=classes, catch_all=catch_all)) == expected
 
 
-def test_numbers_as_names_that_are_not_the_ids_are_noted():
-    assert notes_of(["2/1.jpg", "10/1.jpg", "0/1.jpg"]) == [
-        "the classes are called by numbers, and these are not their ids: class 10 has the id 1, since names are sorted "
-        "as text: set labels.ids=integers to take the numbers"
-    ]
-    for keys in (["0/1.jpg", "1/1.jpg"], ["3/1.jpg", "4/1.jpg"], ["2/1.jpg", "10/1.jpg", "cat/1.jpg"]):
-        assert notes_of(keys) == []
-    keys = ["2/1.jpg", "10/1.jpg"]
-    assert [notes_of(keys, LabelSettings(**more)) for more in ({"ids": "integers"}, {"classes": ("10", "2")})] == [
-        [],
-        [],
-    ]
-
-
 def test_what_has_its_labels_inside_is_not_told_of():
     records = load_source("fixed_records")(preset="cifar10")
     assert notes_of(TWO, LabelSettings(classes=("a", "b")), records) == []

@@ -109,6 +109,11 @@ class FolderSketch:
         return tuple(folder for folder in self.top.folders if self.at(folder).images)
 
     @property
+    def folders_around(self) -> tuple[str, ...]:
+        """The folders in the input that hold folders and no images directly."""
+        return tuple(each for each in self.top.folders if self.at(each).folders and not self.at(each).images)
+
+    @property
     def has_images(self) -> bool:
         """Whether any images were seen."""
         return any(names.images for names in self.names.values())

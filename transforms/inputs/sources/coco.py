@@ -23,9 +23,6 @@ from recordmill.transforms.records.boxes import boxes_of
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
 
-LABEL_STUDIO_NOTES = "notes.json"
-"""What Label Studio puts next to text files for YOLO: COCO's categories without images."""
-
 MAX_JSON_BYTES = 2 * 2**30
 """COCO's own largest file has 0.45 GB."""
 
@@ -187,7 +184,8 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     files = sketch.at(folder).ending(".json")
     if instances := tuple(name for name in files if name.startswith("instances_") or "_annotations.coco" in name):
         return instances
-    files = tuple(name for name in files if name != LABEL_STUDIO_NOTES)
+    # Label Studio's notes.json lies next to text files for YOLO: it has COCO's categories and no images.
+    files = tuple(name for name in files if name != "notes.json")
     heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
     if not any(map(_looks_like_coco, heads.values())):
         return ()

@@ -15,7 +15,7 @@ import orjson
 from recordmill.imaging.geometry import Box, Geometry
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
 
 TOLERANCE = 1e-6
@@ -119,7 +119,7 @@ def place_boxes(
         label_map: class ids.
 
     Raises:
-        RejectedImage: stage `encode`: `bad_boxes`, where `invalid` is `reject` and a box is; `size_mismatch`, where the
+        Rejected: stage `encode`: `bad_boxes`, where `invalid` is `reject` and a box is; `size_mismatch`, where the
             boxes were drawn on an image of another shape.
     """
     drawn_on, size = _frame(given, geometry, settings)
@@ -132,7 +132,7 @@ def place_boxes(
         name = label_map.name_for_number(label) if isinstance(label, int) else label_map.name_for(label)
         fault = "unknown_class" if name is None else _find_fault(whole)
         if fault and settings.invalid == "reject":
-            raise RejectedImage("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
+            raise Rejected("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
         if name is None or fault in ("not_finite", "empty", "outside") or (fault and settings.invalid == "drop"):
             is_faulty = fault != "sticking_out" and not (name is None and label_map.leaves_out(label))
             dropped.append(DroppedBox(fault, label_map.shown(label), index + 1, is_faulty))
@@ -169,7 +169,7 @@ def _frame(
         if not fitting:
             width, height = geometry.displayed_size
             detail = f"boxes were drawn on {stated[0]} x {stated[1]} pixels, and the image has {width} x {height}"
-            raise RejectedImage("encode", "size_mismatch", detail)
+            raise Rejected("encode", "size_mismatch", detail)
         if len(fitting) == 1:
             return fitting[0], stated  # type: ignore[return-value]
     return settings.drawn_on, sizes[settings.drawn_on]

@@ -12,6 +12,7 @@ import orjson
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 
@@ -171,10 +172,18 @@ class Source(Protocol):
             max_bytes: more is not read.
 
         Raises:
-            RejectedImage: there is something wrong with this one; see `transforms.compose.read_images.read_image`.
+            Rejected: there is something wrong with this one; see `transforms.compose.read_images.read_image`.
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)
+
+
+def list_file(source: Source, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    """Yields what `source.refer` yields; where that rejects the file, or the rest of it, a rejected reference of it."""
+    try:
+        yield from source.refer(path, file)
+    except Rejected as rejected:
+        yield file.but(status="rejected", reason=rejected.reason, detail=rejected.detail)
 
 
 def announce_classes(file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> ImageRef:

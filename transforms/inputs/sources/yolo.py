@@ -13,11 +13,11 @@ import yaml
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits, split_of
-from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling, rejected_ref
+from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
-from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, RefusedLineError, read_yolo_lines
+from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, read_yolo_lines
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.records.boxes import boxes_of
 
@@ -94,9 +94,7 @@ class Yolo(Source):
             return
         folders = path.split("/")
         if not beside and "images" not in folders[:-1]:
-            detail = "the file lies below no folder called images"
-            yield file.but(status="rejected", reason="no_class", detail=detail)
-            return
+            raise Rejected("list", "no_class", "the file lies below no folder called images")
         at = -1 if beside else len(folders) - 1 - folders[::-1].index("images")
         if beside:
             word = folders[0] if len(folders) > 1 else ""
@@ -104,20 +102,17 @@ class Yolo(Source):
             word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
         text_file = _labels_path(spelled_path(file.uri, path), at)
         try:
-            fields = self._read_boxes(read_sibling(f"{root_of(file.uri, path)}/{text_file}").decode(), path, file)
+            text = read_sibling(f"{root_of(file.uri, path)}/{text_file}").decode()
         except NoFileError:
             none = orjson.dumps(boxes_of([], [], fractions=True)).decode()
             yield file.but(split=word, features=none, lacks_file=True)
             return
-        except RejectedImage as rejected:
-            yield rejected_ref(file, rejected)
-            return
-        except ValueError as error:
-            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
-            detail = f"{_labels_path(path, at)}: {why}"
-            reason = "refused_shape" if isinstance(error, RefusedLineError) else "bad_annotations"
-            yield file.but(status="rejected", reason=reason, detail=detail)
-            return
+        except UnicodeDecodeError:
+            raise Rejected("list", "bad_annotations", f"{_labels_path(path, at)}: it is not UTF-8") from None
+        try:
+            fields = self._read_boxes(text, path, file)
+        except Rejected as line:
+            raise Rejected("list", line.reason, f"{_labels_path(path, at)}: {line.detail}") from None
         yield file.but(split=word, features=orjson.dumps(fields).decode())
 
     def _read_boxes(self, text: str, path: str, file: ImageRef) -> dict[str, Any]:
@@ -153,7 +148,7 @@ class Yolo(Source):
     def _announce(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         try:
             names = read_names(path, read_sibling(file.uri).decode())
-        except (RejectedImage, ValueError) as error:
+        except (Rejected, ValueError) as error:
             if posixpath.basename(path) not in NAMES_BESIDE:
                 yield file.but(status="ignored", reason=self.other_files)
                 return
@@ -242,7 +237,7 @@ def _key_points(uri: str, size: int, version: str) -> tuple[int, int] | None:
     """`kpt_shape` of a data.yaml; None where it has none. A file that is written anew has another size or version."""
     try:
         data = yaml.safe_load(read_sibling(uri))
-    except (RejectedImage, yaml.YAMLError, RecursionError):  # `refer` tells of it
+    except (Rejected, yaml.YAMLError, RecursionError):  # `refer` tells of it
         return None
     shape = data.get("kpt_shape") if isinstance(data, dict) else None
     if not isinstance(shape, list) or len(shape) != 2 or not all(type(each) is int and each > 0 for each in shape):

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -97,6 +99,20 @@ def test_what_cannot_be_opened_is_told_to_programs_too(run):
     assert code == 1
     assert json.loads(out) == {"exit_code": 1, "sentence": err.removeprefix("error: ").rstrip("\n")}
     assert run("verify", "/no/such/place", "--no_json")[1] == ""
+
+
+def test_looking_at_a_local_dataset_imports_no_beam(tmp_path):
+    script = (
+        "import sys, recordmill\n"
+        "from recordmill.pipeline.command import run_command\n"
+        f"codes = [run_command([word, {str(tmp_path / 'coco')!r}], None) for word in ('verify', 'inspect')]\n"
+        f"recordmill.open_dataset({str(tmp_path / 'coco')!r})\n"
+        "sys.exit(99 if {'apache_beam', 'tensorflow'} & sys.modules.keys() else sum(codes))"
+    )
+    with ZipFile(Path(__file__).parent / "earlier_datasets.zip") as datasets:
+        datasets.extractall(tmp_path, [name for name in datasets.namelist() if name.startswith("coco/")])
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.count('"records": 6')) == (0, 1), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from make_marker import make_marker
 
+from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.dataset_settings import DatasetSettings
@@ -42,7 +43,10 @@ def staged(tmp_path):
         for index, records in enumerate(shards):
             row = {"bytes": 1, "class": None, "changes": []}
             images = [
-                ConvertedImage(encode_example(settings.example_features, fields), {**row, "key": f"{index}/{number}"})
+                ConvertedImage(
+                    encode_example(settings.example_features, fields),
+                    row_from_json({**row, "key": f"{index}/{number}"}),
+                )
                 for number, fields in enumerate(records)
             ]
             mark = Fingerprint("0" * 64, "0" * 64)

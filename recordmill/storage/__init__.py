@@ -214,7 +214,9 @@ def list_below(folder: str) -> "Iterator[FileMetadata]":
         return
     filesystem = _beam().get_filesystem(prefix)
     if not filesystem.has_dirs():
-        yield from filesystem._list(prefix)
+        from recordmill.storage.beam import list_pages
+
+        yield from list_pages(filesystem, prefix)
         return
     found = filesystem.match([_like(prefix) + "**"])[0].metadata_list
     yield from (file for file in found if file.path.startswith(prefix))

@@ -214,7 +214,7 @@ def list_below(folder: str) -> "Iterator[FileMetadata]":
         return
     filesystem = _beam().get_filesystem(prefix)
     if not filesystem.has_dirs():
-        from recordmill.storage.beam import list_pages
+        from recordmill.storage.stores.beam import list_pages
 
         yield from list_pages(filesystem, prefix)
         return

@@ -10,7 +10,7 @@ import threading
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.storage.beam import file_system_options
+from recordmill.storage.stores.beam import file_system_options
 from recordmill.storage.stores.store import Store
 
 _stores: dict[str, tuple[object, Store]] = {}

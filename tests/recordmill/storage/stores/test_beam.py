@@ -5,11 +5,13 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.localfilesystem import LocalFileSystem
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.storage.beam import file_system_options, list_pages, record_sink
+from recordmill.storage.stores.beam import file_system_options, list_pages, record_sink
 
 
 def test_the_version_whose_insides_these_are():
-    assert version("apache-beam").startswith("2.77."), "read the three functions of storage/beam.py against the new one"
+    assert version("apache-beam").startswith("2.77."), (
+        "read the three functions of storage/stores/beam.py against the new one"
+    )
 
 
 def test_options_of_file_systems(monkeypatch):

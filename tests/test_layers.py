@@ -53,7 +53,7 @@ POINTS_BACK = {
     "transforms/inputs/arrays/label_numbers.py",
     "transforms/inputs/listing/look_at_input.py",
     "transforms/inputs/listing/read_sibling.py",
-    "transforms/inputs/manifests/refer_entries.py",
+    "transforms/inputs/manifests/row_reader.py",
     "transforms/inputs/manifests/row_bytes.py",
     "transforms/inputs/sources/archives.py",
     "transforms/inputs/sources/fixed_records.py",

@@ -68,7 +68,7 @@ def _read(ref: ImageRef, length: int, max_ratio: int) -> bytes:
 
 @dataclass
 class ReadImages(beam.PTransform):
-    """Reads each image of a PCollection of references; those that cannot be read, or have a status, are left out.
+    """Reads each image of a PCollection of references; those that cannot be read are left out.
 
     For pipelines of your own. Recordmill itself reads beside the writer, so that no pixel is ever shuffled.
 
@@ -83,8 +83,6 @@ class ReadImages(beam.PTransform):
         return refs | beam.FlatMap(self._read).with_output_types(tuple[ImageRef, bytes])
 
     def _read(self, ref: ImageRef) -> Iterator[tuple[ImageRef, bytes]]:
-        if ref.status:
-            return
         try:
             yield ref, read_image(ref, self.max_bytes)
         except Rejected:

@@ -39,7 +39,7 @@ def boxes_of(
 
     Args:
         boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
-        labels: of each, its class name, or the number by which `announce_classes` gave it.
+        labels: of each, its class name, or the number by which `ClassNames` gave it.
         values: further values of each box by field name, e.g. `is_crowd`.
         drawn_on_size: width and height of the image as the annotators saw it, where they say so.
         fractions: whether boxes are in fractions of the image instead of pixels.

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.build_examples import find_class, image_record, reference_record
@@ -70,7 +70,7 @@ def _convert(
     decoding: AbstractContextManager[Any],
     split: str,
 ) -> ConvertedImage:
-    if ref.status == "rejected":
+    if isinstance(ref, Notice):
         raise Rejected("list", ref.reason, ref.detail)
     class_name, class_id = find_class(ref.label, label_map)
     content = settings.source.read(ref, settings.images.max_bytes)

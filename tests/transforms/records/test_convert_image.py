@@ -87,7 +87,7 @@ def rejected_row(ref, stage, reason, sha256=None, **changed):
 
 
 def test_what_was_rejected_when_listed_keeps_its_reason():
-    ref = ImageRef("a", "/nowhere", 7, status="rejected", reason="no_class", detail="none")
+    ref = ImageRef("a", "/nowhere", 7).notice("rejected", "no_class", "none")
     converted = convert(ref)
     assert converted.record is None
     assert converted.row == rejected_row(ref, "list", "no_class", detail="none")
@@ -164,7 +164,7 @@ class Numbered(Source):
 
     late_labels = True
 
-    def refer(self, path, file):
+    def list_references(self, path, file):
         yield file
 
     def read(self, ref, max_bytes):

@@ -70,7 +70,7 @@ def locate_images(place: Place, header: int, shape: Sequence[int], order: Order)
     return stack
 
 
-def refer_images(
+def list_array_images(
     file: ImageRef, key: str, stack: ImageStack, labels: Sequence[str] | None, word: str
 ) -> Iterator[ImageRef]:
     """A reference for each image.

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.sources.source import announce_classes
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 
 
 def name_labels(labels: Sequence[int] | Sequence[str], classes: Mapping[str, int]) -> tuple[list[str], set[int]]:
@@ -23,7 +22,7 @@ def name_labels(labels: Sequence[int] | Sequence[str], classes: Mapping[str, int
     return [written[label] if isinstance(label, int) else label for label in labels], set() if classes else numbers
 
 
-def announce_numbers(file: ImageRef, numbers: set[int]) -> Iterator[ImageRef]:
+def announce_numbers(file: ImageRef, numbers: set[int]) -> Iterator[ClassNames]:
     """What a source yields so that classes called 0, 1, ..., 10 have that order; nothing where there are none such."""
     if numbers:
-        yield announce_classes(file, {str(number): number for number in sorted(numbers)})
+        yield ClassNames.of(file, {str(number): number for number in sorted(numbers)})

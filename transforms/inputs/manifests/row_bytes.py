@@ -40,7 +40,7 @@ def read_row_bytes(
         data = _read_cell(ref, column, max_bytes)
     else:
         packing = "gzip" if ref.packing.endswith(" gzip") else ""
-        row = read_image(ref.but(packing=packing), MAX_ROW_BYTES)
+        row = read_image(ref.replace(packing=packing), MAX_ROW_BYTES)
         text = _find_text(row, ref.packing.split(), column, delimiter, quote, skip_blanks)
         try:
             data = base64.b64decode("".join(text.split()), validate=True)

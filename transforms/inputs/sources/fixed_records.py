@@ -11,7 +11,7 @@ import numpy as np
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.arrays.interleave import interleave
@@ -23,7 +23,7 @@ from recordmill.transforms.inputs.listing.class_names import (
     state_classes,
 )
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.inputs.sources.source import Recognised, Source
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "": {"files": {"all": "*.bin"}, "labels": ("label",)},
@@ -172,13 +172,13 @@ class FixedRecords(Source):
         """Those of `class_names`."""
         return state_classes(self.class_names)
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each record of one file, by the file's size alone."""
         name = posixpath.basename(path)
         word = next((word for word, pattern in self.data.items() if fnmatchcase(name, pattern)), None)
         if word is None:
             reason = "class_names" if name == self.class_names_file else "not_included"
-            yield file.but(status="ignored", reason=reason)
+            yield file.notice("ignored", reason)
             return
         count, over = divmod(file.size - self.header, self.record_bytes)
         if over or count < 1:
@@ -190,13 +190,13 @@ class FixedRecords(Source):
                 known = self._preset_classes if isinstance(error, NoClassNamesError) else 0
                 if not known:
                     detail = f"{error}: correct that, or state source.class_names"
-                    yield file.but(status="fatal", reason="class_names", detail=detail)
+                    yield file.notice("fatal", "class_names", detail)
                     return
-                folder = file.but(key=file.key[: -len(name)])  # one note for all files of a folder
+                folder = file.replace(key=file.key[: -len(name)])  # one note for all files of a folder
                 detail = f"there is no {self.class_names_file}, so the {known} classes are called 0 to {known - 1}"
-                yield folder.but(status="warning", reason="class_names", detail=detail)
+                yield folder.notice("warning", "class_names", detail)
                 classes = number_classes(known)
-            yield announce_classes(file, classes)
+            yield ClassNames.of(file, classes)
         length = self.record_bytes
         refer = partial(
             ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, split=file.split or word

@@ -10,13 +10,13 @@ import orjson
 
 from recordmill import storage
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
-from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, refer_named_image
+from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, find_named_image
 from recordmill.transforms.inputs.listing.read_sibling import read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.inputs.sources.source import Recognised, Source
 from recordmill.transforms.records.boxes import boxes_of
 
 MAX_JSON_BYTES = 512 * 2**20
@@ -62,20 +62,20 @@ class LabelMe(Source):
         """Boxes."""
         return {"boxes": ""}
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""
         try:
             name, labels, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
             place = find_image(file.uri, path, name)
         except ValueError as error:
             raise Rejected("list", "bad_annotations", f"no LabelMe annotation: {error}") from None
-        image = refer_named_image(file, path, place)
+        image = find_named_image(file, path, place)
         if image.status:
             yield image
             return
         if labels:
-            yield announce_classes(file, labels)
-        yield image.but(features=orjson.dumps(fields).decode())
+            yield ClassNames.of(file, labels)
+        yield image.replace(features=orjson.dumps(fields).decode())
 
     def read_annotation(self, data: Any) -> tuple[str, list[str], dict[str, Any]]:
         """The image's path, the classes of its boxes, and its boxes as `converting.boxes.boxes_of` gives them.

@@ -6,8 +6,10 @@ To hold more text to the list, add a scope: a function that yields (place, line)
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
+import product_text
 import pytest
 
 from scripts import readme
@@ -47,13 +49,18 @@ BANNED = {
 }
 
 
+@cache
+def _generated() -> str:
+    """A pattern for the names of the tables that scripts/readme.py writes."""
+    return "|".join(map(re.escape, readme.tables()))
+
+
 def _prose(path: Path) -> Iterator[tuple[str, str]]:
     """The lines of a page without blocks of code, code in backticks, addresses of links and generated tables."""
     text = path.read_text(encoding="utf-8")
     blank: Callable[[re.Match[str]], str] = lambda found: "\n" * found[0].count("\n")  # noqa: E731
     text = re.sub(r"^```.*?^```$", blank, text, flags=re.MULTILINE | re.DOTALL)
-    for name in readme.tables():
-        text = re.sub(rf"<!-- {re.escape(name)} -->\n(?:\n*(?:\|.*(?:\n|\Z))+)?", blank, text)
+    text = re.sub(rf"<!-- ({_generated()}) -->\n(?:\n*(?:\|.*(?:\n|\Z))+)?", blank, text)
     text = re.sub(r"`[^`]*`", lambda found: "`" + blank(found), text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     for number, line in enumerate(text.splitlines(), 1):
@@ -97,6 +104,21 @@ def make_help() -> Iterator[tuple[str, str]]:
     for number, line in enumerate((ROOT / "Makefile").read_text(encoding="utf-8").splitlines(), 1):
         if (target := re.match(r"[a-z-]+:.*## (.*)", line)) or (target := re.match(r'\t@echo "(.*)"', line)):
             yield f"Makefile:{number}", target[1]
+
+
+def _without_code(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for place, line in lines:
+        yield place, re.sub("`[^`]*`", "`", line)
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """What the product says: see tests/golden/messages.txt."""
+    return _without_code(product_text.messages())
+
+
+def explanations() -> Iterator[tuple[str, str]]:
+    """The docstrings and comments of the code."""
+    return _without_code(product_text.explanations())
 
 
 SCOPES = {

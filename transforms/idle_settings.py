@@ -56,11 +56,7 @@ def _pads(settings: DatasetSettings) -> bool:
 
 
 _RULES = (
-    _Rule(
-        (*_DECODING, *_CONVERTING),
-        lambda s: s.source.contents == "rows",
-        "the source holds no images",
-    ),
+    _Rule((*_DECODING, *_CONVERTING), lambda s: s.source.contents == "rows", "the source holds no images"),
     _Rule(
         (*_DECODING, *_CONVERTING),
         lambda s: s.source.contents == "images" and s.decode == "none",
@@ -132,11 +128,7 @@ _RULES = (
         lambda s: not s.source.gives_labels,
         "the source gives no labels",
     ),
-    _Rule(
-        ("max_rejected.labels",),
-        lambda s: "labels" not in s.source.annotations(),
-        "no {0.unit} has several labels",
-    ),
+    _Rule(("max_rejected.labels",), lambda s: "labels" not in s.source.annotations(), "no {0.unit} has several labels"),
     _Rule(
         ("splits.group",),
         lambda s: bool(s.splits.given),
@@ -183,7 +175,9 @@ def find_idle(settings: DatasetSettings) -> list[str]:
             if key not in found and _is_set(settings, key) and rule.holds(settings):
                 found[key] = f"{key} has no effect, since {rule.reason.format(settings)}: {rule.remedy}"
     default = type(settings.source)()
-    for name, reason in settings.source.idle_settings().items():
+    unlabelled = {} if settings.source.gives_labels else {"class_names": "the source gives no labels"}
+    idle = {name: reason for name, reason in unlabelled.items() if hasattr(default, name)}
+    for name, reason in (idle | dict(settings.source.idle_settings())).items():
         if getattr(settings.source, name) != getattr(default, name):
             found[f"source.{name}"] = f"source.{name} has no effect, since {reason}: remove it"
     group = settings.source.group_setting

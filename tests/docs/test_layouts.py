@@ -115,6 +115,15 @@ MADE = {
         None,
         CLASSES,
     ),
+    "Kaggle: a CSV of file names and classes": (
+        {
+            **images("train_images/1.jpg", "train_images/2.jpg", "test_images/3.jpg"),
+            "train.csv": "image_id,label\n1.jpg,cat\n2.jpg,dog\n",
+            "sample_submission.csv": "image_id,label\n3.jpg,cat\n",
+        },
+        None,
+        CLASSES,
+    ),
     "one table per split": (
         {
             **images("images/1.jpg", "images/2.jpg"),
@@ -223,6 +232,15 @@ MADE = {
     ),
     "YOLO next to images (LabelImg, Darknet)": (
         {**images("1.jpg", "2.jpg"), "1.txt": BOX, "2.txt": BOX, "classes.txt": "cat\n"}, None, {"cat": 1},
+    ),
+    "Label Studio: YOLO": (
+        {
+            **images("images/1.jpg", "images/2.jpg"),
+            **{"labels/1.txt": BOX, "labels/2.txt": BOX, "classes.txt": "cat\n"},
+            "notes.json": json.dumps({"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024}}, indent=2),
+        },
+        None,
+        {"cat": 1},
     ),
     "CVAT: YOLO 1.1": (
         {

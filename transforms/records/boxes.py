@@ -21,10 +21,6 @@ from recordmill.schemas.settings.boxes import BoxSettings
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
 
-NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
-"""What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
-listed."""
-
 
 def boxes_of(
     boxes: Iterable[Sequence[float]],
@@ -64,16 +60,14 @@ def _finite(values: Iterable[Any]) -> list[Any]:
 
 def count_boxes(ref: ImageRef) -> int:
     """How many boxes a reference carries, with the shapes that its source dropped."""
-    if '"boxes"' not in ref.features:
-        return 0
-    given = orjson.loads(ref.features)
-    return len(given.get("boxes", ())) + given.get("boxes_shapes", {}).get("other_shape", 0)
+    labels, dropped = list_boxes(ref)
+    return len(labels) + dropped
 
 
-def labels_of_boxes(ref: ImageRef) -> list[str | int]:
-    """The label of each box that a reference carries, in their order."""
-    labels: list[str | int] = orjson.loads(ref.features).get("boxes_labels", []) if '"boxes"' in ref.features else []
-    return labels
+def list_boxes(ref: ImageRef) -> tuple[list[str | int], int]:
+    """The labels of the boxes that a reference carries, in their order, and how many shapes its source dropped."""
+    given = orjson.loads(ref.features) if '"boxes"' in ref.features else {}
+    return given.get("boxes_labels", []), given.get("boxes_shapes", {}).get("other_shape", 0)
 
 
 class DroppedBox(NamedTuple):

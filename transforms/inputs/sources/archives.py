@@ -103,8 +103,7 @@ class Archives(Source):
     def idle_settings(self) -> Mapping[str, str]:
         """Those of labels in folders, or of labels next to images."""
         if self.labels == "beside":
-            idle = {} if self.label_part else {"class_names": "source.label_part is empty"}
-            return idle | dict.fromkeys(("class_from", "look_through"), "source.labels is beside")
+            return dict.fromkeys(("class_from", "look_through"), "source.labels is beside")
         idle = dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
         if self.class_from in ("archive", "none"):
             idle["look_through"] = f"source.class_from is {self.class_from}"

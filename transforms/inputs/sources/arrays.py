@@ -62,10 +62,6 @@ class Arrays(Source):
         """If there are arrays of them."""
         return bool(self.labels)
 
-    def idle_settings(self) -> Mapping[str, str]:
-        """The names of classes where there are none."""
-        return {} if self.labels else {"class_names": "source.labels is empty"}
-
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Arrays called `x_train`, `y_train` and so on."""

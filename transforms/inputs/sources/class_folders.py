@@ -17,7 +17,7 @@ _NO_CLASS = re.compile(
         (
             *_IMAGES,
             "pictures|data|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
-            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*",
+            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*([_-]?(images?|imgs?))?",
         )
     )
 )

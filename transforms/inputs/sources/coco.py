@@ -180,6 +180,8 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     files = sketch.at(folder).ending(".json")
     if instances := tuple(name for name in files if name.startswith("instances_") or "_annotations.coco" in name):
         return instances
+    # Label Studio's notes.json lies next to text files for YOLO: it has COCO's categories and no images.
+    files = tuple(name for name in files if name != "notes.json")
     heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
     if not any(map(_looks_like_coco, heads.values())):
         return ()

@@ -65,10 +65,6 @@ class Idx(Source):
         """If there are files of them."""
         return bool(self.labels)
 
-    def idle_settings(self) -> Mapping[str, str]:
-        """The names of classes where there are none."""
-        return {} if self.labels else {"class_names": "source.labels is empty"}
-
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Files called as MNIST's."""

@@ -29,6 +29,9 @@ _YAML = (".yaml", ".yml")
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 """Files that name the classes where text files lie next to images, as Darknet's tools have them."""
 
+_IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
+"""A path in data.yaml: the folders next to which and below which `images` lies."""
+
 _BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 
 
@@ -77,7 +80,8 @@ class Yolo(Source):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
-            settings = {"source": {"kind": "yolo", **source}, **given_splits("from_source", words)}
+            splits = given_splits("from_source", words, _splits_of_data_yaml(sketch))
+            settings = {"source": {"kind": "yolo", **source}, **splits}
             yield Recognised(
                 {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key="source.names"
             )
@@ -195,6 +199,16 @@ def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tu
     if folders and _holds_boxes(sketch, folders):
         such = sketch.at(folders[0]).beside_images(".txt")[0]
         yield {"text_files": "beside"}, tuple(folders), f"YOLO's text files next to images, such as {such}"
+
+
+def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
+    """The splits of folders next to or below `images`, by the paths under `train`, `val` and `test` of data.yaml."""
+    text = sketch.first_head("", *_YAML).decode("utf-8", "replace")
+    found: dict[str, str] = {}
+    for key, paths in re.findall(r"^(train|val|test) *:((?:.|\n[ -])*)", text, re.MULTILINE):
+        for above, below in _IMAGES.findall(paths):
+            found.setdefault(below or above, split_of(key))
+    return found
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_boxes import list_boxes
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT
 from recordmill.transforms.planning.hash_histogram import HashHistogram
 from recordmill.transforms.planning.splitting import ImageSplitter
-from recordmill.transforms.records.boxes import list_boxes
 
 SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""

@@ -13,11 +13,11 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
-from recordmill.transforms.compose.build_examples import reference_record
-from recordmill.transforms.compose.read_images import read_image
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.records.convert_image import convert_image
+from recordmill.transforms.records.image_record import reference_record
 
 SETTINGS = DatasetSettings()
 LABELS = LabelMap({"cat": 0, "dog": 1})
@@ -140,7 +140,7 @@ def test_a_bug_is_not_swallowed(pictures, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("recordmill.transforms.compose.reencode_images.prepare_image", broken)
+    monkeypatch.setattr("recordmill.transforms.records.image_record.prepare_image", broken)
     with pytest.raises(ZeroDivisionError):
         convert(pictures(1)[0])
 

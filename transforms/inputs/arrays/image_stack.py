@@ -12,7 +12,7 @@ import orjson
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.arrays.interleave import interleave
 from recordmill.transforms.inputs.arrays.place import Place
 

@@ -13,13 +13,13 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listing.safe_paths import key_of, reason_of, resolve_inside, size_and_version
 from recordmill.transforms.inputs.manifests.columns import Reader
 from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.tables.row import Row, bad_row
-from recordmill.transforms.records.boxes import boxes_of
 
 ANY_ENDING = ".*"
 """How a path ends that may have the ending of any image."""

@@ -17,8 +17,8 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
+from recordmill.storage.read_image import read_image
 from recordmill.storage.unpacking import MAX_RATIO
-from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
@@ -31,11 +31,11 @@ from recordmill.transforms.inputs.archives.samples import (
     extensions_of,
     group_samples,
 )
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import folder_label
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.sources.source import Source
 
 MOST_SEEN = 100_000
 """Members by which it is decided whether one folder is around everything."""

@@ -15,8 +15,8 @@ from recordmill.transforms.inputs.arrays.npy_header import LONGEST_HEADER, parse
 from recordmill.transforms.inputs.arrays.npz_members import find_members
 from recordmill.transforms.inputs.arrays.place import Place, find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

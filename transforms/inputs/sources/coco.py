@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import orjson
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_pattern
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
 from recordmill.transforms.inputs.listing.named_image import find_named_image
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.listing.read_sibling import read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import spelled_path
-from recordmill.transforms.inputs.sources.source import Recognised, Source
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.inputs.sources.source import Source
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
 
@@ -168,7 +168,7 @@ class Annotations:
             self._sizes[image["id"]] = _size_of(image)
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
-        """An image's boxes, as `transforms.records.boxes.boxes_of` gives them."""
+        """An image's boxes, as `schemas.reference_boxes.boxes_of` gives them."""
         own = self._by_image.get(image["id"], [])
         labels, is_crowd, area = zip(*(each["values"] for each in own), strict=True) if own else ((), (), ())
         values = {"is_crowd": is_crowd, "area": area}

@@ -13,7 +13,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.arrays.interleave import interleave
 from recordmill.transforms.inputs.listing.class_names import (
     ClassNamesError,
@@ -22,8 +22,8 @@ from recordmill.transforms.inputs.listing.class_names import (
     read_class_names,
     state_classes,
 )
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.sources.source import Source
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "": {"files": {"all": "*.bin"}, "labels": ("label",)},

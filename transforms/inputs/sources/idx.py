@@ -15,9 +15,9 @@ from recordmill.transforms.inputs.arrays.image_stack import list_array_images, l
 from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
 from recordmill.transforms.inputs.arrays.place import find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
 from recordmill.transforms.inputs.manifests.recognise_columns import column_names
 from recordmill.transforms.inputs.sources.manifest import Manifest
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

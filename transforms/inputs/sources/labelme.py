@@ -11,13 +11,13 @@ import orjson
 from recordmill import storage
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, find_named_image
 from recordmill.transforms.inputs.listing.read_sibling import read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
-from recordmill.transforms.inputs.sources.source import Recognised, Source
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20
 """The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""
@@ -78,7 +78,7 @@ class LabelMe(Source):
         yield image.replace(features=orjson.dumps(fields).decode())
 
     def read_annotation(self, data: Any) -> tuple[str, list[str], dict[str, Any]]:
-        """The image's path, the classes of its boxes, and its boxes as `converting.boxes.boxes_of` gives them.
+        """The image's path, the classes of its boxes, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
 
         Args:
             data: what the JSON file holds.

@@ -13,6 +13,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import (
     FolderSketch,
+    Recognised,
     begins_with_split,
     given_splits,
     split_of,
@@ -24,7 +25,7 @@ from recordmill.transforms.inputs.manifests.presets import read_automl, read_ver
 from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumns, find_columns, preset_of
 from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
 from recordmill.transforms.inputs.manifests.row_reader import RowReader
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.parquet_rows import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import (
     LIST_FILES,

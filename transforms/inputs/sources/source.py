@@ -2,7 +2,6 @@
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -11,32 +10,8 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-
-
-@dataclass(frozen=True, slots=True)
-class Recognised:
-    """How the files of an input may be meant.
-
-    Attributes:
-        settings: the settings that say so, as a user would write them in YAML.
-        why: by which files: the end of a sentence `it looks like ...`.
-        is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
-        needs: what must be said or done first, as a sentence; empty: nothing.
-        needed_key: the YAML key that says it, if one does.
-    """
-
-    settings: Mapping[str, Any]
-    why: str
-    is_firm: bool = True
-    needs: str = ""
-    needed_key: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The source."""
-        return str(self.settings["source"]["kind"])
+from recordmill.storage.read_image import read_image
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 
 
 @runtime_checkable
@@ -172,7 +147,7 @@ class Source(Protocol):
             max_bytes: more is not read.
 
         Raises:
-            Rejected: there is something wrong with this one; see `transforms.compose.read_images.read_image`.
+            Rejected: there is something wrong with this one; see `storage.read_image.read_image`.
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)

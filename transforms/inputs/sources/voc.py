@@ -14,13 +14,19 @@ from defusedxml.ElementTree import fromstring
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_of, stems_of
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    FolderSketch,
+    Recognised,
+    given_splits,
+    split_of,
+    stems_of,
+)
 from recordmill.transforms.inputs.listing.named_image import find_named_image
 from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
-from recordmill.transforms.inputs.sources.source import Recognised, Source
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.inputs.sources.source import Source
 
 FLAGS = ("difficult", "truncated")
 IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
@@ -184,7 +190,7 @@ def _read_set(uri: str, size: int, version: str) -> frozenset[str]:
 
 
 def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:
-    """The image's file name, the classes of its boxes, and its boxes as `converting.boxes.boxes_of` gives them.
+    """The image's file name, the classes of its boxes, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
 
     Coordinates are taken as they stand, as TensorFlow's own converter takes them, though VOC counts pixels from 1.
 

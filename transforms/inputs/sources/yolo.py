@@ -13,13 +13,19 @@ import yaml
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits, split_of
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    IMAGE_PATTERNS,
+    FolderSketch,
+    Recognised,
+    given_splits,
+    split_of,
+)
 from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
 from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, read_yolo_lines
-from recordmill.transforms.inputs.sources.source import Recognised, Source
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.inputs.sources.source import Source
 
 NAMES_FILES = ("data.yaml", "classes.txt")
 """Files directly in the input that name the classes. Other YAML files there may, as Ultralytics' `coco8.yaml` does."""

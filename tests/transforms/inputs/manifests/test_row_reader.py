@@ -2,11 +2,11 @@ import orjson
 import pytest
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.manifests.row_reader import RowReader
 from recordmill.transforms.inputs.tables.row import Row
-from recordmill.transforms.records.boxes import boxes_of
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import orjson
 import pytest
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.transforms.inputs.sources.coco import Annotations, Coco
 from recordmill.transforms.inputs.sources.source import list_file
-from recordmill.transforms.records.boxes import boxes_of
 
 PATH = "annotations/instances_train2017.json"
 

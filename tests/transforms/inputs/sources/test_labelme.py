@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of, count_boxes
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image
 from recordmill.transforms.inputs.sources.source import list_file
-from recordmill.transforms.records.boxes import boxes_of, count_boxes
 
 PATH = "street/1.v2.json"
 IMAGE = "street/1.v2.jpg"

@@ -13,12 +13,12 @@ from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.storage.record_reader import masked
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
-from recordmill.transforms.records.boxes import boxes_of
 
 PATH = "old/train-00000-of-00001.tfrecord"
 

@@ -5,9 +5,9 @@ import orjson
 import pytest
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
-from recordmill.transforms.records.boxes import boxes_of
 
 PATH = "old/Annotations/1.xml"
 OBJECT = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>

@@ -4,12 +4,12 @@ import orjson
 import pytest
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
 from recordmill.transforms.list_images import list_images
-from recordmill.transforms.records.boxes import boxes_of
 
 
 def refer(folder, path, text=None, **settings):

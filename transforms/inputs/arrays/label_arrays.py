@@ -24,7 +24,7 @@ def read_label_array(place: Place, name: str, count: int) -> Labels:
         Rejected: `bad_labels`: it holds no such labels; or `bad_packing`, `vanished`, `unreadable`.
     """
     try:
-        header = parse_npy_header(place.read_start(LONGEST_HEADER))
+        header = parse_npy_header(place.read(0, LONGEST_HEADER))
         _check_shape(header, count)
         size = count * header.dtype.itemsize
         place.check_size(header.bytes + size, f"{header.bytes} of header and {count:,} labels")

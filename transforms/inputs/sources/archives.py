@@ -4,12 +4,10 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import islice
 from typing import ClassVar, Literal
 
 import orjson
-import pathspec
 
 from recordmill import storage
 from recordmill.schemas.added_setting import added_setting
@@ -32,7 +30,7 @@ from recordmill.transforms.inputs.archives.samples import (
     group_samples,
 )
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES
+from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES, compile_globs
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
@@ -236,12 +234,7 @@ class Archives(Source):
                 return "system_file"
             if part.startswith(".") and part != "..":
                 return "hidden"
-        return "" if not self.members or _compile_globs(self.members).match_file(name) else "not_included"
-
-
-@cache
-def _compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
-    return pathspec.GitIgnoreSpec.from_lines(patterns)
+        return "" if not self.members or compile_globs(self.members).match_file(name) else "not_included"
 
 
 def _stem(path: str) -> str:

@@ -112,7 +112,7 @@ class Arrays(Source):
     def _refer_array(
         self, file: ImageRef, key: str, word: str, images: Place, labels: Place | None
     ) -> Iterator[Listed]:
-        header = parse_npy_header(images.read_start(LONGEST_HEADER))
+        header = parse_npy_header(images.read(0, LONGEST_HEADER))
         if header.dtype != "uint8":
             detail = f"{self.images[word]} holds values of type {header.dtype}, not uint8"
             raise Rejected("list", "bad_array", detail)

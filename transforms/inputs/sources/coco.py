@@ -97,10 +97,6 @@ class Coco(Source):
         """For images that are not where they should be."""
         return {"vanished": f"correct source.images, which is {self.images!r}, a folder below the input"}
 
-    def annotations(self) -> Mapping[str, str]:
-        """Boxes."""
-        return {"boxes": ""}
-
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image for each of the file's `images`, with its boxes."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))

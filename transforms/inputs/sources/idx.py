@@ -92,7 +92,7 @@ class Idx(Source):
         groups = {group: text or "" for group, text in match.groupdict().items()}
         place = place_of(file)
         try:
-            dimensions, header = parse_idx_header(place.read_start(LONGEST_HEADER), (3, 4))
+            dimensions, header = parse_idx_header(place.read(0, LONGEST_HEADER), (3, 4))
             stack = locate_images(place, header, dimensions, "interleaved")
             numbers = self._read_labels(path, file, self.labels.format_map(groups), stack.count)
             labels, found = name_labels(numbers or (), self.classes())
@@ -111,7 +111,7 @@ class Idx(Source):
             return None
         try:
             place = find_beside(path, file, name)
-            (found,), header = parse_idx_header(place.read_start(LONGEST_HEADER), (1,))
+            (found,), header = parse_idx_header(place.read(0, LONGEST_HEADER), (1,))
             if found != count:
                 raise Rejected("list", "bad_labels", f"{found:,} labels, and there are {count:,} images")
             place.check_size(header + found, f"{header} of header and {found:,} labels")

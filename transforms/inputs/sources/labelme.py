@@ -2,7 +2,7 @@
 
 import math
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -57,10 +57,6 @@ class LabelMe(Source):
             if set(folders) <= set(sketch.split_folders):
                 settings |= given_splits("from_folders", sketch.split_folders)
             yield Recognised(settings, "LabelMe's JSON files next to images")
-
-    def annotations(self) -> Mapping[str, str]:
-        """Boxes."""
-        return {"boxes": ""}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""

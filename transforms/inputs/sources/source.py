@@ -94,7 +94,7 @@ class Source(Protocol):
 
         Each has the YAML key that asks for it, or the empty string where the files decide.
         """
-        return {}
+        return {"boxes": ""} if self.is_about_boxes else {}
 
     @property
     def gives_labels(self) -> bool:

@@ -83,10 +83,6 @@ class Voc(Source):
         except (LookupError, ValueError, AttributeError):
             raise ValueError(f"source.images is {self.images!r}: only {{folder}} stands for something") from None
 
-    def annotations(self) -> Mapping[str, str]:
-        """Boxes."""
-        return {"boxes": ""}
-
     @property
     def remedies(self) -> Mapping[str, str]:
         """For images that are not where they should be."""

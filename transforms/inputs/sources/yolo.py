@@ -92,10 +92,6 @@ class Yolo(Source):
                 {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key="source.names"
             )
 
-    def annotations(self) -> Mapping[str, str]:
-        """Boxes."""
-        return {"boxes": ""}
-
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a file, with its boxes; or the classes."""
         beside = self.text_files == "beside"

@@ -1,12 +1,18 @@
-"""CSV and TSV, row by row."""
+"""Rows of text: CSV and TSV, words between blanks, and JSON lines."""
 
 import csv
 import io
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import orjson
 
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.text_lines import TextLines
+
+
+class _NoObjectError(Exception):
+    """A line of JSON is not an object."""
 
 
 def read_csv_rows(lines: TextLines, delimiter: str, quote: str, skip_blanks: bool = False) -> Iterator[Row]:
@@ -23,16 +29,49 @@ def read_csv_rows(lines: TextLines, delimiter: str, quote: str, skip_blanks: boo
     Raises:
         UnreadableTableError: a quote is never closed.
     """
-    reader = _reader(lines, delimiter, quote, skip_blanks)
+    return _rows(lines, _reader(lines, delimiter, quote, skip_blanks).__next__)
+
+
+def read_word_rows(lines: TextLines, count: int) -> Iterator[Row]:
+    """Yields rows whose cells are words between blanks; empty lines are none.
+
+    Args:
+        lines: of the file.
+        count: how many cells a row has at most: the first of them may have blanks in it, as paths may. 0: any number.
+    """
+    return _rows(lines, lambda: next(lines).strip().rsplit(maxsplit=count - 1))
+
+
+def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
+    """Yields a row for each line that is not empty; cells are a JSON object's values by name."""
+
+    def read() -> dict[str, Any] | list[Any]:
+        line = next(lines)
+        if not line.strip():
+            return []
+        cells = orjson.loads(line)
+        if not isinstance(cells, dict):
+            raise _NoObjectError(f"it is no JSON object: {line.strip()!r:.60}")
+        return cells
+
+    return _rows(lines, read)
+
+
+def _rows(lines: TextLines, read: Callable[[], Any]) -> Iterator[Row]:
+    """The rows that `read` gives the cells of, until it raises StopIteration; those without cells are none."""
     while True:
         offset, first = lines.begin_row()
         cells, fault = None, ""
         try:
-            cells = next(reader)
+            cells = read()
         except StopIteration:
             return
         except UnicodeDecodeError:
             fault = f"it is not in {lines.codec}"
+        except orjson.JSONDecodeError as error:
+            fault = f"it is no JSON: {error}"
+        except _NoObjectError as error:
+            fault = str(error)
         except csv.Error as error:
             if "unexpected end of data" in str(error):
                 raise UnreadableTableError(f"row {first}: a quote is opened and never closed: close it") from None
@@ -54,26 +93,6 @@ def read_csv_record(text: str, delimiter: str, quote: str, skip_blanks: bool = F
     if len(rows) != 1:
         raise ValueError(f"there are {len(rows)} rows")
     return rows[0]
-
-
-def read_word_rows(lines: TextLines, count: int) -> Iterator[Row]:
-    """Yields rows whose cells are words between blanks; empty lines are none.
-
-    Args:
-        lines: of the file.
-        count: how many cells a row has at most: the first of them may have blanks in it, as paths may. 0: any number.
-    """
-    while True:
-        offset, first = lines.begin_row()
-        cells, fault = None, ""
-        try:
-            cells = next(lines).strip().rsplit(maxsplit=count - 1)
-        except StopIteration:
-            return
-        except UnicodeDecodeError:
-            fault = f"it is not in {lines.codec}"
-        if cells != []:
-            yield Row(first, cells, offset, lines.end - offset, fault, lines.number)
 
 
 def _reader(lines: Iterator[str], delimiter: str, quote: str, skip_blanks: bool) -> Iterator[list[str]]:

@@ -20,7 +20,7 @@ from recordmill.schemas.reference_digest import version_digest_of
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
@@ -30,6 +30,7 @@ from recordmill.transforms.publish_dataset import PublishDataset, publish
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
+from tests.support.gather_reports import gather_reports
 
 DESCRIPTIONS = [
     "README.md",

@@ -10,7 +10,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
@@ -22,6 +22,7 @@ from recordmill.transforms.publishing.marker import (
     name_sidecars_of_nothing,
     preview_numbers,
 )
+from tests.support.gather_reports import gather_reports
 
 SETTINGS = DatasetSettings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)

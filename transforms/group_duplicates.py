@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
@@ -142,8 +143,5 @@ class _DigestImages(beam.DoFn):
             yield "", ReferenceBatch([], batch.notices, batch.classes)
         for start in range(0, len(batch.refs), CHUNK):
             refs = batch.refs[start : start + CHUNK]
-            for digest, ref in zip(self._readers.map(self._digest, refs), refs, strict=True):
-                yield digest, ReferenceBatch([ref])
-
-    def _digest(self, ref: ImageRef) -> str:
-        return digest_image(ref, self._settings)
+            digests = self._readers.map(partial(digest_image, settings=self._settings), refs)
+            yield from ((digest, ReferenceBatch([ref])) for digest, ref in zip(digests, refs, strict=True))

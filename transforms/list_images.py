@@ -194,22 +194,12 @@ class ListReferences(beam.PTransform):
             yield ReferenceBatch.of(chunk)
 
 
-@dataclass
-class ListImages(beam.PTransform):
-    """Lists the images of a PCollection of inputs; rejected files are counted. For pipelines of your own.
+class ListImages(ListReferences):
+    """Lists the images of a PCollection of inputs; rejected files are counted. For pipelines of your own."""
 
-    Attributes:
-        source: what the files mean.
-        settings: what of the inputs is read.
-    """
-
-    source: Source
-    settings: ListingSettings
-
-    def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ImageRef]:
+    def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ImageRef]:  # type: ignore[override]
         """PCollection[Input] -> PCollection[ImageRef]."""
-        batches = inputs | ListReferences(self.source, self.settings)
-        return batches | beam.FlatMap(self._images).with_output_types(ImageRef)
+        return super().expand(inputs) | beam.FlatMap(self._images).with_output_types(ImageRef)
 
     def _images(self, batch: ReferenceBatch) -> list[ImageRef]:
         for notice in batch.notices:

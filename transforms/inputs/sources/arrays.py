@@ -9,8 +9,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.image_stack import Order, list_array_images, locate_images, read_stacked_image
-from recordmill.transforms.inputs.arrays.label_arrays import read_label_array
-from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, name_labels, read_label_array
 from recordmill.transforms.inputs.arrays.npy_header import LONGEST_HEADER, parse_npy_header
 from recordmill.transforms.inputs.arrays.npz_members import find_members
 from recordmill.transforms.inputs.arrays.place import Place, find_beside, place_of

@@ -4,7 +4,6 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.read_image import read_image
-from recordmill.transforms.inputs.arrays.interleave import interleave
+from recordmill.transforms.inputs.arrays.image_stack import interleave, list_ranges
 from recordmill.transforms.inputs.listing.class_names import (
     ClassNamesError,
     NoClassNamesError,
@@ -197,12 +196,7 @@ class FixedRecords(Source):
                 yield folder.notice("warning", "class_names", detail)
                 classes = number_classes(known)
             yield ClassNames.of(file, classes)
-        length = self.record_bytes
-        refer = partial(
-            ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, split=file.split or word
-        )
-        for index in range(count):
-            yield refer(f"{file.key}#{index}", offset=self.header + index * length)
+        yield from list_ranges(file, file.key, self.header, self.record_bytes, count, split=file.split or word)
 
     def _describe_length(self, size: int) -> str:
         header = f" after a header of {self.header:,}" if self.header else ""

@@ -12,7 +12,7 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.idx_header import LONGEST_HEADER, parse_idx_header
 from recordmill.transforms.inputs.arrays.image_stack import list_array_images, locate_images, read_stacked_image
-from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, name_labels
 from recordmill.transforms.inputs.arrays.place import find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised

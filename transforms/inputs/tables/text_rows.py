@@ -11,10 +11,6 @@ from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, Unreadab
 from recordmill.transforms.inputs.tables.text_lines import TextLines
 
 
-class _NoObjectError(Exception):
-    """A line of JSON is not an object."""
-
-
 def read_csv_rows(lines: TextLines, delimiter: str, quote: str, skip_blanks: bool = False) -> Iterator[Row]:
     """Yields rows whose cells are lists of texts; empty lines are none.
 
@@ -51,7 +47,7 @@ def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
             return []
         cells = orjson.loads(line)
         if not isinstance(cells, dict):
-            raise _NoObjectError(f"it is no JSON object: {line.strip()!r:.60}")
+            raise ValueError(f"it is no JSON object: {line.strip()!r:.60}")
         return cells
 
     return _rows(lines, read)
@@ -70,7 +66,7 @@ def _rows(lines: TextLines, read: Callable[[], Any]) -> Iterator[Row]:
             fault = f"it is not in {lines.codec}"
         except orjson.JSONDecodeError as error:
             fault = f"it is no JSON: {error}"
-        except _NoObjectError as error:
+        except ValueError as error:  # after those of JSON and Unicode
             fault = str(error)
         except csv.Error as error:
             if "unexpected end of data" in str(error):

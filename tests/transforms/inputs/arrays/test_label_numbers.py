@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, name_labels
 
 FILE = ImageRef("x", "x")
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -93,12 +93,12 @@ def list_array_images(
 
 
 def list_ranges(
-    file: ImageRef, key: str, begin: int, length: int, count: int, labels: Sequence[str] | None = None, **common: str
+    file: ImageRef, key: str, begin: int, length: int, count: int, labels: Sequence[str] | None = None, **common: Any
 ) -> Iterator[ImageRef]:
     """A reference for each of some ranges of one length, which follow each other from `begin` on."""
     refer = partial(ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, **common)
     for index in range(count):
-        yield refer(f"{key}#{index}", offset=begin + index * length, label="" if labels is None else labels[index])
+        yield refer(key=f"{key}#{index}", offset=begin + index * length, label="" if labels is None else labels[index])
 
 
 def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[bytes, Pixels]:

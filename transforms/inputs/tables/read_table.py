@@ -9,11 +9,12 @@ from typing import Literal
 import pyarrow as pa
 
 from recordmill import storage
+from recordmill.transforms.inputs.tables.csv_rows import read_csv_rows, read_word_rows
+from recordmill.transforms.inputs.tables.jsonl_rows import read_jsonl_rows
 from recordmill.transforms.inputs.tables.packed_text import open_text
 from recordmill.transforms.inputs.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
 from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.text_lines import TextLines
-from recordmill.transforms.inputs.tables.text_rows import read_csv_rows, read_jsonl_rows, read_word_rows
 
 TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
 

@@ -4,8 +4,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.transforms.inputs.tables.jsonl_rows import read_jsonl_rows
 from recordmill.transforms.inputs.tables.text_lines import TextLines
-from recordmill.transforms.inputs.tables.text_rows import read_jsonl_rows
 
 
 def read(content, encoding="utf-8"):

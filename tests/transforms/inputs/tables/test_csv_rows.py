@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.transforms.inputs.tables import text_lines
+from recordmill.transforms.inputs.tables.csv_rows import read_csv_record, read_csv_rows
 from recordmill.transforms.inputs.tables.row import UnreadableTableError
 from recordmill.transforms.inputs.tables.text_lines import TextLines
-from recordmill.transforms.inputs.tables.text_rows import read_csv_record, read_csv_rows
 
 
 def read(content, delimiter=",", quote='"', encoding="utf-8"):

@@ -1,4 +1,4 @@
-"""What Recordmill uses of Beam's insides; tests/recordmill/storage/stores/test_beam.py names the version that has them."""
+"""What Recordmill uses of Beam's internals; the test of this module names the version that has them."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,12 +1,17 @@
-"""What Recordmill uses of Beam's internals; the test of this module names the version that has them."""
+"""What Recordmill uses of Beam's internals, and its errors; the test of this module names the version."""
 
+import errno
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from apache_beam.io.filesystem import FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.tfrecordio import WriteToTFRecord
 from apache_beam.options.pipeline_options import PipelineOptions
+
+_HTTP_CODES = {404: FileNotFoundError, 403: PermissionError}
 
 
 def file_system_options() -> PipelineOptions | None:
@@ -22,3 +27,26 @@ def list_pages(filesystem: FileSystem, prefix: str) -> Iterator[FileMetadata]:
 def record_sink(path: str) -> Any:
     """What writes frames for `WriteToTFRecord`: `write_record(file, record)` and `close(file)`."""
     return WriteToTFRecord(path)._sink
+
+
+@contextmanager
+def beam_errors_as_systems(path: str) -> Iterator[None]:
+    """Raises what Beam lets through of a store's own errors for a missing or a forbidden object as the system's."""
+    try:
+        yield
+    except Exception as error:  # Google's and Amazon's are no OSErrors, and their packages may not be installed
+        details = getattr(error, "exception_details", None)  # of a BeamIOError, by path
+        for cause in (error, error.__cause__, *(details.values() if isinstance(details, dict) else ())):
+            kind = _system_error(cause)
+            if kind is not None:
+                code = errno.ENOENT if kind is FileNotFoundError else errno.EACCES
+                raise OSError(code, os.strerror(code), path) from error
+        raise
+
+
+def _system_error(error: Any) -> type[OSError] | None:
+    for kind in _HTTP_CODES.values():
+        if isinstance(error, kind):
+            return kind
+    code = getattr(error, "code", None)
+    return _HTTP_CODES.get(code) if isinstance(code, int) else None

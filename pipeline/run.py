@@ -37,7 +37,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     refs = images | BatchReferences()
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
-    plan = AsSingleton(summary | PlanShards(settings, run, selection))
+    plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection))
     return (
         refs
         | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle

@@ -16,7 +16,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import RejectedImage
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 
 READERS = 16
 """Images read at once by one worker thread: what is waited for is the store, not a processor."""

@@ -15,11 +15,11 @@ import apache_beam as beam
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.shards.progress import PROGRESS
 
 _TOLD_EVERY = 256  # files between two updates of the progress bar
@@ -29,7 +29,7 @@ class NothingReferredError(Exception):
     """A source lost a file: a mistake of the source, by which the ledger would be short of it."""
 
 
-def list_images(source_input: Input, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:
+def list_images(source_input: Input, source: SourceSettings, settings: ListingSettings) -> Iterator[ImageRef]:
     """Yields the references of one input, and a reference with a status for everything else that is there.
 
     An input that does not exist is a `fatal` reference.
@@ -70,7 +70,7 @@ def _splits_not_given(first_folders: set[str], settings: ListingSettings) -> lis
     return sorted(first_folders) if words <= SPLIT_NAMES.keys() and not known else []
 
 
-def _describe_folders(folders: Sequence[str], source: Source) -> tuple[str, str]:
+def _describe_folders(folders: Sequence[str], source: SourceSettings) -> tuple[str, str]:
     """A status and a sentence for first folders that may be splits."""
     what = f"the first folders are {', '.join(folders)}, which could be splits"
     as_splits = f"splits.from_folders={{{', '.join(f'{name}: {name}' for name in folders)}}}"
@@ -80,7 +80,9 @@ def _describe_folders(folders: Sequence[str], source: Source) -> tuple[str, str]
     return "fatal", f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they are classes"
 
 
-def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings) -> Generator[ImageRef, None, bool]:
+def _refer(
+    file: ImageRef, path: str, source: SourceSettings, settings: ListingSettings
+) -> Generator[ImageRef, None, bool]:
     """The references of one file; returns whether it names the images of some, rather than being one."""
     if settings.from_folders:
         folder, _, below = path.partition("/")
@@ -184,7 +186,7 @@ class ListImages(beam.PTransform):
         settings: what of the inputs is read.
     """
 
-    source: Source
+    source: SourceSettings
     settings: ListingSettings
 
     def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ImageRef]:

@@ -12,7 +12,8 @@ import orjson
 import yaml
 from pathspec import GitIgnoreSpec
 
-from recordmill.pipeline.configuration.config import COMMENT, ConfigError
+from recordmill.pipeline.configuration.config import COMMENT
+from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.settings.listing import Input, ListingSettings

@@ -9,7 +9,7 @@ from rich.table import Table
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import Outcome
 from recordmill.storage.format_size import format_size
-from recordmill.transforms.idle_settings import say_idle
+from recordmill.transforms.publishing.acted_settings import say_idle
 from recordmill.transforms.records.boxes import NOT_DROPPED
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.publishing.companions.report_sections import MOST_BARS, SMALLEST_BARS
 from recordmill.transforms.publishing.companions.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
 from recordmill.transforms.publishing.companions.thumbnails import (

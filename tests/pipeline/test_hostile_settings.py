@@ -9,13 +9,13 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from recordmill.transforms.idle_settings import find_idle
 
 from recordmill.pipeline.configuration.config import ConfigError, load_settings, name_dataset
 from recordmill.pipeline.configuration.setting_errors import without_none
 from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.idle_settings import find_idle
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 

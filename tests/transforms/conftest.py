@@ -15,10 +15,10 @@ from eager_beam import new_pipeline
 from PIL import Image
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.batch_references import BatchReferences
 from recordmill.transforms.convert_shards import ConvertShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
 from recordmill.transforms.list_images import ListImages
 from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences

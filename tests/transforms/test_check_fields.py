@@ -3,6 +3,7 @@ import re
 import pytest
 
 from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.pipeline.configuration.check_features import check_fields, find_unstored_boxes
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
@@ -10,7 +11,6 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.transforms.check_fields import check_fields, find_unstored_boxes
 from recordmill.transforms.compose.build_examples import image_record
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders

@@ -20,6 +20,7 @@ from recordmill.schemas.features import parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.storage.tfrecord_file import read_records
 from recordmill.transforms import convert_shards
 from recordmill.transforms.convert_shards import (
@@ -28,7 +29,6 @@ from recordmill.transforms.convert_shards import (
     find_duplicate_key,
     order_references,
 )
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs

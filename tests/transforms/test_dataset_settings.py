@@ -6,15 +6,15 @@ import pytest
 
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.sources.voc import Voc
-from recordmill.transforms.records.features.settings import FeatureFunction
 
 OWN_IMAGE = {"img": CustomFeature(field="encoded", type="bytes")}
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})

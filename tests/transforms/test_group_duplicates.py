@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.group_duplicates import GroupDuplicates, digest_image, link_groups
 
 TOGETHER, DROP = DatasetSettings(duplicates="together"), DatasetSettings(duplicates="drop")

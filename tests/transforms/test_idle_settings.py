@@ -1,12 +1,12 @@
 from pathlib import Path
 
 import pytest
+from recordmill.transforms.idle_settings import count_acted, find_idle, find_unused_words, tell_acted
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.record_fields import RECORD_FIELDS
-from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.idle_settings import count_acted, find_idle, find_unused_words, tell_acted
+from recordmill.schemas.settings.dataset import DatasetSettings
 
 CONFIGS = sorted(path.name for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"))
 

@@ -19,11 +19,11 @@ from recordmill.imaging import ImageSettings
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.images import Resize
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms import plan_shards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.plan_shards import (
     PlanShards,
     ShardAssigner,

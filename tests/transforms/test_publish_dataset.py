@@ -16,11 +16,11 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import version_digest_of
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_totals import FinishedShards, gather_reports
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary

@@ -2,79 +2,19 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import apache_beam as beam
 import orjson
 
-from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.imaging import PreparedImage
 from recordmill.schemas.conventions import Convention, load_convention
-from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS
 from recordmill.schemas.rejection import RejectedImage
-
-ANNOTATION_FIELDS = (
-    BOX_FIELDS
-    | MANY_LABELS_FIELDS
-    | {
-        "boxes",
-        "boxes_labels",
-        "boxes_values",
-        "boxes_size",
-        "boxes_fractions",
-        "boxes_shapes",
-    }  # as references carry them
-)
-"""The fields that annotations of images take, which a source's own features cannot be called either."""
-
-
-_NAMED_BY_KEY = ("key", "filename", "source_id")
-
-
-def choose_store(images: ImageSettings, convention: Convention) -> ImageSettings:
-    """The settings with the convention's form in place of `store: auto`, unless that is JPEG.
-
-    Raises:
-        ValueError: images cannot be stored in the form that the convention needs.
-    """
-    asked, named = convention.stores, f"the convention ({convention.title})"
-    if asked != "jpeg" and images.reencode == "never":
-        raise ValueError(f"images.reencode is never, and {named} stores {asked} pixels: remove one of them")
-    if asked != "jpeg" and images.store == "auto":
-        images = replace(images, store=asked)
-    if images.store != "raw" and "pixels_base64" in convention.fields:
-        raise ValueError(f"images.store is {images.store}, and {named} holds pixels: set it to raw")
-    return images
-
-
-def check_source_features(features: Iterable[Feature], holds_images: bool, convention: Convention) -> None:
-    """Raises ValueError where a feature that a source adds has another's name, or fills one of another kind.
-
-    Args:
-        features: the source's own.
-        holds_images: whether it gives images.
-        convention: what is written.
-    """
-    reserved = IMAGE_FIELDS | ANNOTATION_FIELDS if holds_images else IMAGE_FIELDS - PIXEL_FIELDS
-    stored = {feature.field: feature for feature in convention.features}
-    taken = {*reserved, *(feature.key for feature in convention.features)}
-    for feature in features:
-        other = stored.get(feature.field)
-        if feature.field in reserved or (other is None and feature.key in taken):
-            own = next((each.field for each in convention.features if each.key == feature.key), "")
-            raise ValueError(
-                f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
-                + ("; in a manifest the column under source.columns.key fills it" if own in _NAMED_BY_KEY else "")
-            )
-        if other and (feature.kind, feature.many) != (other.kind, other.many):
-            kinds = [f"{each.kind}{'[]' if each.many else ''}" for each in (other, feature)]
-            raise ValueError(
-                f"convention: {other.key} is {kinds[0]}, and the source's field {feature.field!r} is {kinds[1]}"
-            )
 
 
 def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int | None]:

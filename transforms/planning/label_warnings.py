@@ -4,7 +4,8 @@ from collections import defaultdict
 
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.planning.summary import Summary
@@ -46,7 +47,8 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
     )
     if own == given:
         return ""
-    why = f"ids begin at {settings.label_offset} in the convention ({settings.layout.title})"
+    layout = ExampleLayout(settings)
+    why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
     as_it_is = "labels.ids=integers keeps the source's numbers"
     return (
         f"class {name} has the id {given}, not {own}, and all others are higher by {given - own} too: {why}; {as_it_is}"

@@ -7,9 +7,10 @@ from typing import Any
 
 from recordmill.schemas.features import Feature, feature_schema, features_from_schema
 from recordmill.schemas.marker_shape import MARKER_FORMAT
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.annotation_ledger import describe_annotations
@@ -41,9 +42,9 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
     filled = [report for report in ordered if report.records]
     counts = Counter(report.split for report in filled)
     seen: Counter[str] = Counter()
-    shards = []
+    shards, layout = [], ExampleLayout(settings)
     for report in filled:
-        name = settings.file_name(report.split, seen[report.split], counts[report.split], report.records)
+        name = layout.file_name(report.split, seen[report.split], counts[report.split], report.records)
         seen[report.split] += 1
         shards.append(PublishedShard(name, f"sidecars/{name}.jsonl", report))
     return shards
@@ -80,7 +81,7 @@ def build_marker(
     duplicates: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
-    reports = finished.reports
+    reports, layout = finished.reports, ExampleLayout(settings)
     changes: Counter[str] = Counter()
     for report in reports:
         changes.update(report.changes)
@@ -89,9 +90,9 @@ def build_marker(
         "recordmill": MARKER_FORMAT,
         "name": settings.name,
         "plan": {"id": plan.plan_id, "recipe": plan.recipe},
-        "convention": settings.convention_name,
+        "convention": layout.convention_name,
         "unit": settings.unit,
-        "features": feature_schema(settings.example_features),
+        "features": feature_schema(layout.features),
         "labels": plan.label_map.ids,
         "splits": {name: _describe_split(name, shards, finished) for name in plan.starts},
         "ledger": ledger.as_dict(),

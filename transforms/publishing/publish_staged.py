@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
 from recordmill.transforms.planning.output_lock import remove_staging
@@ -87,7 +88,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         ValueError: two files of the dataset would have one name; the sentence says which.
     """
     staging, configuration = dataset.folder, f"{run.run_id}-{CONFIGURATION}"
-    labels = plan.label_map.as_text(dataset.settings.layout.label_lines)
+    labels = plan.label_map.as_text(ExampleLayout(dataset.settings).convention.label_lines)
     storage.write_file(storage.join(staging, LABELS), labels.encode())
     storage.write_file(storage.join(staging, configuration), dataset.config_text.encode())
     moves = [[LABELS, LABELS], [configuration, CONFIGURATION], [REJECTED, REJECTED], [DUPLICATES, DUPLICATES]]

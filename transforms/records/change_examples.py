@@ -14,8 +14,8 @@ from recordmill import storage
 from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.compose.reencode_images import reencode_image
-from recordmill.transforms.dataset_settings import DatasetSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from recordmill.pipeline.configuration.config import (
     name_dataset,
     settings_as_dict,
 )
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 

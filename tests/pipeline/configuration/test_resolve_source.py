@@ -1,11 +1,11 @@
 from dataclasses import dataclass, replace
 
 import pytest
+from recordmill.pipeline.configuration.resolve_source import resolve_source
 
 from recordmill.pipeline.configuration.config import ConfigError, load_settings
-from recordmill.pipeline.configuration.resolve_source import resolve_source
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import Source
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings, build_label_map
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.planning.label_warnings import note_classes
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs

@@ -12,10 +12,11 @@ from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import hash_histogram
@@ -25,7 +26,6 @@ from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 from recordmill.transforms.planning.plan import make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.records.features.settings import FeatureFunction
 
 MB = 10**6
 IMAGES = [

@@ -6,9 +6,9 @@ import pytest
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo

@@ -5,11 +5,11 @@ import pytest
 
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards, gather_reports
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.records.change_examples import keep_examples, read_examples
 

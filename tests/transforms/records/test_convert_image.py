@@ -13,9 +13,9 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.compose.build_examples import reference_record
 from recordmill.transforms.compose.read_images import read_image
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.records.convert_image import convert_image
 

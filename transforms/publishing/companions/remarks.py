@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from recordmill.schemas.format_count import format_count
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
 from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped, show_names
 from recordmill.transforms.publishing.marker import class_counts, counted_unit

@@ -1,7 +1,7 @@
 import json
 
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.croissant import describe_croissant
 
 

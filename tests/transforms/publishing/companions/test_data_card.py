@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.publishing.companions.data_card import MOST_CLASSES, _text, describe_card
 from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
 from recordmill.transforms.publishing.companions.remarks import Remark

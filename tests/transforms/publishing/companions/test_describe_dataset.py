@@ -1,7 +1,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.output_state import OutputState, decide_action
 from recordmill.transforms.publishing.companions import describe_dataset
 

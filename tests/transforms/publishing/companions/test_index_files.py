@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.publishing.companions import index_files
 from recordmill.transforms.publishing.companions.index_files import describe_index
 

@@ -1,4 +1,4 @@
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.publishing.companions.label_map_text import describe_label_map, note_background
 
 

@@ -1,7 +1,7 @@
 import pytest
 
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.images import ImageSettings, Resize
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.publishing.companions.remarks import Remark, add_up_classes, find_remarks

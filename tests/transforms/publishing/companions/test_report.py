@@ -9,9 +9,9 @@ from PIL import Image
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import gather_reports
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.publishing.companions import StagedDataset, stored_values

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.features import Feature
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.tfds_files import (
     MOST_CLASSES,
     class_names,

@@ -2,9 +2,9 @@ import re
 
 import pytest
 
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.tfds_template import NoTemplateError, file_template
 
 

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from recordmill.schemas.features import encode_example
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.publishing.companions import thumbnails

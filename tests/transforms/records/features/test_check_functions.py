@@ -2,11 +2,11 @@ import re
 
 import pytest
 
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
-from recordmill.transforms.records.features.settings import FeatureFunction
 
 
 def functions(**named):

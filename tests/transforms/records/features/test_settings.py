@@ -4,8 +4,9 @@ import sys
 import pytest
 
 from recordmill.schemas.features import Feature
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.transforms.records.features.built_in import BUILT_IN, mean_std
-from recordmill.transforms.records.features.settings import FeatureFunction, resolve
+from recordmill.transforms.records.features.find_function import resolve
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""Recordmill's steps in a pipeline of your own: read, decode, convert, split, and Beam's stock WriteToTFRecord.
+"""Recordmill's steps in your own pipeline: read, decode, convert, split, and write with Beam's WriteToTFRecord.
 
     python examples/compose.py --input photos --output dataset
 
-The plain shape of an image pipeline, for those who want to put steps of their own in between. Its pixels pass through
-Beam's shuffle and its shards differ from run to run; `python -m pipeline.run` avoids both.
+Start from this example to add steps of your own in between. Pixels pass through Beam's shuffle, and shards differ from
+run to run; `python -m pipeline.run` avoids both.
 """
 
 import argparse

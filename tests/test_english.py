@@ -75,6 +75,23 @@ def configurations() -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(ROOT)}:{number}", re.sub(r"`[^`]*`|^ \w+: [^#]*", "`", comment[1])
 
 
+def deployments() -> Iterator[tuple[str, str]]:
+    """The comments and docstrings of the files in deploy/ and examples/."""
+    for path in sorted(each for name in ("deploy", "examples") for each in (ROOT / name).rglob("*") if each.is_file()):
+        if "__pycache__" in path.parts or path.suffix == ".json":
+            continue
+        text = path.read_text(encoding="utf-8")
+        docstrings = [found.span() for found in re.finditer(r'""".*?"""', text, re.DOTALL)]
+        start = 0
+        for number, line in enumerate(text.splitlines(keepends=True), 1):
+            comment = re.search(r"(?:^|\s)#\s(.*)", line)
+            if any(begin < start + len(line) and start < end for begin, end in docstrings):
+                yield f"{path.relative_to(ROOT)}:{number}", re.sub("`[^`]*`", "`", line)
+            elif comment:
+                yield f"{path.relative_to(ROOT)}:{number}", re.sub("`[^`]*`", "`", comment[1])
+            start += len(line)
+
+
 def make_help() -> Iterator[tuple[str, str]]:
     """What `make help` lists."""
     for number, line in enumerate((ROOT / "Makefile").read_text(encoding="utf-8").splitlines(), 1):
@@ -82,7 +99,12 @@ def make_help() -> Iterator[tuple[str, str]]:
             yield f"Makefile:{number}", target[1]
 
 
-SCOPES = {"documents": documents, "configurations": configurations, "make help": make_help}
+SCOPES = {
+    "documents": documents,
+    "configurations": configurations,
+    "deployments": deployments,
+    "make help": make_help,
+}
 
 
 def find_hits(lines: Iterable[tuple[str, str]]) -> Iterator[str]:

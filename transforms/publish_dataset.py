@@ -132,9 +132,8 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         sentence = f"{problem}: {rejected} lists what was rejected" if ledger.rejected else problem
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
-    if note := note_background(
-        plan.label_map.ids, finished.class_counts, ExampleLayout(settings).convention.label_map_file
-    ):
+    layout = ExampleLayout(settings)
+    if note := note_background(plan.label_map.ids, finished.class_counts, layout.convention.label_map_file):
         plan.notes.append(note)
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)

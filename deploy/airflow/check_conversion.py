@@ -1,27 +1,27 @@
-"""What may be wrong with a conversion that ended well: a pure function, which needs no Airflow."""
+"""Checks the result of a conversion that succeeded: a pure function that does not need Airflow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def find_problems(
-    told: Mapping[str, Any], marker: Mapping[str, Any], classes: Sequence[str] = (), max_rejected: float = 0.01
+    summary: Mapping[str, Any], marker: Mapping[str, Any], classes: Sequence[str] = (), max_rejected: float = 0.01
 ) -> list[str]:
-    """Looks for what should stop the tasks that follow.
+    """Finds reasons to stop the downstream tasks.
 
     Args:
-        told: what `--summary_json` wrote, or `--outcome_file`, which has the numbers in a field of their own.
+        summary: the contents of `--summary_json`, or of `--outcome_file`, which has the numbers in a separate field.
         marker: the dataset's `recordmill.json`.
         classes: the class names that must have images.
-        max_rejected: the greatest share of the images that may have been rejected.
+        max_rejected: the largest acceptable share of rejected images.
 
     Returns:
-        One sentence a problem; none for a good dataset.
+        One sentence per problem; empty for a good dataset.
     """
-    if told["exit_code"] != 0 or told["status"] not in ("published", "kept"):
-        return [f"the conversion is {told['status']} with exit code {told['exit_code']}: {told['sentence']}"]
+    if summary["exit_code"] != 0 or summary["status"] not in ("published", "kept"):
+        return [f"the conversion is {summary['status']} with exit code {summary['exit_code']}: {summary['sentence']}"]
     problems = []
-    ledger = {**told, **told.get("numbers", {})}["ledger"]
+    ledger = {**summary, **summary.get("numbers", {})}["ledger"]
     parts = [ledger["written"], *(sum(ledger[name].values()) for name in ("rejected", "ignored", "left_out"))]
     if ledger["listed"] != sum(parts):
         problems.append(f"{ledger['listed']} were listed, and {' + '.join(map(str, parts))} are accounted for")
@@ -35,8 +35,8 @@ def find_problems(
         found |= set(split["classes"])
         if not split["records"]:
             problems.append(f"the split {name} is empty")
-    if marker["plan"]["id"] != told["plan_id"]:
-        problems.append(f"the dataset is of plan {marker['plan']['id']}, not {told['plan_id']}")
+    if marker["plan"]["id"] != summary["plan_id"]:
+        problems.append(f"the dataset is of plan {marker['plan']['id']}, not {summary['plan_id']}")
     if missing := sorted(set(classes) - found):
         problems.append(f"no image is of the class {', '.join(missing)}")
     return problems

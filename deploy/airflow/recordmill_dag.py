@@ -1,7 +1,7 @@
-"""Airflow 3: converts one collection a date with Recordmill, and checks the dataset before anything else uses it.
+"""Airflow 3: makes one dataset per date with Recordmill, and checks it before downstream tasks use it.
 
-It needs apache-airflow-providers-apache-beam and -google (the former refuses to load without the latter) and, in an
-environment of its own, Recordmill: its Python is named by RECORDMILL_PYTHON. Parameters hold `{date}`, the run's date.
+It needs apache-airflow-providers-apache-beam and -google (the former does not load without the latter). Recordmill has
+its own environment; set RECORDMILL_PYTHON to its Python. Parameters may contain `{date}`, the run's date.
 """
 
 import json
@@ -15,9 +15,9 @@ from check_conversion import find_problems
 
 WITH_DATE = "{{ params.%s | replace('{date}', (dag_run.logical_date or dag_run.run_after) | ds) }}"
 INPUT, OUTPUT = WITH_DATE % "input", WITH_DATE % "output"
-TOLD = f"{OUTPUT}.summary.json"
+SUMMARY = f"{OUTPUT}.summary.json"
 
-# Wrong flags or configuration (2), too many rejected (3), as the provider words it; a retry would end the same.
+# Wrong flags or configuration (2), too many rejected (3), in the provider's words; a retry would fail again.
 FINAL = ("failed with return code 2", "failed with return code 3")
 
 PARAMS = {
@@ -37,41 +37,41 @@ PARAMS = {
 
 
 class ConvertImages(BeamRunPythonPipelineOperator):
-    """`python -m pipeline.run`; a job on Dataflow is left to itself, and its end is waited for without a worker slot.
+    """Runs `python -m pipeline.run`. On Dataflow, it waits for the job without a worker slot.
 
-    Elsewhere this process does the work or waits for it, and writes the summary. On Dataflow the operator stops
-    reading as soon as it knows the job's id, so that only what the job itself writes can be relied on.
+    On other runners, this process does the work or waits for it, and writes the summary. On Dataflow, the operator
+    stops reading output once it knows the job's id, so only the outcome file that the job writes is reliable.
     """
 
     def execute(self, context):
-        """Completes the flags, whose values are known only now."""
+        """Completes the flags with values that are known only at run time."""
         given = dict(context["params"]["beam_options"])
-        told = self.pipeline_options.pop("summary_json")
+        summary_path = self.pipeline_options.pop("summary_json")
         self.deferrable = self.runner.lower() in ("dataflow", "dataflowrunner")
         if self.deferrable:
-            self.runner = "DataflowRunner"  # by which name the operator knows it
+            self.runner = "DataflowRunner"  # the name that the operator knows
             self.dataflow_config = {
                 "job_name": "recordmill",
                 "project_id": given.pop("project", None),
                 "location": given.pop("region", "us-central1"),
             }
-            self.pipeline_options |= {"no_wait": True, "outcome_file": told}
+            self.pipeline_options |= {"no_wait": True, "outcome_file": summary_path}
         else:
-            self.pipeline_options["summary_json"] = told
+            self.pipeline_options["summary_json"] = summary_path
         self.pipeline_options |= given
         try:
             return super().execute(context)
         except AirflowException as error:
             if str(error).endswith(FINAL):
-                raise AirflowFailException(f"{error}: another try would end the same, see above why") from error
+                raise AirflowFailException(f"{error}: a retry would fail again; see the log above") from error
             raise
 
 
-@task(retries=0)  # a dataset does not get better by looking at it again
-def check(dataset: str, told: str, params: dict | None = None) -> dict[str, int]:
-    """Fails where the dataset must not be used; returns images by split."""
+@task(retries=0)  # checking a dataset again does not change it
+def check(dataset: str, summary_path: str, params: dict | None = None) -> dict[str, int]:
+    """Fails if the dataset must not be used; returns images by split."""
     marker = json.loads(ObjectStoragePath(f"{dataset}/recordmill.json").read_text())
-    summary = json.loads(ObjectStoragePath(told).read_text())
+    summary = json.loads(ObjectStoragePath(summary_path).read_text())
     if problems := find_problems(summary, marker, params["classes"], params["max_rejected"]):
         raise AirflowFailException(f"{dataset}: {'; '.join(problems)}")
     return {name: split["records"] for name, split in marker["splits"].items()}
@@ -79,7 +79,7 @@ def check(dataset: str, told: str, params: dict | None = None) -> dict[str, int]
 
 with DAG(
     dag_id="recordmill",
-    description="Images to TFRecords, one dataset a date",
+    description="Images to TFRecords, one dataset per date",
     schedule="@daily",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
@@ -88,7 +88,7 @@ with DAG(
     tags=["recordmill"],
     default_args={
         "retries": 2,
-        # A retry goes on from the finished shards of the try before it.
+        # A retry resumes from the finished shards.
         "retry_delay": timedelta(seconds=float(os.environ.get("RECORDMILL_RETRY_SECONDS", "300"))),
     },
 ):
@@ -98,6 +98,6 @@ with DAG(
         py_options=["-m"],
         py_file="pipeline.run",
         runner="{{ params.runner }}",
-        pipeline_options={"input": INPUT, "output": OUTPUT, "config": "{{ params.config }}", "summary_json": TOLD},
+        pipeline_options={"input": INPUT, "output": OUTPUT, "config": "{{ params.config }}", "summary_json": SUMMARY},
     )
-    convert >> check(OUTPUT, TOLD)
+    convert >> check(OUTPUT, SUMMARY)

@@ -1,4 +1,4 @@
-# A flex template's launcher wants a file; it starts the job when this process has exited.
+# The launcher of a flex template needs a file. It starts the job when this process has exited.
 from recordmill.pipeline.run import main
 
 main()

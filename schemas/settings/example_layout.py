@@ -58,8 +58,9 @@ class ExampleLayout:
 
     @cached_property
     def optional_features(self) -> tuple[Feature, ...]:
-        """Those of one value that an Example may lack."""
-        return tuple(each for each in self.features if each.default is not None and not each.many)
+        """Those of one value that an Example may lack; a constant is in every one."""
+        features = (each for each in self.features if each.constant is None)
+        return tuple(each for each in features if each.default is not None and not each.many)
 
     @cached_property
     def encoder(self) -> ExampleEncoder:

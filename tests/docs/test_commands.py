@@ -33,3 +33,14 @@ def test_a_page_with_commands_has_a_test_that_runs_them(page):
     if any(language in ("sh", "bash") for language, *_ in blocks(page)):
         test = (ROOT / "tests/docs" / f"test_{page.stem}.py").read_text(encoding="utf-8")
         assert re.search(r"\brun_page\(|\bBLOCKS\b|```bash", test)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_scripts_import_public_names_only(page):
+    scripts = [block for language, block, _ in blocks(page) if language == "python"]
+    assert not [
+        line
+        for script in scripts
+        for line in script.splitlines()
+        if re.search(r"import.*\brecordmill\.|from recordmill", line)
+    ]

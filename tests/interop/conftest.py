@@ -91,7 +91,8 @@ def convert(tmp_path_factory) -> Callable[..., Dataset]:
                 f"--input={draw_sample() if collection == 'sample' else collection}",
             )
             computed = ("features.feature=color_histogram",) if convention in COMPUTED else ()
-            settings = (f"convention={convention}", *computed, "name=some-images", "index_files=true", "shards.count=3")
+            seekable = ("index_files=true", "compression=none")  # TensorFlow Recorder's files would be gzipped
+            settings = (f"convention={convention}", *computed, "name=some-images", *seekable, "shards.count=3")
             chosen = [*places, *(f"--set={each}" for each in settings), *flags, f"--output={folder}"]
             command = [PRODUCT, "-m", "pipeline.run", *chosen]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from PIL import Image
 
 REASON = "needs an environment of its own: make test-interop"
@@ -116,6 +117,7 @@ def test_boxes_come_back(convert, tmp_path, kind, write, convention):
                 assert all((side.shape, side.dtype) == ((len(ids),), np.float32) for side in boxes)
                 assert np.array_equal(np.stack(boxes, axis=1), sides)
                 assert example["image/object/class/label"].tolist() == ids
+                assert read_label_map(dataset.folder / "label_map.pbtxt") == dataset.labels
                 texts = [text.decode() for text in example["image/object/class/text"]]
                 assert texts == [name for name, *_ in BOXES[number]]
                 assert example["image/encoded"].shape == (HEIGHT, WIDTH, 3)
@@ -144,6 +146,55 @@ def test_several_labels_come_back(convert, tmp_path):
     assert {example["image/filename"].decode(): example["labels"].tolist() for example in examples} == {
         path: [dataset.labels[name] for name in names] for path, names in labels.items()
     }
+
+
+def read_label_map(path):
+    """Ids by name, read as the Object Detection API's `label_map_util` does: by its message, without the id 0."""
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(
+        text_format.Parse(
+            """
+            name: "string_int_label_map.proto" package: "object_detection.protos" syntax: "proto2"
+            message_type { name: "StringIntLabelMapItem"
+              field { name: "name" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
+              field { name: "id" number: 2 type: TYPE_INT32 label: LABEL_OPTIONAL }
+              field { name: "display_name" number: 3 type: TYPE_STRING label: LABEL_OPTIONAL } }
+            message_type { name: "StringIntLabelMap"
+              field { name: "item" number: 1 label: LABEL_REPEATED
+                type: TYPE_MESSAGE type_name: ".object_detection.protos.StringIntLabelMapItem" } }
+            """,
+            descriptor_pb2.FileDescriptorProto(),
+        ).SerializeToString()
+    )
+    message = message_factory.GetMessageClass(pool.FindMessageTypeByName("object_detection.protos.StringIntLabelMap"))
+    label_map = text_format.Parse(path.read_text(encoding="utf-8"), message())
+    assert all(item.id > 0 for item in label_map.item)
+    return {item.name: item.id for item in label_map.item}
+
+
+def test_a_label_map_leaves_out_a_class_0_that_no_box_has(convert, tmp_path):
+    folder = write_coco(tmp_path / "coco")
+    for path in (folder / "annotations").glob("*.json"):
+        described = json.loads(path.read_bytes())
+        described["categories"].append({"id": 0, "name": "animals"})
+        path.write_text(json.dumps(described), encoding="utf-8")
+    dataset = convert(folder, "tf_object_detection", "--config=configs/coco.yaml", "--set=shards.count=1")
+    assert dataset.labels == {"animals": 0, **CATEGORIES}
+    assert read_label_map(dataset.folder / "label_map.pbtxt") == CATEGORIES
+
+
+def test_rows_with_missing_values_come_back(convert, tmp_path):
+    rows = [(number, "" if number == 7 else number / 8, "" if number % 5 else "far") for number in range(20)]
+    with (tmp_path / "gaps.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("number", "share", "note"), *rows])
+    flags = ["--set=source={kind: table}", "--set=convention=plain", "--set=splits={fractions: {train: 1.0}}"]
+    dataset = convert(tmp_path / "gaps.csv", "default", *flags)
+    features, examples = read(dataset, "train")
+    assert set(dataset.marker["features"]) == {"number", "share", "note"}
+    assert set(features) == {"number", "note"}  # a text may be empty, a number is missing: the card names it
+    found = sorted((int(example["number"]), example["note"].decode()) for example in examples)
+    assert found == [(number, note) for number, _, note in rows]
+    assert "share" in (dataset.folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_rows_of_a_table_come_back(convert, tmp_path):

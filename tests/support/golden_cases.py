@@ -295,6 +295,7 @@ def _sources() -> list[Case]:
             "boxes_drawn_on_stored", of.retinanet, "boxes.drawn_on=stored", config="retinanet", inputs="annotations.csv"
         ),
         case("boxes_resized", of.voc, "images.resize={exact: [20, 80], fit: pad}", config="voc"),
+        case("boxes_area_resized", of.coco, "images.resize={longest: 15}", config="coco"),
         case("boxes_cropped", of.voc, "images.resize={exact: [16, 16]}", config="voc"),
         case(
             "voc_sets",
@@ -305,6 +306,33 @@ def _sources() -> list[Case]:
         ),
         case("yolo_beside", of.yolo_beside, "source.text_files=beside", HALVES, config="yolo"),
         case("yolo_drop", of.yolo, "source.other_shapes=drop", config="yolo"),
+        case(
+            "manifest_text",
+            of.manifest_of_other_text,
+            "source={kind: manifest, format: csv, names: [path, class], columns: {uri: path, label: class},"
+            " delimiter: ';', quote: \"'\", encoding: utf-16}",
+            HALVES,
+            inputs="list.txt",
+        ),
+        case(
+            "table_infer",
+            of.observations_jsonl,
+            "source={kind: table, infer: 'yes', columns: {feature1: number}}",
+            "convention=plain",
+        ),
+        case(
+            "webdataset_json",
+            of.webdataset_of_json,
+            "source={kind: archives, labels: beside, label_part: json.kind, image_parts: [seg.png]}",
+            HALVES,
+        ),
+        case(
+            "tfrecords_ids",
+            of.tfrecords_of_ids,
+            "source={kind: tfrecords, convention: tfds, keep_ids: true, split_feature: part}",
+            "splits.from_source={learn: train, try: test}",
+            "labels.ids=integers",
+        ),
         case("labelme_masks", of.labelme_masks, HALVES, config="labelme"),
         case("yolo_poses", of.yolo_poses, config="yolo"),
         case(

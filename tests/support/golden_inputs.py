@@ -214,6 +214,12 @@ def manifest_of_everything() -> Files:
     return images | {"rows.csv": as_csv(rows, names)}
 
 
+def manifest_of_other_text() -> Files:
+    """UTF-16 without a header, cells between semicolons, some in single quotes."""
+    text = "".join(f"'p/{n}.jpg';'größer; als {n % 2}'\n" for n in range(9))
+    return named_images() | {"list.txt": text.encode("utf-16")}
+
+
 def lists() -> Files:
     files = named_images() | {"README.txt": b"Photographs\n"}
     for split, form in (("train", "{}, {}\n"), ("val", "{}\t{}\n"), ("test", "{} {}\n")):
@@ -495,6 +501,15 @@ def webdataset() -> Files:
     return files
 
 
+def webdataset_of_json() -> Files:
+    """Samples whose label is in JSON, with two images each."""
+    members: Files = {}
+    for n in range(6):
+        members |= {f"a/{n}.png": draw_png(f"sample {n}"), f"a/{n}.seg.png": draw_png(f"mask {n}", mode="L")}
+        members[f"a/{n}.json"] = json.dumps({"kind": ("cat", "dog")[n % 2], "score": n}).encode()
+    return {"samples.tar": as_tar(members)}
+
+
 def _array(name: str, *shape: int) -> np.ndarray:
     pixels = b"".join(draw_pixels(f"{name} {n}", shape[2], shape[1], shape[3]) for n in range(shape[0]))
     return np.frombuffer(pixels, np.uint8).reshape(shape)
@@ -609,6 +624,14 @@ def tfrecords_of_ones_own() -> Files:
         {"pixels": draw_pixels(f"own {n}", 8, 6), "target": n % 3 + 1, "who": f"r{n}".encode()} for n in range(8)
     ]
     return {"part.tfrecord.gz": store_in_gzip(as_tfrecord(*records)), "labels.txt": b"1:cat\n2:dog\n3:hen\n"}
+
+
+def tfrecords_of_ids() -> Files:
+    """Classes by numbers that are not consecutive, and splits named in the records."""
+    records = [
+        {"image": draw_png(f"ids {n}"), "label": (2, 5, 9)[n % 3], "part": (b"learn", b"try")[n % 2]} for n in range(9)
+    ]
+    return {"all.tfrecord": as_tfrecord(*records)}
 
 
 def tfrecords_of_vectors() -> Files:

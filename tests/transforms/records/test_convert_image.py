@@ -55,6 +55,12 @@ def test_an_untouched_image_gives_an_exact_record_and_row(pictures, draw):
     }
 
 
+@pytest.mark.parametrize("convention", ["inception", "tpu_imagenet"])
+def test_no_example_lacks_a_constant(pictures, convention):
+    _, ref = pictures(2)
+    assert convert(ref, DatasetSettings(convention=convention)).missing == ()
+
+
 def test_the_row_of_a_changed_image_has_the_sources_digest(tmp_path, draw):
     data = draw(1, kind="PNG", mode="L")
     (tmp_path / "a").write_bytes(data)

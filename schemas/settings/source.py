@@ -32,7 +32,7 @@ class SourceSettings(Protocol):
         shared_files: names of files directly in an input that concern the images of all split folders.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = ""
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
     other_files: ClassVar[str] = "not_included"

@@ -12,7 +12,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import IMAGE_FIELDS
 from recordmill.schemas.rejection import RejectedImage
-from recordmill.transforms.compose.build_examples import BuildExamples, check_source_features, find_class, image_record
+from recordmill.transforms.compose.build_examples import BuildExamples, find_class, image_record
 
 IMAGE = PreparedImage(b"bytes", "JPEG", 6, 8, 3, None, ())
 REF = ImageRef("in/cät/ü 1.jpg", "/x", label="cät", features='{"image/patient":"p\\u00e4"}')
@@ -89,13 +89,3 @@ def test_in_a_pipeline_examples_are_exact_and_unknown_labels_left_out(draw):
 def test_an_unknown_convention_raises_when_the_pipeline_is_written():
     with pytest.raises(ValueError, match="there is no convention 'x'"):
         BuildExamples({}, "x")
-
-
-def test_a_taken_name_that_the_key_fills_says_so():
-    feature = Feature("image/source_id", "bytes", "image/source_id", "")
-    with pytest.raises(ValueError, match=r"^source: the feature name 'image/source_id' is taken: choose") as told:
-        check_source_features([feature], True, load_convention("tf_object_detection"))
-    assert str(told.value).endswith("x/image/source_id; in a manifest the column under source.columns.key fills it")
-    feature = Feature("image/height", "int64", "image/height", "")
-    with pytest.raises(ValueError, match=r"is taken: choose another, such as x/image/height$"):
-        check_source_features([feature], True, load_convention("tf_object_detection"))

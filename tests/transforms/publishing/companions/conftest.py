@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 
 import pytest
+from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -46,7 +47,7 @@ def stage(tmp_path):
         number += 1
         folder = tmp_path / f"staging-{number}"
         folder.mkdir()
-        settings = settings or DatasetSettings(name="pets")
+        settings = settings or make_settings(name="pets")
         ids = {"cat": 0, "dog": 1, "emu": 2} if labels is None else labels
         reports = []
         for (split, index), classes in IMAGES.items():

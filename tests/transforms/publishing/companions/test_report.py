@@ -5,11 +5,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from make_settings import make_settings
 from PIL import Image
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import gather_reports
 from recordmill.transforms.planning.plan import Plan
@@ -108,7 +108,7 @@ def make(
     classes, statistics=None, duplicates=None, *, settings=None, ledger=None, run=None, config="seed: 0\n", notes=()
 ):
     """A dataset of which only the numbers are there."""
-    settings = settings or DatasetSettings()
+    settings = settings or make_settings()
     reports = [
         ShardReport(split, 0, sum(counts.values()), "", sum(counts.values()), 9, "", "", 9, counts, {}, {"rotated": 1})
         for split, counts in classes.items()
@@ -131,7 +131,7 @@ def make(
 
 def test_the_report_is_one_file_unless_it_is_not_wanted(stage, say):
     assert list(say(describe_report, stage())) == ["report.html"]
-    assert say(describe_report, stage(DatasetSettings(report=False))) == {}
+    assert say(describe_report, stage(make_settings(report=False))) == {}
 
 
 def test_it_tells_what_went_in_and_came_out(stage, page):

@@ -28,7 +28,7 @@ run: setup ## Convert the sample, or run with ARGS="..."
 	$(BIN)/python -m pipeline.run --runner=DirectRunner $(ARGS)
 
 test: setup lint ## Lint, type-check and test, as CI does
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not prism"
 
 test-all: setup lint ## Run the slow tests too, with every conversion on DirectRunner and more examples; takes half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner --hypothesis-profile=many

@@ -1,9 +1,8 @@
-"""Why something that was listed is in no split, and the exception that makes a bad record a rejected row."""
+"""Why something that was listed is in no split, and the one exception for what is wrong with an item of the input."""
 
+import re
 from collections.abc import Mapping
 from typing import Literal
-
-from recordmill.imaging.bad_image import REASONS as DECODE_REASONS
 
 Stage = Literal["list", "read", "decode", "encode"]
 
@@ -48,7 +47,19 @@ REASONS: dict[Stage, dict[str, str]] = {
         "bad_example": "the image in an Example is none of the convention's",
         "wrong_sha256": "its bytes have another SHA-256 than the source says",
     },
-    "decode": DECODE_REASONS,
+    "decode": {
+        "empty": "the file has no bytes",
+        "too_many_bytes": "the file is larger than `images.max_bytes`",
+        "unknown_format": "the first bytes are those of no image format that is known here",
+        "format_not_allowed": "the format is recognised, but is not among the accepted ones",
+        "bad_header": "the header cannot be read, or promises something no decoder can do",
+        "too_many_pixels": "the header promises more pixels than max_pixels",
+        "side_too_long": "the header promises a side longer than max_side",
+        "too_much_work": "the file asks for far more work than its pixels: scans, chunks, strips or comments "
+        "without end",
+        "truncated": "the data end before the image is complete",
+        "decode_error": "the pixels cannot be decoded",
+    },
     "encode": {
         "unknown_label": "its label is none of `labels.classes` and there is no `labels.catch_all`, or `labels.ids` is "
         "`integers` and it is none",
@@ -90,25 +101,34 @@ OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows",
 def explain_reason(fate: Fate, code: str) -> str:
     """What a reason means, whichever stage found it; the empty string where it is not a reason of this fate."""
     if fate == "rejected":
-        return "; or ".join(codes[code] for codes in REASONS.values() if code in codes)
+        return "; or ".join(dict.fromkeys(codes[code] for codes in REASONS.values() if code in codes))
     return (IGNORED if fate == "ignored" else LEFT_OUT).get(code, "")
 
 
-class RejectedImage(Exception):  # it is an outcome, not an error of the program
-    """An image that cannot become an Example.
+class Rejected(Exception):  # it is an outcome, not an error of the program
+    """Something in the input that cannot become a record.
 
     Attributes:
-        stage: where it was found out: `list`, `read`, `decode` or `encode`.
-        reason: one of `REASONS`; stable, meant for counting.
-        detail: one line for people; the same on every machine.
+        stage: the stage that found out, one of `REASONS`.
+        reason: one of the stage's reasons; stable, meant for counting.
+        detail: one line for people; the same on every machine and in every run.
         sha256: hex digest of the bytes read; empty where none were.
     """
 
     def __init__(self, stage: Stage, reason: str, detail: str, sha256: str = "") -> None:
         if reason not in REASONS[stage]:
-            raise ValueError(f"{reason!r} is no reason of the stage {stage}: add it to REASONS, with its meaning")
-        super().__init__(f"{reason}: {detail}")
+            raise ValueError(f"{reason!r} is not a reason of the stage {stage}: add it to REASONS, with its meaning")
+        super().__init__(stage, reason, detail, sha256)  # all of them, so that it can be pickled
         self.stage = stage
         self.reason = reason
         self.detail = detail
         self.sha256 = sha256
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+def describe_error(error: BaseException) -> str:
+    """One line of at most 200 characters about a library's error, without memory addresses."""
+    text = re.sub(r" (object )?at 0x[0-9a-fA-F]+", "", str(error))
+    return " ".join(f"{type(error).__name__}: {text}".split())[:200]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,11 @@ def _cheap_conversions() -> Iterator[None]:
     """Leaves out what takes long in small conversions and changes nothing in them.
 
     The disk may keep files in its cache, since no test turns the machine off. Beam looks at the signatures of all
-    methods of a DoFn again and again.
+    methods of a DoFn again and again. The sample is drawn once.
     """
     from apache_beam.transforms import userstate
+
+    from recordmill.pipeline import sample
 
     inspect, known = userstate.get_dofn_specs, {}
 
@@ -68,6 +71,7 @@ def _cheap_conversions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(userstate, "get_dofn_specs", look_once)
+        patch.setattr(sample, "_files", cache(sample._files))
         yield
 
 

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import product_text
 import pytest
 
 from scripts import readme
@@ -97,6 +98,21 @@ def make_help() -> Iterator[tuple[str, str]]:
     for number, line in enumerate((ROOT / "Makefile").read_text(encoding="utf-8").splitlines(), 1):
         if (target := re.match(r"[a-z-]+:.*## (.*)", line)) or (target := re.match(r'\t@echo "(.*)"', line)):
             yield f"Makefile:{number}", target[1]
+
+
+def _without_code(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for place, line in lines:
+        yield place, re.sub("`[^`]*`", "`", line)
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """What the product says: see tests/golden/messages.txt."""
+    return _without_code(product_text.messages())
+
+
+def explanations() -> Iterator[tuple[str, str]]:
+    """The docstrings and comments of the code."""
+    return _without_code(product_text.explanations())
 
 
 SCOPES = {

@@ -47,7 +47,6 @@ POINTS_BACK = {
     "recordmill/reading/verify/verify_dataset.py",
     "recordmill/reading/verify/verify_marker.py",
     "recordmill/reading/verify/verify_side_files.py",
-    "schemas/rejection.py",
     "transforms/compose/split_examples.py",
     "transforms/inputs/archives/samples.py",
     "transforms/inputs/arrays/image_stack.py",

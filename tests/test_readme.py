@@ -65,7 +65,6 @@ def test_the_extras_are_there():
     assert project["scripts"]["recordmill"] == "recordmill.pipeline.run:main"
 
 
-@pytest.mark.slow
 def test_it_converts_and_reads_from_python(somewhere, run_command):
     pytest.importorskip("tensorflow")
     (block,) = blocks("python")

@@ -15,7 +15,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 
 READERS = 16
@@ -30,7 +30,7 @@ def digest_image(ref: ImageRef, settings: DatasetSettings) -> str:
         return ref.sha256.lower()
     try:
         return hashlib.sha256(settings.source.read(ref, settings.images.max_bytes).data).hexdigest()
-    except RejectedImage:
+    except Rejected:
         return ""
 
 

@@ -20,6 +20,7 @@ from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.progress import PROGRESS
 
 _TOLD_EVERY = 256  # files between two updates of the progress bar
@@ -95,7 +96,7 @@ def _refer(
             yield file.but(status="rejected", reason="no_split", detail=detail)
             return False
         path, file = below or path, file.but(split=split)
-    refs = iter(source.refer(path, file))
+    refs = list_file(source, path, file)
     first = next(refs, None)
     if first is None:
         raise NothingReferredError(f"the source says nothing of {file.uri}: it must yield at least one reference")

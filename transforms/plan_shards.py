@@ -108,7 +108,9 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
             else:
                 release_claim(run.output, plan.plan_id, run.run_id)
     except ValueError as error:
-        return replace(plan, action="refuse", sentence=str(error))
+        what = f"{run.output} holds a dataset whose publishing was cut and cannot be completed"
+        advice = "delete it with --discard, or choose another output"
+        return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
     except OSError as error:
         with suppress(OSError):
             release_claim(run.output, plan.plan_id, run.run_id)
@@ -146,11 +148,7 @@ def _publish_cut(state: OutputState) -> list[str]:
     """
     notes = []
     for each in state.cut:
-        try:
-            publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
-        except ValueError as error:
-            what = f"{state.output} holds {each.name}, a dataset that cannot be published"
-            raise ValueError(f"{what}: {error}: delete it with --discard, or choose another output") from None
+        publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
         notes.append(f"{each.name} held a complete dataset, whose publishing had been cut: it is now in place")
     return notes
 

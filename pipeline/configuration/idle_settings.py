@@ -30,7 +30,8 @@ def find_idle(settings: DatasetSettings) -> list[str]:
             if settings.differs(key):
                 found.setdefault(key, f"{key} has no effect, since {reason}: {remedy}")
     source, default = settings.source, type(settings.source)()
-    idle = dict(source.idle_settings())
+    unnamed = not source.gives_labels and hasattr(default, "class_names")
+    idle = {**({"class_names": "the source gives no labels"} if unnamed else {}), **source.idle_settings()}
     if source.group_setting and (reason := _why_no_group(settings)):
         idle[source.group_setting] = reason
     for name, reason in idle.items():

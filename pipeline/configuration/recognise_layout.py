@@ -12,6 +12,7 @@ import orjson
 import yaml
 from pathspec import GitIgnoreSpec
 
+from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT
 from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.terminal.printable import printable
@@ -19,6 +20,7 @@ from recordmill.schemas.format_count import format_count
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
 from recordmill.transforms.inputs.listing.ignored import why_ignored
+from recordmill.transforms.inputs.listing.local_folders import Ignore
 from recordmill.transforms.inputs.listing.look_at_input import look_at_input
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.manifest import TABLE_ENDINGS
@@ -116,9 +118,28 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
         if inside and inside.is_firm:
             looks = f"{folder} looks like {inside.kind} ({inside.why})"
             raise ConfigError(f"{looks}: let --input end in /{top.folders[0]}")
+    if found and found.kind == "class_folders" and "source" not in written and not sketch.split_folders:
+        _refuse_annotations_below(sketch, place, others, ignore)
     if not found and "source" not in written and top.files and not top.folders:
         _refuse_files(top.files, place)
     return found
+
+
+def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[str], ignore: Ignore) -> None:
+    """Refuses folders that hold annotated datasets of their own, whose boxes would be lost among class folders."""
+    about_boxes = [kind for kind in kinds if load_source(kind).is_about_boxes]
+    most, below = (3, 3) if storage.is_local(place) else (1, 2)  # of a store each folder is a request or more
+    level = [("", sketch)]
+    for _ in range(below):
+        inner = [posixpath.join(at, each) for at, seen in level for each in seen.folders_around[:most]]
+        level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
+        looks = {at: found for at, seen in level for kind in about_boxes for found in load_source(kind).recognise(seen)}
+        if looks:
+            (at, found), *others = looks.items()
+            each = " ".join(f"--input {name.replace('/', '_')}={place}/{name}" for name in looks)
+            more = (", as do others", f", or give each such folder a name: {each}") if others else ("", "")
+            what = f"{place}/{at} looks like {found.kind} ({found.why}){more[0]}, which --input {place} would lose"
+            raise ConfigError(f"{what}: let --input end in /{at}{more[1]}")
 
 
 def _refuse_files(files: Sequence[str], place: str) -> None:

@@ -7,13 +7,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from recordmill.imaging import BadImage
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.sniff import sniff
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.inspect.find_record import FoundRecord
 from recordmill.reading.inspect.summarize_dataset import Summary
+from recordmill.schemas.rejection import Rejected
 from recordmill.storage.format_size import format_size
 
 _BAR = 24  # cells of the longest bar
@@ -131,7 +131,7 @@ def _show(value: bytes | int | float) -> str:
         try:
             header = read_jpeg_header(value)
             return f"JPEG, {header.width} x {header.height} pixels, {len(value):,} bytes"
-        except BadImage as bad:
+        except Rejected as bad:
             return f"JPEG, {len(value):,} bytes, {bad}"
     try:
         text = value.decode()

@@ -5,10 +5,10 @@ import io
 import numpy as np
 from PIL import Image
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.sniff import sniff
+from recordmill.schemas.rejection import Rejected
 
 SIDE = 192
 """Pixels of a picture's longer side at most."""
@@ -50,7 +50,7 @@ def _decode(data: bytes) -> Image.Image | None:
         if opened.width * opened.height > MOST_PIXELS:
             return None
         image = load_image(opened, file_format).image
-    except BadImage:
+    except Rejected:
         return None
     if image.mode in _TRANSPARENT or "transparency" in image.info:
         layer = image.convert("RGBA")

@@ -4,9 +4,9 @@ import re
 
 import simplejpeg
 
-from recordmill.imaging.bad_image import BadImage, describe
 from recordmill.imaging.jpeg_header import JpegHeader, Subsampling
 from recordmill.imaging.pixels import Raster, count_channels
+from recordmill.schemas.rejection import Rejected, describe_error
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS
 
 # Each scan visits every pixel, so that a small file can ask for hours. Real files have about ten scans, at most some
@@ -35,7 +35,7 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
         reduction: 1, 2, 4 or 8: decodes to this fraction of the size (rounded up), for a fraction of the time.
 
     Raises:
-        BadImage: `truncated` or `decode_error`.
+        Rejected: `truncated` or `decode_error`.
         UnusualJpeg: on any other trouble.
     """
     try:
@@ -48,28 +48,28 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
         )
     except ValueError as error:
         if _MISSING_DATA.search(str(error)):
-            raise BadImage("truncated", f"JPEG: {error}") from None
+            raise Rejected("decode", "truncated", f"JPEG: {error}") from None
         raise UnusualJpeg(str(error)) from None
     except MemoryError as error:
-        raise BadImage("decode_error", describe(error)) from None
+        raise Rejected("decode", "decode_error", describe_error(error)) from None
     return raster
 
 
 def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
-    """Refuses JPEGs whose scans visit far more pixels than those of any real one: BadImage `too_much_work`."""
+    """Refuses JPEGs whose scans visit far more pixels than those of any real one: Rejected `too_much_work`."""
     in_first_scan = data[header.scan_start + 4 : header.scan_start + 5]
     if in_first_scan == bytes([header.components]) and not header.is_progressive:
         return  # which is the only scan that a decoder reads
     scans = data.count(b"\xff\xda", header.scan_start)
     pixels = scans * header.width * header.height
     if scans > MAX_SCANS or pixels > MAX_SCANS_OF_LARGEST * max(max_pixels, DEFAULT_MAX_PIXELS):
-        raise BadImage("too_much_work", f"JPEG: {scans} scans of {header.width} x {header.height} pixels")
+        raise Rejected("decode", "too_much_work", f"JPEG: {scans} scans of {header.width} x {header.height} pixels")
 
 
 def check_end(data: bytes, header: JpegHeader) -> None:
-    """Refuses a JPEG without an end marker behind its first scan: BadImage `truncated`. What follows it is no harm."""
+    """Refuses a JPEG without an end marker behind its first scan: Rejected `truncated`. What follows it is no harm."""
     if data.rfind(b"\xff\xd9", header.scan_start) < 0:
-        raise BadImage("truncated", "JPEG: no end of image marker")
+        raise Rejected("decode", "truncated", "JPEG: no end of image marker")
 
 
 def encode_jpeg(raster: Raster, quality: int, subsampling: Subsampling) -> bytes:

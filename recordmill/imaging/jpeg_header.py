@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.orientation import find_orientation, is_turned_sideways
 from recordmill.imaging.work_limits import check_directories
+from recordmill.schemas.rejection import Rejected
 
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
@@ -107,13 +107,13 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
     As lenient as libjpeg: bytes between segments are skipped, and unknown segments too.
 
     Raises:
-        BadImage: `truncated` where the data end before the first scan, `too_much_work` where there is far more
+        Rejected: `truncated` where the data end before the first scan, `too_much_work` where there is far more
             before it than in any real file, else `bad_header`.
     """
     segments, scan_start, soundness = _header_segments(data)
     frames = [(marker, *_read_frame(payload)) for marker, payload in segments if marker in _FRAME_HEADERS]
     if len(frames) != 1:
-        raise BadImage("bad_header", f"JPEG: {len(frames)} frame headers before the first scan")
+        raise Rejected("decode", "bad_header", f"JPEG: {len(frames)} frame headers before the first scan")
     metadata = [payload for marker, payload in segments if marker == _APP1]
     exif = [payload for payload in metadata if payload.startswith(_EXIF)]
     if len(exif) > 1:
@@ -125,7 +125,7 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
 
 def _check_exif(parts: list[bytes]) -> None:
     if sum(map(len, parts)) > MAX_EXIF_BYTES:
-        raise BadImage("too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif")
+        raise Rejected("decode", "too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif")
     check_directories(b"".join(part[6:] for part in parts))
 
 
@@ -194,16 +194,16 @@ def _walk(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
         if stray > MAX_STRAY_BYTES:
             break
         if marker == _SOI:
-            raise BadImage("bad_header", "JPEG: a second start of image before the first scan")
+            raise Rejected("decode", "bad_header", "JPEG: a second start of image before the first scan")
         if marker == _EOI:
-            raise BadImage("truncated", "JPEG: ends before its first scan")
+            raise Rejected("decode", "truncated", "JPEG: ends before its first scan")
         position = start
         if marker not in _WITHOUT_LENGTH:
             position = _segment_end(data, start, marker)
             yield marker, start + 2, position
         if marker == _SOS:
             return
-    raise BadImage("too_much_work", "JPEG: segments or stray bytes without end before the first scan")
+    raise Rejected("decode", "too_much_work", "JPEG: segments or stray bytes without end before the first scan")
 
 
 def _adjacent_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
@@ -227,7 +227,7 @@ def _next_marker(data: bytes, position: int) -> tuple[int, int]:
     """The next marker and the position behind it."""
     found = _MARKER.search(data, position)
     if found is None:
-        raise BadImage("truncated", "JPEG: ends before its first scan")
+        raise Rejected("decode", "truncated", "JPEG: ends before its first scan")
     return found[0][1], found.end()
 
 
@@ -236,21 +236,21 @@ def _segment_end(data: bytes, position: int, marker: int) -> int:
     length = int.from_bytes(data[position : position + 2], "big")
     end = position + length
     if position + 2 > len(data) or end > len(data):
-        raise BadImage("truncated", "JPEG: ends inside a header segment")
+        raise Rejected("decode", "truncated", "JPEG: ends inside a header segment")
     if length < 2 and marker not in _SKIPPED_BY_ALL:
-        raise BadImage("bad_header", "JPEG: a segment shorter than its own length field")
+        raise Rejected("decode", "bad_header", "JPEG: a segment shorter than its own length field")
     return max(end, position + 2)
 
 
 def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
     """Precision, height, width, components, subsampling."""
     if len(payload) < 6:
-        raise BadImage("bad_header", "JPEG: the frame header is too short")
+        raise Rejected("decode", "bad_header", "JPEG: the frame header is too short")
     precision, height, width, components = struct.unpack_from(">BHHB", payload)
     if not height or not width or not components:
-        raise BadImage("bad_header", f"JPEG: {width} x {height} pixels, {components} components")
+        raise Rejected("decode", "bad_header", f"JPEG: {width} x {height} pixels, {components} components")
     if len(payload) != 6 + 3 * components:
-        raise BadImage("bad_header", "JPEG: the frame header is as long as for another number of components")
+        raise Rejected("decode", "bad_header", "JPEG: the frame header is as long as for another number of components")
     return precision, height, width, components, _read_subsampling(components, payload[7::3])
 
 

@@ -2,8 +2,8 @@
 
 import re
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.sniff import sniff, sniff_other
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import ImageSettings
 
 
@@ -11,12 +11,12 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
     """The file's format, one of `settings.formats`.
 
     Raises:
-        BadImage: `empty`, `too_many_bytes`, `unknown_format` or `format_not_allowed`.
+        Rejected: `empty`, `too_many_bytes`, `unknown_format` or `format_not_allowed`.
     """
     if not data:
-        raise BadImage("empty", "no bytes")
+        raise Rejected("decode", "empty", "no bytes")
     if len(data) > settings.max_bytes:
-        raise BadImage("too_many_bytes", f"{len(data):,} bytes; max_bytes is {settings.max_bytes:,}")
+        raise Rejected("decode", "too_many_bytes", f"{len(data):,} bytes; max_bytes is {settings.max_bytes:,}")
     found = sniff(data)
     if found in settings.formats:
         return found
@@ -24,19 +24,19 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
     if other is None:
         text = re.match(rb"[ -~]{4,24}", data)  # a page, a table, a pointer of Git LFS
         shown = f" ({text[0].decode()!r})" if text else ""
-        raise BadImage("unknown_format", f"no known image format begins with {data[:8].hex(' ')}{shown}")
-    raise BadImage("format_not_allowed", f"{other}; accepted are {', '.join(settings.formats)}")
+        raise Rejected("decode", "unknown_format", f"no known image format begins with {data[:8].hex(' ')}{shown}")
+    raise Rejected("decode", "format_not_allowed", f"{other}; accepted are {', '.join(settings.formats)}")
 
 
 def check_size(width: int, height: int, settings: ImageSettings) -> None:
     """Refuses what the header promises too much of.
 
     Raises:
-        BadImage: `bad_header`, `side_too_long` or `too_many_pixels`.
+        Rejected: `bad_header`, `side_too_long` or `too_many_pixels`.
     """
     if width < 1 or height < 1:
-        raise BadImage("bad_header", f"{width} x {height} pixels")
+        raise Rejected("decode", "bad_header", f"{width} x {height} pixels")
     if max(width, height) > settings.max_side:
-        raise BadImage("side_too_long", f"{width} x {height} pixels; max_side is {settings.max_side:,}")
+        raise Rejected("decode", "side_too_long", f"{width} x {height} pixels; max_side is {settings.max_side:,}")
     if width * height > settings.max_pixels:
-        raise BadImage("too_many_pixels", f"{width} x {height} pixels; max_pixels is {settings.max_pixels:,}")
+        raise Rejected("decode", "too_many_pixels", f"{width} x {height} pixels; max_pixels is {settings.max_pixels:,}")

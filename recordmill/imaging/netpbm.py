@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ImageFile
 
-from recordmill.imaging.bad_image import BadImage
+from recordmill.schemas.rejection import Rejected
 
 _MAX_COMMENTS = 2**20
 _PART = 2**24  # bytes of text whose numbers are taken at once
@@ -28,7 +28,7 @@ def read_samples(opened: ImageFile.ImageFile) -> None:
         opened: the file, in memory and not yet loaded.
 
     Raises:
-        BadImage: `too_much_work`, for a million comments.
+        Rejected: `too_much_work`, for a million comments.
         ValueError: there are too few samples, or one is not a number up to the file's maximum.
     """
     codec, extents, offset, args = opened.tile[0]
@@ -53,7 +53,7 @@ def read_samples(opened: ImageFile.ImageFile) -> None:
 
 def _without_comments(text: bytes) -> bytes:
     if text.count(b"#") > _MAX_COMMENTS:
-        raise BadImage("too_much_work", f"PPM: more than {_MAX_COMMENTS:,} comments")
+        raise Rejected("decode", "too_much_work", f"PPM: more than {_MAX_COMMENTS:,} comments")
     return _COMMENT.sub(b"", text)
 
 

@@ -25,13 +25,13 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from recordmill.imaging.bad_image import BadImage, describe
 from recordmill.imaging.depth import is_deep
 from recordmill.imaging.gif_frames import has_second_frame
 from recordmill.imaging.jpeg_header import JpegHeader
 from recordmill.imaging.netpbm import read_samples
 from recordmill.imaging.orientation import find_orientation
 from recordmill.imaging.work_limits import CountedReads, check_packed_pixels, check_runs, check_structure
+from recordmill.schemas.rejection import Rejected, describe_error
 
 # Pillow warns about odd metadata, file by file: on a million images that drowns everything else, and none of it changes
 # a pixel. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
@@ -90,7 +90,7 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     """Reads the header; `.size`, `.mode` and `.info` are known then, and no pixels are allocated.
 
     Raises:
-        BadImage: `truncated`, `bad_header` or `too_much_work`.
+        Rejected: `truncated`, `bad_header` or `too_much_work`.
     """
     check_structure(data, file_format)
     with _translated(file_format, "bad_header"):
@@ -113,7 +113,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     """Decodes the first frame of an opened image.
 
     Raises:
-        BadImage: `truncated`, `decode_error` or `too_much_work`.
+        Rejected: `truncated`, `decode_error` or `too_much_work`.
     """
     changes = set()
     if file_format == "BMP" and opened.tile and opened.tile[0].codec_name == "bmp_rle":
@@ -158,14 +158,14 @@ def count_encoded_channels(opened: ImageFile.ImageFile) -> int:
 
 @contextmanager
 def _translated(file_format: str, code: str) -> Iterator[None]:
-    """Turns the plugins' errors into BadImage."""
+    """Turns the plugins' errors into Rejected."""
     try:
         yield
     except Image.DecompressionBombError as error:  # a frame or tile far larger than the picture
-        raise BadImage("too_many_pixels", f"{file_format}: {describe(error)}") from None
+        raise Rejected("decode", "too_many_pixels", f"{file_format}: {describe_error(error)}") from None
     except _ERRORS as error:
         early = _ENDS_EARLY.search(str(error)) is not None
-        raise BadImage("truncated" if early else code, f"{file_format}: {describe(error)}") from None
+        raise Rejected("decode", "truncated" if early else code, f"{file_format}: {describe_error(error)}") from None
 
 
 def _has_16_bits(opened: ImageFile.ImageFile) -> bool:

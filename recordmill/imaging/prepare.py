@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.colour import apply_profile, to_gray_or_srgb
 from recordmill.imaging.dhash import difference_hash, hash_reduction
 from recordmill.imaging.icc import judge_profile
@@ -33,6 +32,7 @@ from recordmill.imaging.png_soundness import is_sound_png
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import ImageSettings
 
 
@@ -48,7 +48,7 @@ def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = Fals
         keep_pixels: whether the result has the decoded pixels; then every image is decoded in full.
 
     Raises:
-        BadImage: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
+        Rejected: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
     """
     file_format = accepted_format(data, settings)
     if file_format != "JPEG":
@@ -70,7 +70,7 @@ def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixe
         keep_pixels: whether the result has them too.
 
     Raises:
-        BadImage: there are too many of them.
+        Rejected: there are too many of them.
     """
     height, width, channels = pixels.shape
     check_size(width, height, settings)
@@ -99,7 +99,7 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
     untouched = never or (passes and fits and header.soundness is not Soundness.MALFORMED)
     if untouched and header.soundness is not Soundness.PLAIN and not opens_elsewhere(data, header):
         if never:
-            raise BadImage("bad_header", "JPEG: Pillow cannot open it, and reencode is never")
+            raise Rejected("decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never")
         untouched = False
     if untouched and settings.check == "header" and not keep_pixels:
         check_end(data, header)
@@ -144,7 +144,7 @@ def _prepare_with_pillow(
     loaded = load_image(opened, file_format)
     if never:
         if file_format == "PNG" and not is_sound_png(data):
-            raise BadImage("decode_error", "PNG: damaged, though Pillow decodes it, and reencode is never")
+            raise Rejected("decode", "decode_error", "PNG: damaged, though Pillow decodes it, and reencode is never")
         taken = moments(to_raster(loaded.image)) if settings.moments and _shows_as_it_is(loaded, file_format) else None
         hashed = shown = None
         if settings.near_duplicates or keep_pixels:

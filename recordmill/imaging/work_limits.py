@@ -7,7 +7,7 @@ same on every machine. Real files stay far below each limit.
 import io
 import struct
 
-from recordmill.imaging.bad_image import BadImage
+from recordmill.schemas.rejection import Rejected
 
 # Pieces of a file that Pillow may ask for: a few for each chunk of a PNG, strip of a TIFF or byte of a PPM's header.
 # GIFs have fewer: of a comment, all that was read is copied for each piece. BMPs ask for each run.
@@ -29,7 +29,7 @@ _VALUE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11:
 
 
 class CountedReads(io.BytesIO):
-    """A file that is read in a bounded number of pieces: too many raise BadImage `too_much_work`."""
+    """A file that is read in a bounded number of pieces: too many raise Rejected `too_much_work`."""
 
     def __init__(self, data: bytes, file_format: str) -> None:
         super().__init__(data)
@@ -41,29 +41,29 @@ class CountedReads(io.BytesIO):
         """As of any file."""
         self._reads += 1
         if self._reads > self._max_reads:
-            raise BadImage("too_much_work", f"{self._format}: more than {self._max_reads:,} pieces")
+            raise Rejected("decode", "too_much_work", f"{self._format}: more than {self._max_reads:,} pieces")
         return super().read(size)
 
 
 def check_structure(data: bytes, file_format: str) -> None:
-    """Refuses what counting reads would not find, before Pillow opens the file: BadImage `too_much_work`."""
+    """Refuses what counting reads would not find, before Pillow opens the file: Rejected `too_much_work`."""
     if file_format == "TIFF":
         check_directories(data)
     elif file_format == "PNG" and len(data) > 2**20 and (profiles := data.count(b"iCCP")) > _MAX_PROFILES:
-        raise BadImage("too_much_work", f"PNG: {profiles:,} profiles")
+        raise Rejected("decode", "too_much_work", f"PNG: {profiles:,} profiles")
 
 
 def check_runs(width: int, height: int) -> None:
-    """Refuses a BMP of runs that is too large to be filled pixel by pixel: BadImage `too_much_work`."""
+    """Refuses a BMP of runs that is too large to be filled pixel by pixel: Rejected `too_much_work`."""
     if width * height > _MAX_RUN_LENGTH_PIXELS:
-        raise BadImage("too_much_work", f"BMP: {width} x {height} pixels in runs")
+        raise Rejected("decode", "too_much_work", f"BMP: {width} x {height} pixels in runs")
 
 
 def check_packed_pixels(data: bytes, width: int, height: int) -> None:
     """Refuses a PNG whose packed pixels are far larger than the unpacked ones: empty blocks (RFC 1951) hold none.
 
     Raises:
-        BadImage: `too_much_work`.
+        Rejected: `too_much_work`.
     """
     if len(data) <= _MAX_EMPTY_BYTES:
         return
@@ -75,7 +75,7 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
         packed += length if kind == b"IDAT" else 0
         position += length + 12
     if packed > _MAX_EMPTY_BYTES + 2 * _MAX_PNG_PIXEL_BYTES * width * height:
-        raise BadImage("too_much_work", f"PNG: {packed:,} bytes of {width} x {height} pixels")
+        raise Rejected("decode", "too_much_work", f"PNG: {packed:,} bytes of {width} x {height} pixels")
 
 
 def check_directories(data: bytes) -> None:
@@ -85,7 +85,7 @@ def check_directories(data: bytes) -> None:
         data: a TIFF, or Exif without its prefix.
 
     Raises:
-        BadImage: `too_much_work`. Damage is left to Pillow.
+        Rejected: `too_much_work`. Damage is left to Pillow.
     """
     order = "<" if data[:2] == b"II" else ">"
     big = data[2:3] == b"+"
@@ -109,8 +109,8 @@ def check_directories(data: bytes) -> None:
             entries += 1
             shared += max(0, min(size, len(data) - value)) if size > start.size else 0
             if entries > _MAX_ENTRIES or shared > 2 * len(data) + _MAX_SHARED_BYTES:
-                raise BadImage("too_much_work", "directories (TIFF, Exif) of more values than bytes")
+                raise Rejected("decode", "too_much_work", "directories (TIFF, Exif) of more values than bytes")
             if values > _MAX_VALUES and _VALUE_BYTES.get(kind, 1) > 1:
-                raise BadImage("too_much_work", f"directories (TIFF, Exif): {values:,} values of tag {tag}")
+                raise Rejected("decode", "too_much_work", f"directories (TIFF, Exif): {values:,} values of tag {tag}")
             if tag in _DIRECTORIES:
                 waiting.append(value)

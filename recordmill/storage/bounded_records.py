@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
-from recordmill.storage.unpacking import TooLargeError, check_ratio, most_unpacked
+from recordmill.storage.unpacking import TooLarge, check_ratio, most_unpacked
 
 FREE_BYTES = 2**20
 """What a gzip file of records may become in any case: less than others may, for sixteen bytes are a record already."""
@@ -26,7 +26,7 @@ def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Ite
         return
     try:
         check_ratio(stored, max_ratio, FREE_BYTES)
-    except TooLargeError:
+    except TooLarge:
         yield 0, too_large
         return
     most = most_unpacked(stored.size, max_ratio, FREE_BYTES)

@@ -17,8 +17,8 @@ from recordmill import storage
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.unpacking import (
     MAX_RATIO,
-    DamagedPackingError,
-    TooLargeError,
+    BadPacking,
+    TooLarge,
     ZipMember,
     gunzip,
     unzip,
@@ -86,10 +86,10 @@ class UnpackedFiles:
                         unpacked.write(piece)
                         size += len(piece)
                         if 0 <= most < size:
-                            raise TooLargeError(f"more comes out of it than the {most:,} bytes that it should hold")
-                except DamagedPackingError as damage:
-                    fault, is_doubtful = str(damage), damage.is_doubtful
-                    size = 0 if isinstance(damage, TooLargeError) else size
+                            raise TooLarge(f"more comes out of it than the {most:,} bytes that it should hold")
+                except BadPacking as damage:
+                    fault, is_doubtful = damage.detail, damage.is_doubtful
+                    size = 0 if isinstance(damage, TooLarge) else size
                     unpacked.truncate(size)
         except BaseException:
             os.unlink(path)
@@ -106,7 +106,7 @@ class UnpackedFiles:
 
 
 def _unpack_pieces(uri: str, packing: str, max_ratio: int) -> Generator[bytes | memoryview, None, None]:
-    """What a packed file becomes, piece by piece; raises DamagedPackingError behind what is good of it."""
+    """What a packed file becomes, piece by piece; raises BadPacking behind what is good of it."""
     kind, _, name = packing.partition(":")
     if kind == "gzip":
         with StoredFile(uri) as stored:
@@ -154,7 +154,7 @@ def read_packed_range(
         max_ratio: how many times its size it may become, from 64 MiB on.
 
     Raises:
-        DamagedPackingError: it cannot be unpacked as far as that.
+        BadPacking: it cannot be unpacked as far as that.
         OSError: it cannot be read.
         ValueError: there is no such packing.
     """
@@ -165,5 +165,5 @@ def read_packed_range(
     unpacked = UNPACKED.unpack(uri, "gzip" if has_checksums else packing, version, max_ratio, most)
     is_good = has_checksums or not unpacked.is_doubtful
     if unpacked.fault and not (is_good and 0 <= length <= unpacked.size - offset):
-        raise DamagedPackingError(unpacked.fault)
+        raise BadPacking(unpacked.fault)
     return storage.read_range(unpacked.path, offset, length)

@@ -7,8 +7,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_bytes import GzipBytes, StoredFile
 
 PIECE_BYTES = 2**20
@@ -23,19 +24,22 @@ STORED, DEFLATED = 0, 8
 """Zip's methods that are read (APPNOTE.TXT, 4.4.5)."""
 
 
-class DamagedPackingError(Exception):
-    """A packed file cannot be unpacked; the message says why.
+class BadPacking(Rejected):
+    """A packed file cannot be unpacked.
 
     Attributes:
         is_doubtful: whether what came out before may be wrong: a checksum over all of it does not fit.
     """
 
     def __init__(self, message: str, is_doubtful: bool = False) -> None:
-        super().__init__(message)
+        super().__init__("read", "bad_packing", message)
         self.is_doubtful = is_doubtful
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.detail, self.is_doubtful)
 
-class TooLargeError(DamagedPackingError):
+
+class TooLarge(BadPacking):
     """A packed file becomes larger than is allowed."""
 
 
@@ -51,8 +55,8 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
         free_bytes: None: `FREE_BYTES`.
 
     Raises:
-        TooLargeError: it becomes larger.
-        DamagedPackingError: the stream is damaged or was cut; after all that comes before.
+        TooLarge: it becomes larger.
+        BadPacking: the stream is damaged or was cut; after all that comes before.
     """
     content, total, is_counted = GzipBytes(stored), 0, False
     most = most_unpacked(stored.size, max_ratio, free_bytes)
@@ -65,7 +69,7 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
         _check_size(total, most, max_ratio)
         yield piece
     if content.fault:
-        raise DamagedPackingError(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)
+        raise BadPacking(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)
 
 
 def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> int:
@@ -74,7 +78,7 @@ def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None 
 
 
 def check_ratio(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> None:
-    """Raises TooLargeError where a gzip file that begins as a bomb becomes larger than `gunzip` allows."""
+    """Raises TooLarge where a gzip file that begins as a bomb becomes larger than `gunzip` allows."""
     content = GzipBytes(stored)
     total = len(content.read(0, PIECE_BYTES))
     if total > max_ratio * content.packed_bytes:
@@ -89,7 +93,7 @@ def _count(content: GzipBytes, total: int, most: int, max_ratio: int) -> None:
 
 def _check_size(total: int, most: int, max_ratio: int) -> None:
     if total > most:
-        raise TooLargeError(f"the gzip file becomes more than {max_ratio} times its size")
+        raise TooLarge(f"the gzip file becomes more than {max_ratio} times its size")
 
 
 def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[bytes]:
@@ -101,8 +105,8 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
         max_ratio: it may become `FREE_BYTES` and so many times its size.
 
     Raises:
-        TooLargeError: it becomes larger.
-        DamagedPackingError: there is no such member, or it is damaged; then nothing of it is good.
+        TooLarge: it becomes larger.
+        BadPacking: there is no such member, or it is damaged; then nothing of it is good.
     """
     total = 0
     try:
@@ -111,12 +115,12 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
             while piece := member.read(PIECE_BYTES):
                 total += len(piece)
                 if total > most_unpacked(packed, max_ratio):
-                    raise TooLargeError(f"{name} becomes more than {max_ratio} times its size")
+                    raise TooLarge(f"{name} becomes more than {max_ratio} times its size")
                 yield piece
     except (EOFError, zlib.error) as error:
-        raise DamagedPackingError(f"the zip archive is damaged: {error}", is_doubtful=True) from None
+        raise BadPacking(f"the zip archive is damaged: {error}", is_doubtful=True) from None
     except (KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
-        raise DamagedPackingError(f"{name} cannot be unpacked: {error.args[0]}", is_doubtful=True) from None
+        raise BadPacking(f"{name} cannot be unpacked: {error.args[0]}", is_doubtful=True) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,19 +165,19 @@ class ZipMember:
             data: the bytes of the archive from `start` on.
 
         Raises:
-            DamagedPackingError: they are not what the archive's directory says.
+            BadPacking: they are not what the archive's directory says.
         """
         if len(data) != self.packed:
-            raise DamagedPackingError("the archive ends inside the member")
+            raise BadPacking("the archive ends inside the member")
         if self.method == DEFLATED:
             inflate = zlib.decompressobj(-zlib.MAX_WBITS)
             try:
                 data = inflate.decompress(data, self.size + 1)
             except zlib.error as error:
-                raise DamagedPackingError(f"the member is damaged: {error}") from None
+                raise BadPacking(f"the member is damaged: {error}") from None
         if len(data) != self.size:
             more = "more" if len(data) > self.size else "less"
-            raise DamagedPackingError(f"the member becomes {more} than the {self.size} bytes stated")
+            raise BadPacking(f"the member becomes {more} than the {self.size} bytes stated")
         if zlib.crc32(data) != self.crc:
-            raise DamagedPackingError("the member does not fit its checksum")
+            raise BadPacking("the member does not fit its checksum")
         return data

@@ -134,6 +134,6 @@ class SourceSettings(Protocol):
             max_bytes: more is not read.
 
         Raises:
-            RejectedImage: there is something wrong with this one.
+            Rejected: there is something wrong with this one.
         """
         ...

@@ -26,6 +26,7 @@ def test_records_are_those_of_cifar_10(tmp_path: Path) -> None:
     assert cifar.make(130, tmp_path) == folder
 
 
+@pytest.mark.slow
 @needs_tensorflow
 @pytest.mark.parametrize("mode", ["uint8", "float32"])
 def test_the_rival_writes_every_record(tmp_path: Path, mode: str) -> None:

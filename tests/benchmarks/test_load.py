@@ -58,6 +58,7 @@ def test_a_reader_that_loses_images_is_no_contender(commands, tmp_path) -> None:
         load.feed("ours", tmp_path, 501, ())
 
 
+@pytest.mark.slow
 def test_all_readers_deliver_the_same_pixels(tmp_path) -> None:
     tf = pytest.importorskip("tensorflow")
     from benchmarks import feed

@@ -15,6 +15,7 @@ output.mkdir()
 """
 
 
+@pytest.mark.slow
 def test_run_measures_the_whole_tree() -> None:
     child = "import time; held = bytearray(200_000_000); time.sleep(0.3)"
     parent = f"""

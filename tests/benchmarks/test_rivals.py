@@ -63,6 +63,7 @@ def check(rival: str, mode: str, folder: Path, output: Path) -> None:
     assert 0 < summary["seconds_working"] < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_two_processes_writes_the_exact_examples(mode: str, folder: Path, tmp_path: Path) -> None:
     check("two_processes", mode, folder, tmp_path)

@@ -8,6 +8,7 @@ from benchmarks import measure, photographs, scale
 FLOWS = {scale.PLAN: 5_000, scale.SHUFFLE: 160, scale.REPORTS: 900}
 
 
+@pytest.mark.slow
 def test_a_real_run_is_measured_in_all_its_parts(tmp_path):
     images = photographs.make(240, tmp_path, size=scale.SIZE, classes=2)
     flags = scale.small_flags(images)
@@ -101,6 +102,7 @@ def test_seconds_by_the_clock_mean_nothing_where_others_are_at_work(fake, capsys
     assert "seconds by the clock are not checked" in told
 
 
+@pytest.mark.slow
 def test_a_run_that_lost_images_is_no_measurement(tmp_path, monkeypatch):
     images = photographs.make(6, tmp_path, size=scale.SIZE, classes=2)
     monkeypatch.setattr(scale.frames, "count", lambda folder: (5, 9))

@@ -12,6 +12,8 @@ from benchmarks.slow_reads import SlowFileSystem
 from recordmill.transforms.shards import read_ahead
 from recordmill.transforms.shards.decode_pool import REMOTE_READERS
 
+NO_ESTIMATE = "--set=shards.count=1"  # for which planning reads 32 images at once, and no more
+
 
 @pytest.fixture
 def noise(tmp_path):
@@ -47,7 +49,7 @@ def hold_reads(monkeypatch):
 @pytest.mark.parametrize("case", slow_reads.CASES)
 def test_as_many_reads_wait_at_once_as_there_are_readers(noise, tmp_path, hold_reads, capsys, case):
     hold_reads(REMOTE_READERS // 2)
-    slow_reads.convert(noise, tmp_path / "out", 0.05, slow_reads.CASES[case][0])
+    slow_reads.convert(noise, tmp_path / "out", 0.05, [*slow_reads.CASES[case][0], NO_ESTIMATE])
     assert json.loads(capsys.readouterr().out)["ledger"]["written"] == 240
     assert REMOTE_READERS / 2 <= SlowFileSystem.most_under_way <= REMOTE_READERS
 
@@ -56,7 +58,7 @@ def test_slow_reads_are_bounded_by_bytes(noise, tmp_path, monkeypatch, hold_read
     largest = max(file.stat().st_size for file in noise.rglob("*.jpg"))
     hold_reads(2)
     monkeypatch.setattr(read_ahead, "WINDOW_BYTES", 5 * largest)
-    slow_reads.convert(noise, tmp_path / "out", 0.01, ["--set=images.check=header"])
+    slow_reads.convert(noise, tmp_path / "out", 0.01, ["--set=images.check=header", NO_ESTIMATE])
     assert json.loads(capsys.readouterr().out)["ledger"]["written"] == 240
     assert 2 <= SlowFileSystem.most_under_way <= 5 * largest // min(f.stat().st_size for f in noise.rglob("*.jpg"))
 

@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import apache_beam as beam
+import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from benchmarks import measure, photographs, stages
@@ -14,6 +15,7 @@ def run(*words):
     return subprocess.run(command, cwd=measure.ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_run_tells_its_stages_and_flows(tmp_path):
     images = photographs.make(60, tmp_path / "work", size=(64, 48), classes=3)
     done = run("--input", images, "--output", tmp_path / "out", "--set", "shards.count=2")
@@ -35,6 +37,7 @@ def test_a_run_tells_its_stages_and_flows(tmp_path):
     assert 60 * 100 < flows["ShuffleReferences/GroupByShard"]["bytes"] < 60 * 500
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_tells_nothing_but_that(tmp_path):
     (tmp_path / "empty").mkdir()
     done = run("--input", tmp_path / "empty", "--output", tmp_path / "out")

@@ -28,6 +28,7 @@ def test_ratios_are_those_of_the_fastest_passes(monkeypatch, capsys, tmp_path):
     assert (ended.value.code, "missed: files: 0.75 of TensorFlow's" in told.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_passes_read_everything(tmp_path):
     from recordmill.storage.tfrecord_file import RecordSink
 

@@ -52,7 +52,6 @@ def test_every_source_has_a_configuration():
     assert kinds == set(source_names())
 
 
-@pytest.mark.runner
 @pytest.mark.parametrize("config", CASES)
 def test_configuration(config, tmp_path, capsys, picture, read_examples):
     files = CASES[config]

@@ -44,6 +44,7 @@ def draw(folder, count):
             Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(folder / label / f"{number}.png")
 
 
+@pytest.mark.slow
 def test_a_good_night_is_silent_and_a_second_run_changes_nothing(night, tmp_path):
     draw(tmp_path / "photos", 10)
     before = date.today()

@@ -125,6 +125,7 @@ def test_a_stopped_pod_ends_with_143_in_time_and_the_next_one_resumes(start, pod
     assert marker["ledger"]["written"] == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spoil", "code"), [("--set=seeed=1", WRONG_USAGE), ("", TOO_MANY_REJECTED)])
 def test_the_codes_of_the_policy_are_those_that_come(start, tmp_path, spoil, code):
     (tmp_path / "photos" / "cat").mkdir(parents=True)

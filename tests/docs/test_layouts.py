@@ -115,6 +115,15 @@ MADE = {
         None,
         CLASSES,
     ),
+    "Kaggle: a CSV of file names and classes": (
+        {
+            **images("train_images/1.jpg", "train_images/2.jpg", "test_images/3.jpg"),
+            "train.csv": "image_id,label\n1.jpg,cat\n2.jpg,dog\n",
+            "sample_submission.csv": "image_id,label\n3.jpg,cat\n",
+        },
+        None,
+        CLASSES,
+    ),
     "one table per split": (
         {
             **images("images/1.jpg", "images/2.jpg"),
@@ -224,6 +233,15 @@ MADE = {
     "YOLO next to images (LabelImg, Darknet)": (
         {**images("1.jpg", "2.jpg"), "1.txt": BOX, "2.txt": BOX, "classes.txt": "cat\n"}, None, {"cat": 1},
     ),
+    "Label Studio: YOLO": (
+        {
+            **images("images/1.jpg", "images/2.jpg"),
+            **{"labels/1.txt": BOX, "labels/2.txt": BOX, "classes.txt": "cat\n"},
+            "notes.json": json.dumps({"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024}}, indent=2),
+        },
+        None,
+        {"cat": 1},
+    ),
     "CVAT: YOLO 1.1": (
         {
             **images("obj_train_data/1.jpg", "obj_train_data/2.jpg"),
@@ -311,7 +329,6 @@ def write(folder, files):
         (folder / path).write_bytes(data if isinstance(data, bytes) else data.encode())
 
 
-@pytest.mark.runner
 @pytest.mark.parametrize("name", MADE)
 def test_what_the_page_says_converts_it_in_one_try(name, tmp_path, monkeypatch, capsys):
     files, splits, labels = MADE[name]
@@ -377,7 +394,6 @@ def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(tmp_path,
     assert {split: said["records"] for split, said in marker["splits"].items()} == {"all": 3}
 
 
-@pytest.mark.runner
 def test_the_page_runs(tmp_path, run_page):
     write(tmp_path / "pets", MADE["Roboflow: YOLO"][0])
     (done,) = run_page("docs/layouts.md", tmp_path)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from recordmill.transforms.shards.readers import REMOTE_READERS
 
 from recordmill.pipeline.configuration.preflight import UsageError, check_secrets
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS
+from recordmill.transforms.shards.decode_pool import REMOTE_READERS
 from recordmill.transforms.shards.read_ahead import WINDOW_BYTES
 
 PAGE = "docs/object_stores.md"

@@ -3,8 +3,6 @@
 import io
 import random
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples/compose.py"
 
 
 @pytest.fixture(scope="module")
-def composed(tmp_path_factory):
+def composed(tmp_path_factory, run_command):
     root = tmp_path_factory.mktemp("compose")
     for label in ("cat", "dog"):
         (root / "photos" / label).mkdir(parents=True)
@@ -27,9 +25,8 @@ def composed(tmp_path_factory):
             image.save(root / "photos" / label / f"{number}.png")
     (root / "photos/dog/text.jpg").write_text("no picture")
     (root / "photos/.DS_Store").touch()
-    command = [sys.executable, str(EXAMPLE), "--input", str(root / "photos"), "--output", str(root / "dataset")]
-    done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == (f"the Examples are in {root / 'dataset'}, 1 left out (undecoded)\n", "")
+    done = run_command(f"python {EXAMPLE} --input photos --output dataset", root)
+    assert (done.returncode, done.stdout) == (0, "the Examples are in dataset, 1 left out (undecoded)\n"), done.stderr
     return root
 
 

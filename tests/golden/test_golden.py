@@ -11,11 +11,13 @@ import signal
 from pathlib import Path
 
 import pytest
+import yaml
 from golden_cases import CASES
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
+from recordmill.transforms.inputs.sources import source_names
 
 EXPECTED = Path(__file__).parent / "expected"
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -26,6 +28,16 @@ FLAGS = {
     "two processes": ("--direct_running_mode=multi_processing", "--direct_num_workers=2"),
     "prism": ("--runner=PrismRunner", "--environment_type=LOOPBACK"),
 }
+MARKS = {"one process": pytest.mark.runner, "prism": pytest.mark.prism}
+ON_DIRECT_RUNNER = {
+    *(f"config_{name}" for name in ("archives", "arrays", "cifar10", "coco", "filename_labels", "idx", "imagefolder")),
+    *(f"config_{name}" for name in ("class_folders", "feature_vectors", "labelme", "manifest", "observations")),
+    *(f"config_{name}" for name in ("tfrecords", "tutorial", "voc", "yolo")),
+    *(f"convention_{name}" for name in ("feature_vector_by_name", "image_tfrecord_builder", "inception", "keras")),
+    *(f"convention_{name}" for name in ("raw_pixels", "slim", "tfds", "tfrecorder", "tpu_imagenet")),
+}
+"""Conversions that `make test` also runs on Beam's DirectRunner: one of each source and of each convention."""
+
 CHANGES_WITH_TIME_AND_WORDS = ("run", "notes", "remarks")
 FILES_WITH_WORDS = ("README.md", "config.yaml", "croissant.json", "dataset_info.json")
 LONGEST_VALUE = 300
@@ -34,10 +46,16 @@ LONGEST_VALUE = 300
 def pytest_generate_tests(metafunc):
     if "way" not in metafunc.fixturenames:
         return
-    ways = ["one process", "two processes"] if metafunc.config.getoption("--on-runner") else ["without a runner"]
-    if os.environ.get("RECORDMILL_PRISM"):
-        ways.append(pytest.param("prism", marks=pytest.mark.prism))
-    metafunc.parametrize("way", ways)
+    pairs = []
+    for case in CASES:
+        if metafunc.config.getoption("--on-runner"):
+            ways = ["one process", "two processes"]
+        else:
+            ways = ["without a runner", *(["one process"] if case.name in ON_DIRECT_RUNNER else [])]
+        if os.environ.get("RECORDMILL_PRISM"):
+            ways.append("prism")
+        pairs += [pytest.param(case, way, id=f"{case.name}-{way}", marks=MARKS.get(way, ())) for way in ways]
+    metafunc.parametrize(("case", "way"), pairs)
 
 
 @pytest.fixture(scope="session")
@@ -138,7 +156,6 @@ def differences(expected, found):
     return "".join(f"\n{name}\n  was {expected.get(name)}\n  is  {found.get(name)}" for name in changed)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
     root, digest = input_of(case)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")))
@@ -166,6 +183,15 @@ def test_each_configuration_and_each_convention_has_a_golden():
         as_facts(path.read_text(encoding="utf-8"))["marker convention"].strip('"') for path in EXPECTED.iterdir()
     }
     assert set(convention_names()) <= written
+
+
+def test_each_source_and_each_convention_is_tried_on_direct_runner():
+    cases = [case for case in CASES if case.name in ON_DIRECT_RUNNER]
+    assert len(cases) == len(ON_DIRECT_RUNNER)
+    configs = [yaml.safe_load((CONFIGS / f"{case.config}.yaml").read_text()) for case in cases if case.config]
+    assert {config["source"]["kind"] for config in configs} == set(source_names())
+    conventions = [(EXPECTED / f"{name}.txt").read_text(encoding="utf-8") for name in ON_DIRECT_RUNNER]
+    assert {as_facts(text)["marker convention"].strip('"') for text in conventions} == set(convention_names())
 
 
 def test_each_golden_has_a_conversion():

@@ -195,6 +195,11 @@ def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Call
     signal.signal(signal.SIGTERM, terminated)
 
 
+@pytest.fixture(scope="session")
+def conversion() -> type[Conversion]:
+    return Conversion
+
+
 @pytest.fixture
 def earlier(convert, photos: Path, state_of) -> Iterator[Conversion]:
     """A dataset that was there before; whatever the test does, it is the same afterwards."""
@@ -207,12 +212,13 @@ def earlier(convert, photos: Path, state_of) -> Iterator[Conversion]:
 
 @pytest.fixture
 def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts `python -m pipeline.run` and gives the process; whatever still runs at the end is killed."""
+    """Starts `python -m pipeline.run`, or a script, and gives the process; whatever still runs at the end is killed."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(*flags: object, **options: Any) -> subprocess.Popen[str]:
+    def start(*flags: object, script: str = "", **options: Any) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": REPO, **options}
-        process = subprocess.Popen([sys.executable, "-m", "pipeline.run", *map(str, flags)], **pipes)
+        program = ["-c", script] if script else ["-m", "pipeline.run"]
+        process = subprocess.Popen([sys.executable, *program, *map(str, flags)], **pipes)
         started.append(process)
         return process
 

@@ -1,13 +1,14 @@
+import pickle
 import re
 from pathlib import Path
 
 import pytest
 
-from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS, RejectedImage, explain_reason
+from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS, Rejected, describe_error, explain_reason
 
 
 def test_it_says_where_why_and_of_which_bytes():
-    rejected = RejectedImage("decode", "truncated", "the data end early", "ab")
+    rejected = Rejected("decode", "truncated", "the data end early", "ab")
     assert (rejected.stage, rejected.reason, rejected.detail, rejected.sha256) == (
         "decode",
         "truncated",
@@ -15,7 +16,21 @@ def test_it_says_where_why_and_of_which_bytes():
         "ab",
     )
     assert str(rejected) == "truncated: the data end early"
-    assert RejectedImage("list", "no_class", "none").sha256 == ""
+    assert Rejected("list", "no_class", "none").sha256 == ""
+
+
+def test_it_crosses_process_borders():
+    copy = pickle.loads(pickle.dumps(Rejected("decode", "truncated", "ends early", "ab")))
+    assert (copy.stage, copy.reason, copy.detail, copy.sha256) == ("decode", "truncated", "ends early", "ab")
+
+
+def test_a_description_is_one_short_line_without_addresses():
+    error = OSError("cannot identify image file <_io.BytesIO object at 0x7f00deadbeef>\n  in " + "x" * 300)
+    assert describe_error(error) == ("OSError: cannot identify image file <_io.BytesIO> in " + "x" * 300)[:200]
+
+
+def test_a_meaning_that_two_stages_share_is_given_once():
+    assert explain_reason("rejected", "too_many_bytes") == "the file is larger than `images.max_bytes`"
 
 
 def test_a_reason_of_several_stages_has_all_its_meanings():

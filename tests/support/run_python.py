@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -50,7 +51,8 @@ class _Written(io.BytesIO):
 def _like_a_new_process(folder: Path, argv: list[str]) -> Iterator[None]:
     """Sets what a script reads of its process, and undoes what it changes."""
     modules, handler = set(sys.modules), signal.getsignal(signal.SIGTERM)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("default")  # pytest makes errors of them
         patch.chdir(folder)
         patch.setattr(sys, "argv", argv)
         patch.setenv("COLUMNS", "120")

@@ -14,7 +14,7 @@ from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 
 
 def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int | None]:
@@ -25,12 +25,12 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
         label_map: class ids.
 
     Raises:
-        RejectedImage: stage `encode`, `unknown_label`: the label map has no place for it.
+        Rejected: stage `encode`, `unknown_label`: the label map has no place for it.
     """
     if isinstance(label, int):
         name = label_map.name_for_number(label)
         if name is None:
-            raise RejectedImage("encode", "unknown_label", f"the label number {label} is none of the classes")
+            raise Rejected("encode", "unknown_label", f"the label number {label} is none of the classes")
         return name, label_map.ids[name]
     if not label:
         return None, None
@@ -38,7 +38,7 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
     if name is None:
         bare = label.strip()
         why = f", but {bare!r:.200} is: there are blanks around it" if label_map.name_for(bare) else ""
-        raise RejectedImage("encode", "unknown_label", f"the label {label!r:.200} is none of the classes{why}")
+        raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is none of the classes{why}")
     return name, label_map.ids[name]
 
 
@@ -128,7 +128,7 @@ class BuildExamples(beam.PTransform):
         convention = load_convention(self.convention)
         try:
             name, label_id = find_class(ref.label, self._label_map)
-        except RejectedImage:
+        except Rejected:
             beam.metrics.Metrics.counter("recordmill", "unlabelled").inc()
             return
         yield ref.key, encode_example(convention.features, image_record(ref, image, name, label_id, convention))

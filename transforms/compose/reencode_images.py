@@ -6,25 +6,25 @@ from dataclasses import dataclass, field
 
 import apache_beam as beam
 
-from recordmill.imaging import BadImage, ImageSettings, PreparedImage, prepare_image, prepare_pixels
+from recordmill.imaging import ImageSettings, PreparedImage, prepare_image, prepare_pixels
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 
 
 def reencode_image(image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
     """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
 
     Raises:
-        RejectedImage: stage `decode`, with the reason that the decoder found.
+        Rejected: stage `decode`, with the reason that the decoder found.
     """
     try:
         if isinstance(image, bytes):
             return prepare_image(image, settings, keep_pixels)
         return prepare_pixels(image, settings, keep_pixels)
-    except BadImage as bad:
-        digest = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
-        raise RejectedImage("decode", bad.code, bad.detail, digest) from None
+    except Rejected as rejected:
+        rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
+        raise
 
 
 @dataclass
@@ -48,5 +48,5 @@ class ReencodeImages(beam.PTransform):
     def _prepare(self, ref: ImageRef, data: bytes) -> Iterator[tuple[ImageRef, PreparedImage]]:
         try:
             yield ref, reencode_image(data, self.settings)
-        except RejectedImage:
+        except Rejected:
             beam.metrics.Metrics.counter("recordmill", "undecoded").inc()

@@ -39,24 +39,15 @@ def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap
 
 def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
     """That classes have other ids than the source's numbers."""
-    if settings.labels.ids != "raised":
+    ids = label_map.ids
+    moved = [(name, number) for name, number in label_map.numbers.items() if ids.get(name, number) != number]
+    if settings.labels.ids != "raised" or not moved:
         return ""
-    name, own, given = next(
-        ((name, own, given) for name, given in label_map.ids.items() if (own := _own_number(name, label_map)) != given),
-        ("", 0, 0),
-    )
-    if own == given:
-        return ""
+    name, own = moved[0]
+    what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
     layout = ExampleLayout(settings)
     why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
-    as_it_is = "labels.ids=integers keeps the source's numbers"
-    return (
-        f"class {name} has the id {given}, not {own}, and all others are higher by {given - own} too: {why}; {as_it_is}"
-    )
-
-
-def _own_number(name: str, label_map: LabelMap) -> int:
-    return label_map.numbers[name] if name in label_map.numbers else int(name)
+    return f"{what}: {why}; labels.ids=integers keeps the source's numbers"
 
 
 def _note_folders(summary: Summary, settings: DatasetSettings) -> str:

@@ -13,7 +13,7 @@ from recordmill.schemas.reference_digest import add_digests, digest_of, version_
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT
 from recordmill.transforms.planning.hash_histogram import HashHistogram
 from recordmill.transforms.planning.splitting import ImageSplitter
-from recordmill.transforms.records.boxes import count_boxes, labels_of_boxes
+from recordmill.transforms.records.boxes import list_boxes
 
 SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""
@@ -165,9 +165,7 @@ class Summary:
             if within is None:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
-            if boxes := count_boxes(ref):
-                self.boxes += boxes
-                self._count_labels(ref, boxes)
+            self._count_boxes(ref)
             size = ref.expected_bytes
             within.bytes += size
             within.histogram.add(hashes.order, size)
@@ -178,9 +176,12 @@ class Summary:
                 self._keep_nearest(hashes.split, splitter)
         return not left_out
 
-    def _count_labels(self, ref: ImageRef, boxes: int) -> None:
-        """Counts the labels of an image's boxes."""
-        labels = [min(each, MOST_NUMBERED) if isinstance(each, int) else each for each in labels_of_boxes(ref)]
+    def _count_boxes(self, ref: ImageRef) -> None:
+        """Counts an image's boxes."""
+        listed, dropped = list_boxes(ref)
+        boxes = len(listed) + dropped
+        self.boxes += boxes
+        labels = [min(each, MOST_NUMBERED) if isinstance(each, int) else each for each in listed]
         self.box_labels.update(labels)
         for label in set(labels):
             first = self.first_boxes.get(label)

@@ -58,7 +58,7 @@ def resolve_annotations(
         What became of them; None where the image was to have neither.
 
     Raises:
-        RejectedImage: stage `encode`: a label has no id (`unknown_label`), or the boxes are bad; see `place_boxes`.
+        Rejected: stage `encode`: a label has no id (`unknown_label`), or the boxes are bad; see `place_boxes`.
     """
     if "label_texts" not in fields and "boxes" not in fields:
         return None

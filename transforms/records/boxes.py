@@ -15,7 +15,7 @@ import orjson
 from recordmill.imaging.geometry import Box, Geometry
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
 
 TOLERANCE = 1e-6
@@ -64,16 +64,14 @@ def _finite(values: Iterable[Any]) -> list[Any]:
 
 def count_boxes(ref: ImageRef) -> int:
     """How many boxes a reference carries, with the shapes that its source dropped."""
-    if '"boxes"' not in ref.features:
-        return 0
-    given = orjson.loads(ref.features)
-    return len(given.get("boxes", ())) + given.get("boxes_shapes", {}).get("other_shape", 0)
+    labels, dropped = list_boxes(ref)
+    return len(labels) + dropped
 
 
-def labels_of_boxes(ref: ImageRef) -> list[str | int]:
-    """The label of each box that a reference carries, in their order."""
-    labels: list[str | int] = orjson.loads(ref.features).get("boxes_labels", []) if '"boxes"' in ref.features else []
-    return labels
+def list_boxes(ref: ImageRef) -> tuple[list[str | int], int]:
+    """The labels of the boxes that a reference carries, in their order, and how many shapes its source dropped."""
+    given = orjson.loads(ref.features) if '"boxes"' in ref.features else {}
+    return given.get("boxes_labels", []), given.get("boxes_shapes", {}).get("other_shape", 0)
 
 
 class DroppedBox(NamedTuple):
@@ -119,7 +117,7 @@ def place_boxes(
         label_map: class ids.
 
     Raises:
-        RejectedImage: stage `encode`: `bad_boxes`, where `invalid` is `reject` and a box is; `size_mismatch`, where the
+        Rejected: stage `encode`: `bad_boxes`, where `invalid` is `reject` and a box is; `size_mismatch`, where the
             boxes were drawn on an image of another shape.
     """
     drawn_on, size = _frame(given, geometry, settings)
@@ -132,7 +130,7 @@ def place_boxes(
         name = label_map.name_for_number(label) if isinstance(label, int) else label_map.name_for(label)
         fault = "unknown_class" if name is None else _find_fault(whole)
         if fault and settings.invalid == "reject":
-            raise RejectedImage("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
+            raise Rejected("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
         if name is None or fault in ("not_finite", "empty", "outside") or (fault and settings.invalid == "drop"):
             is_faulty = fault != "sticking_out" and not (name is None and label_map.leaves_out(label))
             dropped.append(DroppedBox(fault, label_map.shown(label), index + 1, is_faulty))
@@ -169,7 +167,7 @@ def _frame(
         if not fitting:
             width, height = geometry.displayed_size
             detail = f"boxes were drawn on {stated[0]} x {stated[1]} pixels, and the image has {width} x {height}"
-            raise RejectedImage("encode", "size_mismatch", detail)
+            raise Rejected("encode", "size_mismatch", detail)
         if len(fitting) == 1:
             return fitting[0], stated  # type: ignore[return-value]
     return settings.drawn_on, sizes[settings.drawn_on]

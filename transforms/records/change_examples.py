@@ -13,7 +13,7 @@ import orjson
 from recordmill import storage
 from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.compose.reencode_images import reencode_image
 
@@ -83,7 +83,7 @@ def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | N
             return None
         stored = reencode_image(content.image, settings.images)
         pictures = draw_before_and_after(content.image, stored)
-    except (RejectedImage, OSError):  # it may have gone meanwhile
+    except (Rejected, OSError):  # it may have gone meanwhile
         return None
     if pictures is None:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.compose.build_examples import find_class, image_record, reference_record
 from recordmill.transforms.compose.reencode_images import reencode_image
@@ -58,7 +58,7 @@ def convert_image(
     """
     try:
         return _convert(ref, layout, label_map, decoding, split)
-    except RejectedImage as rejected:
+    except Rejected as rejected:
         labels = count_rejected_labels(ref, rejected.reason, label_map)
         return ConvertedImage(None, _rejected_row(ref, rejected), AnnotationCounts(labels=labels) if labels else None)
 
@@ -72,13 +72,13 @@ def _convert(
 ) -> ConvertedImage:
     settings = layout.settings
     if ref.status == "rejected":
-        raise RejectedImage("list", ref.reason, ref.detail)
+        raise Rejected("list", ref.reason, ref.detail)
     class_name, class_id = find_class(ref.label, label_map)
     content = settings.source.read(ref, settings.images.max_bytes)
     data = content.data
     digest = hashlib.sha256(data).hexdigest() if ref.sha256 else ""
     if digest != ref.sha256.lower():
-        raise RejectedImage("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
+        raise Rejected("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
     if content.label is not None:
         class_name, class_id = find_class(content.label, label_map)
     with decoding:
@@ -123,7 +123,7 @@ def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...
     return tuple(each.key for each in layout.optional_features if fields.get(each.field) is None)
 
 
-def _rejected_row(ref: ImageRef, rejected: RejectedImage) -> dict[str, Any]:
+def _rejected_row(ref: ImageRef, rejected: Rejected) -> dict[str, Any]:
     row: dict[str, Any] = {
         "key": ref.key,
         "spelling": ref.spelling or None,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from recordmill.imaging import ImageSettings
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.prepare import prepare_image
+from recordmill.schemas.rejection import Rejected
 
 _LENGTH = struct.Struct("<Q")
 _ANSWER = struct.Struct("<iiH")  # height, width, bytes of the problem that follows
@@ -109,7 +109,7 @@ def _answer(image: bytes, settings: ImageSettings, answers: BinaryIO) -> None:
     try:
         prepared = prepare_image(image, settings)
         height, width, problem = prepared.height, prepared.width, b""
-    except BadImage as bad:
+    except Rejected as bad:
         height, width, problem = 0, 0, f"the image cannot be decoded: {bad}".encode()[:1000]
     answers.write(_ANSWER.pack(height, width, len(problem)) + problem)
     answers.flush()

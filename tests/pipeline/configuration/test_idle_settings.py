@@ -93,7 +93,7 @@ def idle(*overrides, config=None):
         (("source={kind: archives, labels: beside, class_from: path}",),
          "source.class_from has no effect, since source.labels is beside: remove it"),
         (("source={kind: imagefolder, class_names: [a]}",),
-         "source.class_names has no effect, since no column of classes is named: remove it"),
+         "source.class_names has no effect, since the source gives no labels: remove it"),
         (("source={kind: manifest, columns: {uri: a}, boxes_unit: fraction}",),
          "source.boxes_unit has no effect, since no column of boxes is named: remove it"),
         (("source={kind: manifest, columns: {uri: a}, unlabelled: keep}",),
@@ -135,16 +135,16 @@ def idle(*overrides, config=None):
         (("source={kind: manifest, columns: {bytes: a}, root: b}",),
          "source.root has no effect, since no column names images: remove it"),
         (("source={kind: manifest, columns: {uri: a}, class_names: [b]}",),
-         "source.class_names has no effect, since no column of classes is named: remove it"),
+         "source.class_names has no effect, since the source gives no labels: remove it"),
         (("source={kind: manifest, columns: {uri: a, label: b}, separator: ;}",),
          "source.separator has no effect, since no column has several values: remove it"),
         (("source={kind: archives, labels: beside, label_part: '', class_names: [a]}",),
-         "source.class_names has no effect, since source.label_part is empty: remove it"),
+         "source.class_names has no effect, since the source gives no labels: remove it"),
         *[((f"source={{kind: archives, class_from: {way}, look_through: true}}",),
            f"source.look_through has no effect, since source.class_from is {way}: remove it")
           for way in ("none", "archive")],
         *[((f"source={{kind: {kind}, class_names: 3}}",),
-           "source.class_names has no effect, since source.labels is empty: remove it")
+           "source.class_names has no effect, since the source gives no labels: remove it")
           for kind in ("idx, labels: ''", "arrays, labels: {}")],
     ],
 )  # fmt: skip

@@ -559,6 +559,75 @@ def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
 @pytest.mark.parametrize(
     ("files", "sentence"),
     [
+        (
+            ["a/b/images/1.jpg", "a/b/labels/1.txt", "c/2.jpg"],
+            r"in/a/b looks like yolo \(YOLO's folders images, labels\), which --input in would lose: "
+            "let --input end in /a/b$",
+        ),
+        (
+            [f"{each}/{path}" for each in "ab" for path in ("images/1.jpg", "labels/1.txt")],
+            r"in/a looks like yolo \(.*\), as do others, which --input in would lose: let --input end in /a, or "
+            "give each such folder a name: --input a=.*/in/a --input b=.*/in/b$",
+        ),
+        (["a/b/c/1.jpg", "a/b/c/1.xml", "d/e/1.jpg"], "in/a/b looks like voc .*: let --input end in /a/b$"),
+        (["a/x/_annotations.coco.json", "a/x/1.jpg", "b/1.jpg"], "in/a looks like coco .*: let --input end in /a$"),
+    ],
+)
+def test_annotations_further_down_are_refused(fill_in, files, sentence):
+    contents = {".txt": BOX, ".xml": XML, ".json": COCO}
+    paths = {f"in/{path}": contents.get(path[path.rindex(".") :], b"") for path in files}
+    with pytest.raises(ConfigError, match=sentence.replace("--input in ", "--input .*/in ")):
+        fill_in(paths)
+    written = {"source": {"kind": "class_folders"}}
+    assert fill_in(paths, written)[0] == written
+    named = sentence.partition(" looks")[0]
+    assert fill_in({}, {"source": {"names": ["cat"]}} if "yolo" in sentence else {}, inputs=(named,))[1].found
+
+
+def test_class_folders_may_hold_folders_of_images(fill_in):
+    files = {f"in/{path}": b"" for path in ("a/b/c/1.jpg", "a/b/d/2.jpg", "e/images/3.jpg", "e/masks/3.png")}
+    assert fill_in(files)[0] == {"source": {"kind": "class_folders"}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("train: images/one\nval: ../x/images/two\n", {"one": "train", "two": "validation"}),
+        ("path: ../x\ntrain: './images/one/'\nval: images/one\ntest: images/two # few\n",
+         {"one": "train", "two": "test"}),
+        ("train:\n  - images/one\n  - images/two\n", {"one": "train", "two": "train"}),
+        ("train: [images/one]\nval: two.txt\n", {"one": "train", "two": "two"}),
+    ],
+)  # fmt: skip
+def test_data_yaml_says_which_folders_are_splits(fill_in, lines, words):
+    files = {f"in/{kind}/{word}/1.{end}": BOX if end == "txt" else b""
+             for kind, end in (("images", "jpg"), ("labels", "txt")) for word in ("one", "two")}  # fmt: skip
+    filled, _ = fill_in({**files, "in/data.yaml": f"{lines}names: [cat]\n".encode()})
+    assert filled["splits"] == {"from_source": words}
+
+
+def test_data_yaml_says_which_folders_around_images_are_splits(fill_in):
+    files = {f"in/{word}/{path}": BOX for word in ("one", "val") for path in ("images/1.jpg", "labels/1.txt")}
+    filled, _ = fill_in({**files, "in/data.yaml": b"names: [cat]\ntrain: one/images\nval: val/images\ntest: a/b\n"})
+    assert filled["splits"] == {"from_source": {"one": "train", "val": "validation"}}
+
+
+NOTES = b'{"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024, "contributor": "Label Studio"}}'
+
+
+def test_label_studios_notes_are_not_cocos_annotations(fill_in):
+    files = {"in/images/1.jpg": b"", "in/labels/1.txt": BOX, "in/classes.txt": b"cat\n", "in/notes.json": NOTES}
+    assert fill_in(files)[0]["source"] == {"kind": "yolo"}
+
+
+def test_folders_called_images_of_a_split_are_not_classes(fill_in):
+    files = {"in/train.csv": b"image_id,label\n1.jpg,0\n", "in/train_images/1.jpg": b"", "in/test_images/2.jpg": b""}
+    assert fill_in(files)[0]["source"]["kind"] == "manifest"
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
         (["flink.md", "b.md"], "2 files are not images, such as b.md: let --input name what is to be converted"),
         (
             ["a.csv"],

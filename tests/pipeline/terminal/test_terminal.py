@@ -106,7 +106,7 @@ def test_markup_in_names_is_text():
 def on_a_terminal(spawn, class_folders, tmp_path):
     """A conversion whose stderr is a terminal: what it wrote there, and its stdout."""
     root = class_folders(tmp_path / "photos", {"cat": 1}, size=(900, 700))
-    for number in range(1, 700):
+    for number in range(1, 200):
         (root / f"cat/{number:02}.jpg").write_bytes((root / "cat/00.jpg").read_bytes())
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
@@ -135,11 +135,11 @@ def test_seed_2_on_a_terminal_there_is_a_bar_with_rate_and_time_left(on_a_termin
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
     assert "━" in plain
     assert "converting" in plain
-    assert re.search(r"[1-9][0-9]*/700\b", plain)
+    assert re.search(r"[1-9][0-9]*/200\b", plain)
     assert re.search(r"\d+ images/s", plain)
     assert re.search(r"\d:\d\d:\d\d", plain)
-    assert "700 images are in" in plain
-    assert json.loads(stdout)["ledger"]["written"] == 700
+    assert "200 images are in" in plain
+    assert json.loads(stdout)["ledger"]["written"] == 200
 
 
 @pytest.mark.parametrize("colours", [False, True])

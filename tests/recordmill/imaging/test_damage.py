@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from recordmill.imaging import BadImage, ImageSettings, PreparedImage, prepare_image
-from recordmill.imaging.bad_image import REASONS
+from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
+from recordmill.schemas.rejection import REASONS, Rejected
 
 DEFAULT = ImageSettings()
 SETTINGS = [
@@ -48,16 +48,16 @@ def outcome(data, settings=DEFAULT):
     """The rejection's code, or None; anything else raised fails the test, and so does what cannot be read back."""
     try:
         result = prepare_image(data, settings)
-    except BadImage as bad:
+    except Rejected as bad:
         result = bad
     if isinstance(result, PreparedImage):
         if settings.check == "decode":
             read_back(result)
         return None
-    assert result.code in REASONS
+    assert result.reason in REASONS["decode"]
     assert "\n" not in result.detail
     assert " at 0x" not in result.detail
-    return result.code
+    return result.reason
 
 
 def read_back(prepared):
@@ -136,7 +136,7 @@ def test_tensorflow_decodes_what_is_stored_of_mutants(files, tmp_path):
     random = Random(0)
     stored = []
     while len(stored) < MUTANTS:
-        with suppress(BadImage):
+        with suppress(Rejected):
             mutant = mutate(random.choice(files), random)
             stored.append(prepare_image(mutant, random.choice(SETTINGS_OF_JPEG_AND_PNG)))
     (tmp_path / "stored").write_bytes(
@@ -241,4 +241,4 @@ def test_every_reason_is_reached(jpeg, photo, save):
             scrambled,
             jpeg[:2] + b"\xff\0" * 2**19 + jpeg[2:],
         )
-    } == set(REASONS)
+    } == set(REASONS["decode"])

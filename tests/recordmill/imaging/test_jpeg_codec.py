@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.jpeg_codec import (
     MAX_SCANS,
     UnusualJpeg,
@@ -16,6 +15,7 @@ from recordmill.imaging.jpeg_codec import (
 )
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.pixels import to_image, to_raster
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS
 
 
@@ -34,7 +34,7 @@ def test_reductions_round_up(photo, save, reduction, shape):
 
 
 def test_missing_data_are_truncated(jpeg):
-    with pytest.raises(BadImage, match=r"truncated: JPEG: .*premature end"):
+    with pytest.raises(Rejected, match=r"truncated: JPEG: .*premature end"):
         decode_jpeg(jpeg[: len(jpeg) * 2 // 3] + b"\xff\xd9", read_jpeg_header(jpeg))
 
 
@@ -47,7 +47,7 @@ def test_stray_bytes_are_left_to_pillow(jpeg):
 def test_an_end_marker_is_asked_for_and_what_follows_it_is_not(jpeg):
     header = read_jpeg_header(jpeg)
     check_end(jpeg + b"trailing", header)
-    with pytest.raises(BadImage, match="truncated"):
+    with pytest.raises(Rejected, match="truncated"):
         check_end(jpeg[:-2], header)
 
 
@@ -63,7 +63,7 @@ def test_many_scans_of_a_small_image_are_borne_and_absurdly_many_refused(photo, 
     scans = data.count(b"\xff\xda")
     most = repeat_scan(data, 1 + MAX_SCANS - scans)
     check_scans(most, header, DEFAULT_MAX_PIXELS)
-    with pytest.raises(BadImage, match="too_much_work: JPEG: 501 scans of 96 x 64 pixels"):
+    with pytest.raises(Rejected, match="too_much_work: JPEG: 501 scans of 96 x 64 pixels"):
         check_scans(repeat_scan(data, 2 + MAX_SCANS - scans), header, DEFAULT_MAX_PIXELS)
 
 
@@ -78,7 +78,7 @@ def test_scans_times_pixels_are_bounded_whatever_the_process(save, marker):
     header = replace(read_jpeg_header(data), height=9_400, width=9_500)
     check_scans(data, header, DEFAULT_MAX_PIXELS)
     more = data[:-2] + of_one_component + b"\xff\xd9"
-    with pytest.raises(BadImage, match="too_much_work: JPEG: 29 scans of 9500 x 9400 pixels"):
+    with pytest.raises(Rejected, match="too_much_work: JPEG: 29 scans of 9500 x 9400 pixels"):
         check_scans(more, header, DEFAULT_MAX_PIXELS)
     check_scans(more, header, 2 * DEFAULT_MAX_PIXELS)  # who allows larger images allows their scans
 

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.jpeg_header import (
     MAX_EXIF_BYTES,
     MAX_SEGMENTS,
@@ -11,6 +10,7 @@ from recordmill.imaging.jpeg_header import (
     Soundness,
     read_jpeg_header,
 )
+from recordmill.schemas.rejection import Rejected
 
 
 def segment(marker, payload):
@@ -106,9 +106,9 @@ def test_an_incomplete_profile_is_none(chunks):
     ],
 )
 def test_damage(data, code):
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(Rejected) as caught:
         read_jpeg_header(data)
-    assert caught.value.code == code
+    assert caught.value.reason == code
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_what_other_readers_may_stumble_over_is_marked(before_frame, soundness):
 )
 def test_there_is_a_limit_to_what_lies_before_the_first_scan(one, most):
     assert read_jpeg_header(b"\xff\xd8" + one * most + FRAME + SCAN).height == 5
-    with pytest.raises(BadImage, match="too_much_work"):
+    with pytest.raises(Rejected, match="too_much_work"):
         read_jpeg_header(b"\xff\xd8" + one * (most + 2) + FRAME + SCAN)
 
 
@@ -159,5 +159,5 @@ def test_exif_whose_values_share_bytes_is_refused_where_it_may_be_long():
     values = b"".join(struct.pack("<HHII", tag, 7, 500_000, 8) for tag in range(many))
     exif = b"II*\0\x08\0\0\0" + struct.pack("<H", many) + values + bytes(4)
     parts = b"".join(segment(0xE1, b"Exif\0\0" + exif[at : at + 60_000]) for at in range(0, len(exif), 60_000))
-    with pytest.raises(BadImage, match=r"too_much_work: directories \(TIFF, Exif\) of more values than bytes"):
+    with pytest.raises(Rejected, match=r"too_much_work: directories \(TIFF, Exif\) of more values than bytes"):
         read_jpeg_header(b"\xff\xd8" + parts + FRAME + SCAN)

@@ -1,7 +1,7 @@
 import pytest
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.limits import accepted_format, check_size
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import ImageSettings
 
 
@@ -16,9 +16,9 @@ from recordmill.schemas.settings.images import ImageSettings
     ],
 )
 def test_files(data, code):
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(Rejected) as caught:
         accepted_format(data, ImageSettings(max_bytes=100, formats=("JPEG", "PNG")))
-    assert caught.value.code == code
+    assert caught.value.reason == code
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_files(data, code):
     ],
 )
 def test_what_begins_as_text_is_shown_as_text_too(data, shown):
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(Rejected) as caught:
         accepted_format(data, ImageSettings())
     assert caught.value.detail == f"no known image format begins with {shown}"
 
@@ -46,6 +46,6 @@ def test_allowed_files():
 def test_sizes(size, code):
     settings = ImageSettings(max_side=100, max_pixels=2_000)
     check_size(100, 20, settings)
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(Rejected) as caught:
         check_size(*size, settings)
-    assert caught.value.code == code
+    assert caught.value.reason == code

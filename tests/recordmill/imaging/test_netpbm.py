@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import PpmImagePlugin
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.pillow_decode import load_image, open_image
+from recordmill.schemas.rejection import Rejected
 
 
 def loaded(data):
@@ -77,9 +77,9 @@ def test_numbers_may_have_anything_between_and_behind(between, after):
     ],
 )
 def test_damage(data, code):
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(Rejected) as caught:
         loaded(data)
-    assert caught.value.code == code
+    assert caught.value.reason == code
     with pytest.raises((ValueError, OSError), match=r"oken|not enough|value|literal"):
         of_pillow(data)
 
@@ -94,5 +94,5 @@ def test_text_is_read_in_parts(monkeypatch):
 def test_a_million_comments_are_too_many():
     plain = partial(b"P2 1 1 9 %s 7".__mod__)
     assert loaded(plain(b"#\n" * 2**20))[3] == bytes([198])
-    with pytest.raises(BadImage, match="too_much_work: PPM: more than 1,048,576 comments"):
+    with pytest.raises(Rejected, match="too_much_work: PPM: more than 1,048,576 comments"):
         loaded(plain(b"#\n" * (2**20 + 1)))

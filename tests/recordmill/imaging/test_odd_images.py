@@ -6,7 +6,8 @@ import io
 import numpy as np
 from PIL import Image
 
-from recordmill.imaging import BadImage, ImageSettings, prepare_image
+from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.schemas.rejection import Rejected
 
 KNOWN_DIFFERENCES = {
     # Twelve pixels, half of them pure red: quality 95 rounds blue from 0 to 3.2 on average, where 3 are allowed.
@@ -29,7 +30,7 @@ def difference(row, data) -> str:
     """What is not as expected, or nothing."""
     try:
         prepared = prepare_image(data, SETTINGS)
-    except BadImage as bad:
+    except Rejected as bad:
         return f"rejected: {bad}" if row["expected"] == "ACCEPT" else ""
     if row["expected"] == "REJECT":
         return "accepted"

@@ -1,8 +1,8 @@
 import pytest
 from PIL import Image
 
-from recordmill.imaging.bad_image import BadImage
 from recordmill.imaging.pillow_decode import count_encoded_channels, has_more_frames, load_image, open_image
+from recordmill.schemas.rejection import Rejected
 
 
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM"])
@@ -35,16 +35,16 @@ def test_orientations_are_found_or_applied(photo, save, file_format):
 )
 def test_half_a_file(photo, save, file_format, code):
     data = save(photo, file_format)
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(Rejected) as caught:
         load_image(open_image(data[: len(data) // 2], file_format), file_format)
-    assert caught.value.code == code
+    assert caught.value.reason == code
     assert caught.value.detail.startswith(file_format)
 
 
 def test_a_broken_header():
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(Rejected) as caught:
         open_image(b"\x89PNG\r\n\x1a\n" + bytes(50), "PNG")
-    assert caught.value.code == "bad_header"
+    assert caught.value.reason == "bad_header"
 
 
 @pytest.mark.parametrize("file_format", ["GIF", "PNG", "WEBP", "TIFF"])
@@ -70,5 +70,5 @@ def test_a_transparent_colour_is_a_channel(save, mode, key, channels):
 def test_pixels_of_another_mode_than_announced_are_refused(save, monkeypatch):
     opened = open_image(save(Image.new("L", (3, 3)), "PNG"), "PNG")
     monkeypatch.setattr(opened, "load", lambda: setattr(opened, "im", Image.core.new("P", (3, 3))))
-    with pytest.raises(BadImage, match="decode_error: PNG: ValueError: P pixels in an image of mode L"):
+    with pytest.raises(Rejected, match="decode_error: PNG: ValueError: P pixels in an image of mode L"):
         load_image(opened, "PNG")

@@ -10,7 +10,8 @@ import pytest
 import simplejpeg
 from PIL import Image, ImageCms
 
-from recordmill.imaging import BadImage, ImageSettings, PreparedImage, Resize, prepare_image, prepare_pixels
+from recordmill.imaging import ImageSettings, PreparedImage, Resize, prepare_image, prepare_pixels
+from recordmill.schemas.rejection import Rejected
 
 DEFAULT = ImageSettings(moments=True)
 FAITHFUL = ImageSettings(moments=True, quality=100, subsampling="4:4:4")
@@ -279,15 +280,17 @@ def test_threads_agree(photo, save):
 
 
 def test_it_is_light_to_import():
-    script = "import sys, imaging; print({'apache_beam', 'tensorflow', 'pydantic'} & set(sys.modules))"
+    script = (
+        "import sys, recordmill.imaging.prepare; print({'apache_beam', 'tensorflow', 'pydantic'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 
 
 def test_a_rejection_says_why_on_one_line(jpeg):
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(Rejected) as caught:
         prepare_image(jpeg[:300], DEFAULT)
-    assert (caught.value.code, caught.value.detail) == ("truncated", "JPEG: ends inside a header segment")
+    assert (caught.value.reason, caught.value.detail) == ("truncated", "JPEG: ends inside a header segment")
 
 
 def test_moments_are_taken_only_where_asked_for(photo, save):
@@ -348,7 +351,7 @@ def test_a_jpeg_that_only_libjpeg_reads_is_reencoded(jpeg, part, check):
     prepared = prepare_image(data, ImageSettings(check=check))
     assert prepared.changes == ("reencoded",)
     assert np.array_equal(decode(prepared), decode(prepare_image(jpeg, ImageSettings(reencode="always"))))
-    with pytest.raises(BadImage, match="bad_header: JPEG: Pillow cannot open it, and reencode is never"):
+    with pytest.raises(Rejected, match="bad_header: JPEG: Pillow cannot open it, and reencode is never"):
         prepare_image(data, ImageSettings(check=check, reencode="never"))
 
 
@@ -376,7 +379,7 @@ def test_what_pillow_reads_too_passes_bit_for_bit(jpeg, part):
 def test_a_cut_is_found_in_an_odd_jpeg_too(jpeg, part):
     data = insert(jpeg, part)
     prepare_image(data, ImageSettings())
-    with pytest.raises(BadImage, match=r"truncated: JPEG: .*premature end"):
+    with pytest.raises(Rejected, match=r"truncated: JPEG: .*premature end"):
         prepare_image(data[: len(data) * 2 // 3] + b"\xff\xd9", ImageSettings())
 
 
@@ -392,5 +395,5 @@ def test_a_png_that_only_pillow_reads_is_reencoded(photo, save):
         prepared = prepare_image(data, ImageSettings(store="png"))
         assert prepared.changes == ("reencoded",)
         assert np.array_equal(decode(prepared), np.asarray(photo))
-        with pytest.raises(BadImage, match="decode_error: PNG: damaged, though Pillow decodes it"):
+        with pytest.raises(Rejected, match="decode_error: PNG: damaged, though Pillow decodes it"):
             prepare_image(data, ImageSettings(reencode="never"))

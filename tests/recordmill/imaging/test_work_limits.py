@@ -7,8 +7,9 @@ import zlib
 import pytest
 from PIL import Image
 
-from recordmill.imaging import BadImage, ImageSettings, prepare_image, work_limits
+from recordmill.imaging import ImageSettings, prepare_image, work_limits
 from recordmill.imaging.work_limits import CountedReads, check_directories, check_runs
+from recordmill.schemas.rejection import Rejected
 
 
 def chunk(kind, body=b""):
@@ -41,7 +42,7 @@ def tiff(*entries, side=8, rest=b""):
 def outcome(data):
     try:
         return prepare_image(data, ImageSettings()).changes
-    except BadImage as bad:
+    except Rejected as bad:
         return str(bad)
 
 
@@ -152,13 +153,13 @@ def test_reads_are_counted_and_the_last_one_is_refused(monkeypatch):
     monkeypatch.setattr(work_limits, "_MAX_READS", {"BMP": 2})
     file = CountedReads(b"abcdef", "BMP")
     assert (file.read(1), file.read(), file.getvalue()) == (b"a", b"bcdef", b"abcdef")
-    with pytest.raises(BadImage, match="too_much_work: BMP: more than 2 pieces"):
+    with pytest.raises(Rejected, match="too_much_work: BMP: more than 2 pieces"):
         file.read(1)
 
 
 def test_a_bmp_of_runs_is_smaller_than_others():
     check_runs(8_192, 4_096)
-    with pytest.raises(BadImage, match="too_much_work: BMP: 8192 x 4097 pixels in runs"):
+    with pytest.raises(Rejected, match="too_much_work: BMP: 8192 x 4097 pixels in runs"):
         check_runs(8_192, 4_097)
     assert outcome(bmp(6_000, b"")) == "too_much_work: BMP: 6000 x 6000 pixels in runs"
 
@@ -176,7 +177,7 @@ def test_directories_of_both_orders_and_sizes_are_walked_with_those_below(order,
     data = mark + (struct.pack(order + "HHQ", 8, 0, first) if big else struct.pack(order + start, first))
     data += struct.pack(order + count, 1) + struct.pack(order + entry, 34665, 4, 1, below)
     data += struct.pack(order + count, many) + values + bytes(2**20)
-    with pytest.raises(BadImage, match="of more values than bytes"):
+    with pytest.raises(Rejected, match="of more values than bytes"):
         check_directories(data)
     check_directories(data[: -(2**20)])
 
@@ -209,7 +210,7 @@ def test_a_png_of_empty_blocks_is_refused(save, monkeypatch, blocks, is_refused)
     end = small.index(b"IEND") - 4
     data = small[: at - 4] + struct.pack(">I", len(packed)) + chunk + struct.pack(">I", zlib.crc32(chunk)) + small[end:]
     if is_refused:
-        with pytest.raises(BadImage, match=r"too_much_work: PNG: .* bytes of 2 x 2 pixels"):
+        with pytest.raises(Rejected, match=r"too_much_work: PNG: .* bytes of 2 x 2 pixels"):
             prepare_image(data, ImageSettings())
     else:
         assert prepare_image(data, ImageSettings()).height == 2

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import UnpackedFiles, read_packed_range, read_packed_start
-from recordmill.storage.unpacking import DamagedPackingError, ZipMember
+from recordmill.storage.unpacking import BadPacking, ZipMember
 from recordmill.transforms.compose.read_images import read_image
 
 TEXT = bytes(range(256)) * 40
@@ -47,7 +47,7 @@ def test_what_lies_before_the_damage_can_be_read(tmp_path):
     path.write_bytes(gzip.compress(noise)[:-5000])
     assert read_packed_range(str(path), "gzip", 100, 40_000) == noise[100:40_100]
     for offset, length in ((100, -1), (49_000, 1000)):
-        with pytest.raises(DamagedPackingError, match="the gzip file is damaged"):
+        with pytest.raises(BadPacking, match="the gzip file is damaged"):
             read_packed_range(str(path), "gzip", offset, length)
 
 
@@ -55,7 +55,7 @@ def test_what_fails_its_checksum_is_read_only_where_records_have_their_own(tmp_p
     content = bytearray(gzip.compress(TEXT))
     content[-8] ^= 1
     (tmp_path / "data.gz").write_bytes(content)
-    with pytest.raises(DamagedPackingError, match=r"the gzip file is damaged: .*incorrect data check"):
+    with pytest.raises(BadPacking, match=r"the gzip file is damaged: .*incorrect data check"):
         read_packed_range(str(tmp_path / "data.gz"), "gzip", 0, 5)
     assert read_packed_range(str(tmp_path / "data.gz"), "gzip_records", 7, 5) == TEXT[7:12]
 
@@ -98,7 +98,7 @@ def test_an_image_in_a_packed_file_is_read_by_its_reference(packed, tmp_path):
     assert read_image(ref, 10) == TEXT[300:305]
     cut = tmp_path / "cut.gz"
     cut.write_bytes(gzip.compress(TEXT)[:12])
-    with pytest.raises(RejectedImage, match="bad_packing: the gzip file is damaged"):
+    with pytest.raises(Rejected, match="bad_packing: the gzip file is damaged"):
         read_image(ImageRef("a", str(cut), 100, "1", offset=0, length=5, packing="gzip"), 10)
 
 
@@ -115,7 +115,7 @@ def test_a_member_of_a_zip_archive_is_unpacked_by_its_name(archive):
     assert read_packed_range(str(archive), "member:in/ä", 300, 5) == TEXT[300:305]
     assert read_packed_range(str(archive), "member:other", 0, -1) == b"x"
     assert read_packed_start(str(archive), "member:in/ä", 7) == TEXT[:7]
-    with pytest.raises(DamagedPackingError, match="there cannot be unpacked: There is no item named 'there'"):
+    with pytest.raises(BadPacking, match="there cannot be unpacked: There is no item named 'there'"):
         read_packed_range(str(archive), "member:there", 0, 1)
 
 
@@ -123,10 +123,10 @@ def test_a_member_whose_bytes_are_damaged(archive):
     content = bytearray(archive.read_bytes())
     content[60:64] = b"\xff\xff\xff\xff"
     archive.write_bytes(content)
-    with pytest.raises(DamagedPackingError):
+    with pytest.raises(BadPacking):
         read_packed_range(str(archive), "member:in/ä", 0, 1)
     archive.write_bytes(b"no archive")
-    with pytest.raises(DamagedPackingError, match="in/ä cannot be unpacked: File is not a zip file"):
+    with pytest.raises(BadPacking, match="in/ä cannot be unpacked: File is not a zip file"):
         read_packed_range(str(archive), "member:in/ä", 0, 1, "2")
 
 

@@ -11,8 +11,8 @@ from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.unpacking import (
     DEFLATED,
     STORED,
-    DamagedPackingError,
-    TooLargeError,
+    BadPacking,
+    TooLarge,
     ZipMember,
     gunzip,
 )
@@ -31,7 +31,7 @@ def unpack(tmp_path):
             try:
                 for piece in gunzip(stored, **more):
                     pieces.append(bytes(piece))
-            except DamagedPackingError as damage:
+            except BadPacking as damage:
                 return b"".join(pieces), damage
         return b"".join(pieces), None
 
@@ -49,7 +49,7 @@ def test_what_came_before_a_cut_is_good(unpack):
     found, damage = unpack(gzip.compress(noise)[:-5000])
     assert noise.startswith(found)
     assert len(found) > 40_000
-    assert (str(damage), damage.is_doubtful) == (
+    assert (damage.detail, damage.is_doubtful) == (
         "the gzip file is damaged: the gzip stream ends early: the file was cut",
         False,
     )
@@ -73,8 +73,8 @@ def test_a_bomb_is_stopped(unpack, monkeypatch):
     bomb = gzip.compress(bytes(10_000_000))
     found, damage = unpack(bomb)
     assert found == b"", "nothing is made of what is a bomb from its first byte on"
-    assert isinstance(damage, TooLargeError)
-    assert str(damage) == "the gzip file becomes more than 100 times its size"
+    assert isinstance(damage, TooLarge)
+    assert damage.detail == "the gzip file becomes more than 100 times its size"
     assert unpack(bomb, max_ratio=1100) == (bytes(10_000_000), None)
     assert unpack(bomb, free_bytes=10_000_000) == (bytes(10_000_000), None)
 
@@ -83,7 +83,7 @@ def test_a_bomb_that_begins_as_an_ordinary_file_is_stopped(unpack):
     packed = gzip.compress(os.urandom(20_000) + bytes(50_000_000))
     found, damage = unpack(packed, free_bytes=0)
     assert 0 < len(found) <= 100 * len(packed)
-    assert isinstance(damage, TooLargeError)
+    assert isinstance(damage, TooLarge)
 
 
 def test_what_is_packed_well_at_its_beginning_alone_is_no_bomb(unpack):
@@ -116,15 +116,15 @@ def test_a_member_unpacks(data, method):
 )
 def test_a_member_that_is_not_what_was_stated_is_damaged(method, changes, message):
     archive, member = place(TEXT, method, **changes)
-    with pytest.raises(DamagedPackingError, match=message):
+    with pytest.raises(BadPacking, match=message):
         member.unpack(archive[3 : 3 + member.packed])
 
 
 def test_a_cut_or_garbled_member_is_damaged():
     archive, member = place(TEXT, DEFLATED)
-    with pytest.raises(DamagedPackingError, match="the archive ends inside the member"):
+    with pytest.raises(BadPacking, match="the archive ends inside the member"):
         member.unpack(archive[3:9])
-    with pytest.raises(DamagedPackingError, match="the member is damaged"):
+    with pytest.raises(BadPacking, match="the member is damaged"):
         member.unpack(b"\xff" * member.packed)
 
 

@@ -11,7 +11,7 @@ from recordmill.schemas.features import Feature, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import IMAGE_FIELDS
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.build_examples import BuildExamples, find_class, image_record
 
 IMAGE = PreparedImage(b"bytes", "JPEG", 6, 8, 3, None, ())
@@ -25,7 +25,7 @@ def test_the_class_of_a_label(label, expected):
 
 
 def test_a_label_without_a_place_is_rejected():
-    with pytest.raises(RejectedImage) as caught:
+    with pytest.raises(Rejected) as caught:
         find_class("stray", LabelMap({"cat": 0}))
     assert (caught.value.stage, caught.value.reason) == ("encode", "unknown_label")
     assert caught.value.detail == "the label 'stray' is none of the classes"

@@ -10,7 +10,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose import read_images
 from recordmill.transforms.compose.read_images import ReadImages, read_image
 
@@ -25,7 +25,7 @@ def ref(tmp_path):
 
 
 def rejection(ref, max_bytes=MANY):
-    with pytest.raises(RejectedImage) as caught:
+    with pytest.raises(Rejected) as caught:
         read_image(ref, max_bytes)
     assert caught.value.stage == "read"
     return caught.value.reason, caught.value.detail

@@ -7,7 +7,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.reencode_images import ReencodeImages, reencode_image
 
 
@@ -18,7 +18,7 @@ def test_a_fitting_jpeg_passes_through_bit_for_bit(draw):
 
 def test_a_bad_image_is_rejected_with_the_decoders_reason_and_its_digest(draw):
     data = draw(1)[:-20]
-    with pytest.raises(RejectedImage) as caught:
+    with pytest.raises(Rejected) as caught:
         reencode_image(data, ImageSettings())
     assert (caught.value.stage, caught.value.reason) == ("decode", "truncated")
     assert caught.value.sha256 == hashlib.sha256(data).hexdigest()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recordmill.imaging.geometry import Geometry
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.images import Resize
 from recordmill.transforms.records.boxes import DroppedBox, boxes_of, place_boxes
@@ -78,14 +78,14 @@ def test_invalid_boxes_are_clipped_dropped_or_reject_the_image(fault):
         assert (clipped.fields["xmin"], clipped.fields["is_crowd"]) == ([0.1], [0])
     dropped = place([INVALID[fault], good], invalid="drop")
     assert dropped.counts == {"listed": 2, "written": 1, fault: 1}
-    with pytest.raises(RejectedImage, match=f"bad_boxes: box 1 of 2 is {fault}"):
+    with pytest.raises(Rejected, match=f"bad_boxes: box 1 of 2 is {fault}"):
         place([INVALID[fault], good], invalid="reject")
 
 
 @pytest.mark.parametrize("label", ["stray", 3])
 def test_a_box_of_no_known_class_is_invalid(label):
     assert place([(0, 0, 9, 9)], [label]).counts == {"listed": 1, "unknown_class": 1}
-    with pytest.raises(RejectedImage, match="bad_boxes: box 1 of 1 is unknown_class"):
+    with pytest.raises(Rejected, match="bad_boxes: box 1 of 1 is unknown_class"):
         place([(0, 0, 9, 9)], [label], invalid="reject")
 
 
@@ -110,7 +110,7 @@ def test_the_size_that_annotators_state_says_which_way_up_the_image_was():
     assert lying.fields["bbox"] == [0.0, 0.8, 0.25, 1.0]
     silent = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(0, 0))
     assert silent.fields == upright.fields
-    with pytest.raises(RejectedImage, match=r"size_mismatch: boxes were drawn on 30 x 40 pixels, and .* 100 x 200"):
+    with pytest.raises(Rejected, match=r"size_mismatch: boxes were drawn on 30 x 40 pixels, and .* 100 x 200"):
         place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(30, 40))
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.packed_files import UNPACKED, read_packed_range
-from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits, Member, check_names
+from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive, check_names
 from recordmill.transforms.inputs.archives.tar_members import tar_members
 from recordmill.transforms.inputs.archives.zip_members import zip_members
 
@@ -23,13 +23,13 @@ def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
         limits: what it may hold.
 
     Raises:
-        DamagedArchiveError: it, or what follows in it, cannot be read.
+        Rejected: it, or what follows in it, cannot be read.
         OSError: its store does not give it.
     """
     members = check_names(_members(file, limits))
     yield from islice(members, limits.members)
     if next(members, None) is not None:
-        raise DamagedArchiveError(f"it has more members than source.max_members allows ({limits.members})")
+        raise bad_archive(f"it has more members than source.max_members allows ({limits.members})")
 
 
 def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
@@ -37,7 +37,7 @@ def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     if start.startswith(b"\x1f\x8b"):
         unpacked = UNPACKED.unpack(file.uri, GZIP, file.version, limits.ratio)
         if unpacked.is_doubtful:  # which member it concerns cannot be told
-            raise DamagedArchiveError(unpacked.fault)
+            raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
             yield from tar_members(stream, unpacked.size, limits, GZIP, unpacked.fault)
         return
@@ -52,7 +52,7 @@ def read_member(file: ImageRef, member: Member, limits: Limits) -> bytes:
     """The contents of a small member.
 
     Raises:
-        DamagedPackingError: it cannot be unpacked.
+        BadPacking: it cannot be unpacked.
         OSError: its store does not give it.
     """
     if not member.packing:

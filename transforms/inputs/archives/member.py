@@ -4,7 +4,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
+
+from recordmill.schemas.rejection import Rejected
 
 MAX_RECORD_BYTES = 256 * 2**20
 """The longest piece of an archive that is read while its members are listed: a zip's whole directory."""
@@ -12,8 +15,8 @@ MAX_RECORD_BYTES = 256 * 2**20
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]|\\\\")
 
 
-class DamagedArchiveError(Exception):
-    """An archive, or what follows in it, cannot be read; the message says why."""
+bad_archive = partial(Rejected, "list", "bad_archive")
+"""The archive, or what follows in it, cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +111,25 @@ class BoundedStream:
         """The next bytes; fewer only at the end.
 
         Raises:
-            DamagedArchiveError: more are asked for than any header needs.
+            Rejected: more are asked for than any header needs.
         """
         if count > MAX_RECORD_BYTES:
-            raise DamagedArchiveError(f"a header claims {count} bytes")
+            raise bad_archive(f"a header claims {count} bytes")
         data = self._stream.read(MAX_RECORD_BYTES + 1 if count < 0 else count)
         if len(data) > MAX_RECORD_BYTES:
-            raise DamagedArchiveError("a header claims the whole file")
+            raise bad_archive("a header claims the whole file")
         return data
 
     def seek(self, place: int, whence: int = 0) -> int:
         """Goes to a place.
 
         Raises:
-            DamagedArchiveError: there is no such place.
+            Rejected: there is no such place.
         """
         try:
             self._stream.seek(place, whence)
         except (ValueError, OverflowError) as error:
-            raise DamagedArchiveError(f"a header names an impossible place ({error})") from None
+            raise bad_archive(f"a header names an impossible place ({error})") from None
         return self._stream.tell()
 
     def tell(self) -> int:

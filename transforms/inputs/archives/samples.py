@@ -6,16 +6,17 @@ The extension is what follows the first dot of the base name: `000/07.seg.png` i
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Any, ClassVar
 
 import orjson
 
 from recordmill.schemas.features import Kind
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives.member import Member
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.manifests.cell_values import feature_value
-from recordmill.transforms.inputs.manifests.entry import BadCellError
 from recordmill.transforms.inputs.manifests.feature_from import FeatureFrom
 
 MAX_PART_BYTES = 2**20
@@ -24,8 +25,8 @@ MAX_PART_BYTES = 2**20
 Json = Mapping[str, Any]
 
 
-class BadSampleError(Exception):
-    """What stands beside an image cannot be used; the message says why."""
+bad_sample = partial(Rejected, "list", "bad_sample")
+"""What stands next to an image cannot be used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +47,15 @@ class PartFeature(FeatureFrom):
         """The feature's value or values.
 
         Raises:
-            BadSampleError: it is of another type, or is not there.
+            Rejected: it is of another type, or is not there.
         """
         if self.many:
             if not isinstance(value, list | None):
-                raise BadSampleError(f"{self.part} is no list")
+                raise bad_sample(f"{self.part} is no list")
             return [_convert(each, self.type, self.part) for each in value or ()]
         if value is None:
             if self.default is None:
-                raise BadSampleError(f"{self.part} is missing")
+                raise bad_sample(f"{self.part} is missing")
             return self.default_value()
         return _convert(value, self.type, self.part)
 
@@ -65,8 +66,8 @@ def _convert(value: Any, kind: Kind, part: str) -> Any:
         return value
     try:
         return feature_value(value, kind, part)
-    except BadCellError:
-        raise BadSampleError(f"{part}: {value!r:.60} is no {'text' if kind == 'bytes' else kind}") from None
+    except Rejected:
+        raise bad_sample(f"{part}: {value!r:.60} is no {'text' if kind == 'bytes' else kind}") from None
 
 
 @dataclass(slots=True)
@@ -92,7 +93,7 @@ class Sample:
             texts: the contents of the parts that are needed, by extension.
 
         Raises:
-            BadSampleError: it is no UTF-8, or no JSON.
+            Rejected: it is no UTF-8, or no JSON.
         """
         extension, _, key = part.partition(".") if part.startswith("json.") else (part, "", "")
         if extension not in texts:
@@ -113,17 +114,17 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
         names: of the classes that numbers count from 0; none: the number itself is the name.
 
     Raises:
-        BadSampleError: it is missing, is neither text nor integer, or there is no class of that number.
+        Rejected: it is missing, is neither text nor integer, or there is no class of that number.
     """
     if label is None or label == "":
-        raise BadSampleError(f"{part} is missing or empty")
+        raise bad_sample(f"{part} is missing or empty")
     if isinstance(label, str) and len(label) > LONGEST_NAME:
-        raise BadSampleError(f"{part} has {len(label):,} letters, and a name at most {LONGEST_NAME:,}")
+        raise bad_sample(f"{part} has {len(label):,} letters, and a name at most {LONGEST_NAME:,}")
     if not names and isinstance(label, int | str) and not isinstance(label, bool):
         return str(label)
     number = _convert(label, "int64", part)
     if not 0 <= number < len(names):
-        raise BadSampleError(f"{part} is {label}, where source.class_names has {len(names)} classes, from 0")
+        raise bad_sample(f"{part} is {label}, where source.class_names has {len(names)} classes, from 0")
     return names[number]
 
 
@@ -154,14 +155,14 @@ def _text(data: bytes, extension: str) -> str:
     try:
         return data.decode().strip()
     except UnicodeDecodeError:
-        raise BadSampleError(f"{extension} is no UTF-8") from None
+        raise bad_sample(f"{extension} is no UTF-8") from None
 
 
 def _parse(data: bytes) -> Json:
     try:
         parsed = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise BadSampleError(f"json cannot be read: {error}") from None
+        raise bad_sample(f"json cannot be read: {error}") from None
     if not isinstance(parsed, dict):
-        raise BadSampleError("json is no object")
+        raise bad_sample("json is no object")
     return parsed

@@ -4,7 +4,7 @@ import tarfile
 from collections.abc import Iterator
 from typing import Any
 
-from recordmill.transforms.inputs.archives.member import BoundedStream, DamagedArchiveError, Limits, Member
+from recordmill.transforms.inputs.archives.member import BoundedStream, Limits, Member, bad_archive
 
 _BLOCK = 512
 _KINDS = {
@@ -29,22 +29,22 @@ def tar_members(stream: Any, size: int, limits: Limits, packing: str = "", fault
         fault: why the stream ends where it does, if that is not the archive's end.
 
     Raises:
-        DamagedArchiveError: what follows cannot be read; after the members before it.
+        Rejected: what follows cannot be read; after the members before it.
     """
     bounded, last = BoundedStream(stream), -1
     tar = _open(bounded, fault)
     while (info := _next(tar, fault)) is not None:
         vars(tar)["members"] = []  # it would keep every header
         if info.offset <= last:
-            raise DamagedArchiveError(f"the header at byte {info.offset} leads back")
+            raise bad_archive(f"the header at byte {info.offset} leads back")
         last = info.offset
         if info.isdir():
             continue
         if info.offset_data + info.size > size and info.isreg():
-            raise DamagedArchiveError(fault or f"the archive ends inside {info.name!r:.200}")
+            raise bad_archive(fault or f"the archive ends inside {info.name!r:.200}")
         yield _member(info, limits, packing)
     if fault:
-        raise DamagedArchiveError(fault)
+        raise bad_archive(fault)
     _check_end(tar, bounded)
 
 
@@ -52,7 +52,7 @@ def _open(stream: Any, fault: str) -> tarfile.TarFile:
     try:
         return tarfile.TarFile(fileobj=stream, mode="r", encoding="utf-8", errors="surrogateescape")
     except _DAMAGES as error:
-        raise DamagedArchiveError(fault or f"it is no tar archive ({error})") from None
+        raise bad_archive(fault or f"it is no tar archive ({error})") from None
 
 
 def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:
@@ -60,7 +60,7 @@ def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:
         return tar.next()
     except _DAMAGES as error:
         detail = str(error) or type(error).__name__
-        raise DamagedArchiveError(fault or f"the header at byte {tar.offset} cannot be read ({detail})") from None
+        raise bad_archive(fault or f"the header at byte {tar.offset} cannot be read ({detail})") from None
 
 
 def _check_end(tar: tarfile.TarFile, stream: BoundedStream) -> None:
@@ -68,9 +68,9 @@ def _check_end(tar: tarfile.TarFile, stream: BoundedStream) -> None:
     stream.seek(tar.offset)
     block = stream.read(_BLOCK)
     if not block:
-        raise DamagedArchiveError("it has no end mark: it may have been cut behind its last member")
+        raise bad_archive("it has no end mark: it may have been cut behind its last member")
     if block.strip(b"\0"):
-        raise DamagedArchiveError(f"the header at byte {tar.offset} is damaged")
+        raise bad_archive(f"the header at byte {tar.offset} is damaged")
 
 
 def _member(info: tarfile.TarInfo, limits: Limits, packing: str) -> Member:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recordmill.storage.unpacking import DEFLATED, PIECE_BYTES, STORED, ZipMember
-from recordmill.transforms.inputs.archives.member import BoundedStream, DamagedArchiveError, Limits, Member
+from recordmill.transforms.inputs.archives.member import BoundedStream, Limits, Member, bad_archive
 
 _LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field
 _ENCRYPTED = 0x1
@@ -24,13 +24,13 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
         limits: members that are over them are refused.
 
     Raises:
-        DamagedArchiveError: the directory cannot be read, and so no member.
+        Rejected: the directory cannot be read, and so no member.
     """
     bounded = BoundedStream(stream)
     try:
         archive = zipfile.ZipFile(bounded)
     except _DAMAGES as error:
-        raise DamagedArchiveError(f"it is no zip archive, or its end is missing ({error})") from None
+        raise bad_archive(f"it is no zip archive, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
     for info in sorted(infos, key=lambda info: -info.header_offset):  # from behind: each ends where the next begins
         if not info.filename.endswith("/"):

@@ -6,7 +6,7 @@ Two zero bytes, the type of the values (8: unsigned bytes), the number of dimens
 
 import struct
 
-from recordmill.transforms.inputs.arrays.place import BadArrayError
+from recordmill.schemas.rejection import Rejected
 
 UNSIGNED_BYTES = 8
 
@@ -22,16 +22,16 @@ def parse_idx_header(data: bytes, dimensions: tuple[int, ...]) -> tuple[tuple[in
         dimensions: how many there may be.
 
     Raises:
-        BadArrayError: `bad_array`: it is no such file.
+        Rejected: `bad_array`: it is no such file.
     """
     if len(data) < 4 or data[:2] != b"\0\0":
-        raise BadArrayError("bad_array", f"no IDX file begins with {data[:4].hex(' ') or 'nothing'}")
+        raise Rejected("list", "bad_array", f"no IDX file begins with {data[:4].hex(' ') or 'nothing'}")
     if data[2] != UNSIGNED_BYTES:
-        raise BadArrayError("bad_array", f"its values are of type {data[2]:#04x}, not unsigned bytes (0x08)")
+        raise Rejected("list", "bad_array", f"its values are of type {data[2]:#04x}, not unsigned bytes (0x08)")
     if data[3] not in dimensions:
         wanted = " or ".join(map(str, dimensions))
-        raise BadArrayError("bad_array", f"it has {data[3]} dimensions, not {wanted}")
+        raise Rejected("list", "bad_array", f"it has {data[3]} dimensions, not {wanted}")
     header = 4 + 4 * data[3]
     if len(data) < header:
-        raise BadArrayError("bad_array", "it ends inside its header")
+        raise Rejected("list", "bad_array", "it ends inside its header")
     return struct.unpack_from(f">{data[3]}I", data, 4), header

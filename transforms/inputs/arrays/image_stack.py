@@ -11,9 +11,10 @@ import orjson
 
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.arrays.interleave import interleave
-from recordmill.transforms.inputs.arrays.place import BadArrayError, Place
+from recordmill.transforms.inputs.arrays.place import Place
 
 Order = Literal["interleaved", "planar"]
 
@@ -53,15 +54,17 @@ def locate_images(place: Place, header: int, shape: Sequence[int], order: Order)
         order: where the channels are.
 
     Raises:
-        BadArrayError: `bad_array`, the array is none of images; `wrong_length`, there are more or fewer bytes.
+        Rejected: `bad_array`, the array is none of images; `wrong_length`, there are more or fewer bytes.
     """
     channels = 1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
     shown = " x ".join(map(str, shape)) or "a single value"
     if channels not in (1, 3):
         where = "channels x height x width" if order == "planar" else "height x width x channels"
-        raise BadArrayError("bad_array", f"{shown} is no array of images: N x height x width, or N x {where} (1 or 3)")
+        raise Rejected(
+            "list", "bad_array", f"{shown} is no array of images: N x height x width, or N x {where} (1 or 3)"
+        )
     if min(shape) < 1:
-        raise BadArrayError("bad_array", f"an array of {shown} holds no image")
+        raise Rejected("list", "bad_array", f"an array of {shown} holds no image")
     stack = ImageStack(place, header, shape[0], tuple(shape[1:]))
     place.check_size(header + stack.count * stack.image_bytes, f"{header:,} of header and {shown}")
     return stack
@@ -80,10 +83,10 @@ def refer_images(
         word: the source's for their split.
 
     Raises:
-        BadArrayError: `bad_labels`: there are not as many labels as images.
+        Rejected: `bad_labels`: there are not as many labels as images.
     """
     if labels is not None and len(labels) != stack.count:
-        raise BadArrayError("bad_labels", f"there are {len(labels):,} labels for {stack.count:,} images")
+        raise Rejected("list", "bad_labels", f"there are {len(labels):,} labels for {stack.count:,} images")
     begin, length = stack.place.offset + stack.header, stack.image_bytes
     features = orjson.dumps({SHAPE_FIELD: stack.shape}).decode()
     refer = partial(
@@ -105,7 +108,7 @@ def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[byt
     """Reads one image: its bytes, and its pixels as height, width, channels.
 
     Raises:
-        RejectedImage: see `read_image`.
+        Rejected: see `read_image`.
     """
     data = read_image(ref, max_bytes)
     shape = orjson.loads(ref.features)[SHAPE_FIELD]

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.npy_header import LONGEST_HEADER, NpyHeader, parse_npy_header
-from recordmill.transforms.inputs.arrays.place import BadArrayError, Place
+from recordmill.transforms.inputs.arrays.place import Place
 
 Labels = list[int] | list[str]
 
@@ -20,7 +21,7 @@ def read_label_array(place: Place, name: str, count: int) -> Labels:
         count: how many images there are; an array of another length is not read.
 
     Raises:
-        BadArrayError: `bad_labels`: it holds no such labels; or `bad_packing`, `vanished`, `unreadable`.
+        Rejected: `bad_labels`: it holds no such labels; or `bad_packing`, `vanished`, `unreadable`.
     """
     try:
         header = parse_npy_header(place.read_start(LONGEST_HEADER))
@@ -28,8 +29,8 @@ def read_label_array(place: Place, name: str, count: int) -> Labels:
         size = count * header.dtype.itemsize
         place.check_size(header.bytes + size, f"{header.bytes} of header and {count:,} labels")
         data = place.read(header.bytes, size, header.bytes + size)
-    except BadArrayError as error:
-        raise BadArrayError("bad_labels", f"{name}: {error.detail}") from None
+    except Rejected as error:
+        raise Rejected("list", "bad_labels", f"{name}: {error.detail}") from None
     values = np.frombuffer(data, header.dtype)
     labels: Labels = [str(value) for value in values] if header.dtype.kind == "U" else values.astype(object).tolist()
     return labels
@@ -37,9 +38,9 @@ def read_label_array(place: Place, name: str, count: int) -> Labels:
 
 def _check_shape(header: NpyHeader, count: int) -> None:
     if header.dtype.kind not in "iuU":
-        raise BadArrayError("bad_labels", f"values of type {header.dtype} are no labels: integers or texts are")
+        raise Rejected("list", "bad_labels", f"values of type {header.dtype} are no labels: integers or texts are")
     if header.dtype.itemsize > LONGEST_LABEL:
-        raise BadArrayError("bad_labels", f"texts of up to {header.dtype.itemsize:,} bytes are too long for labels")
+        raise Rejected("list", "bad_labels", f"texts of up to {header.dtype.itemsize:,} bytes are too long for labels")
     if header.shape not in ((count,), (count, 1)):
         shown = " x ".join(map(str, header.shape)) or "a single value"
-        raise BadArrayError("bad_labels", f"an array of {shown} has no label for each of {count:,} images")
+        raise Rejected("list", "bad_labels", f"an array of {shown} has no label for each of {count:,} images")

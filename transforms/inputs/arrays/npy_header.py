@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from recordmill.transforms.inputs.arrays.place import BadArrayError
+from recordmill.schemas.rejection import Rejected
 
 LONGEST_HEADER = 12_000
 """Bytes that hold any header that numpy itself takes without being told to trust the file."""
@@ -36,7 +36,7 @@ def parse_npy_header(data: bytes) -> NpyHeader:
     """Reads the header in the first `LONGEST_HEADER` bytes of a file.
 
     Raises:
-        BadArrayError: `bad_array`: there is none, or the array's bytes are not its values, row after row.
+        Rejected: `bad_array`: there is none, or the array's bytes are not its values, row after row.
     """
     stream = io.BytesIO(data)
     try:
@@ -52,11 +52,11 @@ def parse_npy_header(data: bytes) -> NpyHeader:
         RecursionError,
         MemoryError,
     ) as error:  # numpy parses Python
-        raise BadArrayError("bad_array", f"no .npy header: {_why(error)}") from None
+        raise Rejected("list", "bad_array", f"no .npy header: {_why(error)}") from None
     if dtype.hasobject:
-        raise BadArrayError("bad_array", "it holds pickled Python objects, which are never loaded")
+        raise Rejected("list", "bad_array", "it holds pickled Python objects, which are never loaded")
     if fortran_order and len(shape) > 1:
-        raise BadArrayError("bad_array", "it is stored column by column: save numpy.ascontiguousarray of it")
+        raise Rejected("list", "bad_array", "it is stored column by column: save numpy.ascontiguousarray of it")
     return NpyHeader(shape, dtype, stream.tell())
 
 

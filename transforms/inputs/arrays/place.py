@@ -5,30 +5,15 @@ from dataclasses import dataclass
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_packed_range, read_packed_start
-from recordmill.storage.unpacking import DamagedPackingError
 from recordmill.transforms.inputs.listing.safe_paths import (
     NotAFileError,
-    OutsideRootError,
     resolve_inside,
     root_of,
     size_and_version,
     spelled_path,
 )
-
-
-class BadArrayError(Exception):
-    """A file that is not what it should be.
-
-    Attributes:
-        reason: one of `schemas.rejection.REASONS["list"]`.
-        detail: one line for people.
-    """
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +38,7 @@ class Place:
         """The first bytes; no more is unpacked than these.
 
         Raises:
-            BadArrayError: `bad_packing`, `vanished` or `unreadable`.
+            Rejected: `bad_packing`, `vanished` or `unreadable`.
         """
         return self._read(0, length, None)
 
@@ -66,12 +51,12 @@ class Place:
             expected: how many there should be in all: no more are unpacked.
 
         Raises:
-            BadArrayError: `bad_packing`, `vanished` or `unreadable`.
+            Rejected: `bad_packing`, `vanished` or `unreadable`.
         """
         return self._read(offset, length, expected)
 
     def check_size(self, expected: int, described: str) -> None:
-        """Raises BadArrayError, `wrong_length`, unless there are as many bytes as expected.
+        """Raises Rejected, `wrong_length`, unless there are as many bytes as expected.
 
         Args:
             expected: bytes.
@@ -83,7 +68,7 @@ class Place:
             wrong = len(self.read(expected - 1, 2, expected)) != 1
             found = "fewer"
         if wrong:
-            raise BadArrayError("wrong_length", f"{described} are {expected:,} bytes, and the file has {found}")
+            raise Rejected("list", "wrong_length", f"{described} are {expected:,} bytes, and the file has {found}")
 
     def _read(self, offset: int, length: int, expected: int | None) -> bytes:
         begin = self.offset + offset
@@ -95,12 +80,10 @@ class Place:
             if expected is None:
                 return read_packed_start(self.uri, self.packing, begin + length)[begin:]
             return read_packed_range(self.uri, self.packing, begin, length, self.version, self.offset + expected)
-        except DamagedPackingError as error:
-            raise BadArrayError("bad_packing", str(error)) from None
         except FileNotFoundError:
-            raise BadArrayError("vanished", "the file was listed, and was gone when its header was read") from None
+            raise Rejected("list", "vanished", "the file was listed, and was gone when its header was read") from None
         except PermissionError as error:
-            raise BadArrayError("unreadable", (error.strerror or "permission denied").lower()) from None
+            raise Rejected("list", "unreadable", (error.strerror or "permission denied").lower()) from None
 
 
 def place_of(file: ImageRef) -> Place:
@@ -119,7 +102,7 @@ def find_beside(path: str, file: ImageRef, name: str) -> Place:
 
     Raises:
         FileNotFoundError: it is not there; its message is the name.
-        BadArrayError: `outside_root`, it is a link that leads out of the input; `not_a_file`; or `unreadable`.
+        Rejected: `outside_root`, it is a link that leads out of the input; `not_a_file`; or `unreadable`.
     """
     plain = posixpath.join(posixpath.dirname(spelled_path(file.uri, path)), name.removesuffix(".gz"))
     for candidate in (plain, f"{plain}.gz"):
@@ -128,13 +111,11 @@ def find_beside(path: str, file: ImageRef, name: str) -> Place:
             size, version = size_and_version(uri)
             place = place_of(ImageRef("", uri, size, version))
             place.read_start(1)
-        except OutsideRootError as error:
-            raise BadArrayError("outside_root", str(error)) from None
         except NotAFileError as error:
-            raise BadArrayError("not_a_file", f"{posixpath.basename(candidate)}: {error.strerror}") from None
+            raise Rejected("list", "not_a_file", f"{posixpath.basename(candidate)}: {error.strerror}") from None
         except FileNotFoundError:
             continue
-        except BadArrayError as error:
+        except Rejected as error:
             if error.reason != "vanished":
                 raise
         else:

@@ -4,7 +4,8 @@ import posixpath
 from collections.abc import Mapping, Sequence
 
 from recordmill import storage
-from recordmill.transforms.inputs.listing.safe_paths import OutsideRootError, resolve_inside, root_of, spelled_path
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
 
 MAX_TEXT_BYTES = 2**20
 
@@ -62,20 +63,20 @@ def read_class_names(uri: str, path: str, name: str) -> dict[str, int]:
         classes = number_classes([line.strip() for line in data.decode().splitlines() if line.strip()])
     except FileNotFoundError:
         raise NoClassNamesError(f"there is no {name} next to it to name the classes") from None
-    except (OSError, OutsideRootError, ValueError) as error:
+    except (OSError, Rejected, ValueError) as error:
         raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
     if not classes:
         raise ClassNamesError(f"{name} names no classes: it is empty")
     return classes
 
 
-def why_unread(error: OSError | ValueError) -> str:
+def why_unread(error: OSError | ValueError | Rejected) -> str:
     """Why a file of names cannot be used, without the path that the error may name: the sentence names the file."""
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8, from byte {error.start} on"
     if isinstance(error, OSError):
         return (error.strerror or type(error).__name__).lower()
-    return " ".join(str(error).split())
+    return " ".join((error.detail if isinstance(error, Rejected) else str(error)).split())
 
 
 def state_classes(names: Sequence[str] | int) -> Mapping[str, int]:

@@ -109,6 +109,11 @@ class FolderSketch:
         return tuple(folder for folder in self.top.folders if self.at(folder).images)
 
     @property
+    def folders_around(self) -> tuple[str, ...]:
+        """The folders in the input that hold folders and no images directly."""
+        return tuple(each for each in self.top.folders if self.at(each).folders and not self.at(each).images)
+
+    @property
     def has_images(self) -> bool:
         """Whether any images were seen."""
         return any(names.images for names in self.names.values())
@@ -169,13 +174,15 @@ def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
     return f"{re.escape(before)}(?P<split>{choices}){after}", found
 
 
-def given_splits(key: str, words: Iterable[str]) -> dict[str, Any]:
+def given_splits(key: str, words: Iterable[str], known: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The settings of splits that are given: `key` is `from_source` or `from_folders`.
 
-    None where no word is one for a split, or something has no word. A word of another kind is its split's own name.
+    None where no word is one for a split, or something has no word. A word of another kind is its split's own name,
+    unless its split is known.
     """
     order = list(dict.fromkeys(SPLIT_NAMES.values()))
-    found = sorted(set(words), key=lambda word: (order.index(split_of(word)) if split_of(word) else 99, word))
-    if not any(map(split_of, found)) or not all(found):
+    splits = {word: split_of(word) or (known or {}).get(word, "") for word in set(words)}
+    found = sorted(splits, key=lambda word: (order.index(splits[word]) if splits[word] else 99, word))
+    if not any(splits.values()) or not all(found):
         return {}
-    return {"splits": {key: {word: split_of(word) or re.sub(r"[^\w.-]", "_", word) for word in found}}}
+    return {"splits": {key: {word: splits[word] or re.sub(r"[^\w.-]", "_", word) for word in found}}}

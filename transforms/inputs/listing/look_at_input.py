@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
-from recordmill.storage.unpacking import MAX_RATIO, DamagedPackingError
+from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
-from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits
+from recordmill.transforms.inputs.archives.member import Limits
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.inputs.listing.local_folders import Ignore
 from recordmill.transforms.inputs.listing.safe_paths import size_and_version
@@ -212,7 +213,7 @@ def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
     most = MOST_MEMBERS if storage.is_local(uri) or uri.lower().endswith((".zip", ".npz")) else MOST_MEMBERS // 10
     names: list[str] = []
     label = b""
-    with suppress(OSError, DamagedArchiveError, DamagedPackingError, tarfile.TarError, EOFError, zlib.error):
+    with suppress(OSError, Rejected, tarfile.TarError, EOFError, zlib.error):
         for name, read in islice(_members(uri), most):
             parts = name.split("/")
             if any(ignore("/".join(parts[:end]), end < len(parts)) for end in range(1, len(parts) + 1)):

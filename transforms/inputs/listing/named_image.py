@@ -3,14 +3,8 @@
 import posixpath
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.listing.safe_paths import (
-    OutsideRootError,
-    key_of,
-    reason_of,
-    resolve_inside,
-    root_of,
-    size_and_version,
-)
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.listing.safe_paths import key_of, reason_of, resolve_inside, root_of, size_and_version
 
 IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 """How names of images end, where data name images without their endings."""
@@ -29,8 +23,8 @@ def refer_named_image(file: ImageRef, path: str, below: str) -> ImageRef:
     try:
         uri = resolve_inside(root_of(file.uri, path), below)
         size, version = size_and_version(uri)
-    except OutsideRootError as error:
-        return ref.but(status="rejected", reason="outside_root", detail=f"{why} {error}")
+    except Rejected as error:
+        return ref.but(status="rejected", reason="outside_root", detail=f"{why} {error.detail}")
     except OSError as error:
         what = (error.strerror or type(error).__name__).lower()
         return ref.but(status="rejected", reason=reason_of(error), detail=f"{why} {what}")

@@ -1,7 +1,7 @@
 """Files that say something of images and lie beside them: annotations, labels, lists of classes."""
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.read_images import read_image
 
 MAX_BYTES = 16 * 2**20
@@ -13,7 +13,7 @@ _WHY = {
 }
 
 
-class NoFileError(RejectedImage):
+class NoFileError(Rejected):
     """There is no such file."""
 
 
@@ -26,17 +26,12 @@ def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
 
     Raises:
         NoFileError: there is none.
-        RejectedImage: stage `list`, `bad_annotations`: it cannot be read, or is too long.
+        Rejected: stage `list`, `bad_annotations`: it cannot be read, or is too long.
         Exception: the store is out of order, and was so at every try.
     """
     try:
         return read_image(ImageRef(uri, uri, -1), max_bytes)
-    except RejectedImage as rejected:
+    except Rejected as rejected:
         why = _WHY.get(rejected.reason, rejected.detail).format(max_bytes)
-        kind = NoFileError if rejected.reason == "vanished" else RejectedImage
+        kind = NoFileError if rejected.reason == "vanished" else Rejected
         raise kind("list", "bad_annotations", f"{uri.rpartition('/')[2]}: {why}") from None
-
-
-def rejected_ref(file: ImageRef, rejected: RejectedImage) -> ImageRef:
-    """The reference of a file that cannot be understood, for a source's `refer` to yield."""
-    return file.but(status="rejected", reason=rejected.reason, detail=rejected.detail)

@@ -7,10 +7,7 @@ import stat
 import unicodedata
 
 from recordmill import storage
-
-
-class OutsideRootError(ValueError):
-    """A path leads out of its root; the message says how."""
+from recordmill.schemas.rejection import Rejected
 
 
 class NotAFileError(OSError):
@@ -30,23 +27,25 @@ def resolve_inside(root: str, path: str) -> str:
         path: relative to it, `/`-separated; or the whole path or URL of something below it.
 
     Raises:
-        OutsideRootError: it leads elsewhere, is of another store, or is no path at all. The message does not name the
+        Rejected: it leads elsewhere, is of another store, or is no path at all. The message does not name the
             root: what is rejected is the same in every place.
     """
     prefix = root.rstrip("/") + "/"
     below = path[len(prefix) :] if path.startswith(prefix) else path
     if "://" in below or below.startswith(("/", "file:")):
-        raise OutsideRootError(f"{path!r:.200} is not below the input")
+        raise Rejected("list", "outside_root", f"{path!r:.200} is not below the input")
     normal = posixpath.normpath(below)
     if not below or "\0" in below or normal in (".", "..") or normal.startswith("../"):
-        raise OutsideRootError(f"{path!r:.200} leads out of the input" if below else "the path is empty")
+        raise Rejected(
+            "list", "outside_root", f"{path!r:.200} leads out of the input" if below else "the path is empty"
+        )
     if ".." in below.split("/"):
-        raise OutsideRootError(f"{path!r:.200} has .. in it")
+        raise Rejected("list", "outside_root", f"{path!r:.200} has .. in it")
     found = prefix + normal
     if storage.is_local(root):
         real_root = os.path.realpath(root)
         if os.path.commonpath([real_root, os.path.realpath(found)]) != real_root:
-            raise OutsideRootError(f"{path!r:.200} is a link that leads out of the input")
+            raise Rejected("list", "outside_root", f"{path!r:.200} is a link that leads out of the input")
     return found
 
 

@@ -11,20 +11,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from recordmill.imaging.geometry import Box
+from recordmill.schemas.rejection import Rejected
 
 OtherShapes = Literal["enclose", "drop", "reject"]
 
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
 
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
-
-
-class BadLineError(ValueError):
-    """A line is not one of YOLO's; the message names the line and says why."""
-
-
-class RefusedLineError(BadLineError):
-    """A line is a polygon, and those are to be refused."""
 
 
 @dataclass(slots=True)
@@ -59,7 +52,7 @@ def read_yolo_lines(
         boxes_only: whether the first four numbers of each line are a box, whatever follows.
 
     Raises:
-        BadLineError: a line is none of these.
+        Rejected: a line is none of these.
     """
     found = YoloBoxes()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -68,12 +61,12 @@ def read_yolo_lines(
             continue
         values = _numbers(words[1:])
         if len(values) < 4 or not _CLASS.fullmatch(words[0]):
-            raise BadLineError(f"line {number} is not a class number and four numbers or more")
+            raise Rejected("list", "bad_annotations", f"line {number} is not a class number and four numbers or more")
         if boxes_only or _begins_with_box(values, key_points, number):
             x, y, width, height = values[:4]
             found.boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
         elif other_shapes == "reject":
-            raise RefusedLineError(f"line {number} is a polygon, and source.other_shapes is reject")
+            raise Rejected("list", "refused_shape", f"line {number} is a polygon, and source.other_shapes is reject")
         elif other_shapes == "drop":
             found.dropped += 1
             continue
@@ -95,7 +88,7 @@ def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, nu
     """Whether the first four numbers of a line are a box; else all of them are the points of a polygon.
 
     Raises:
-        BadLineError: the numbers fit neither.
+        Rejected: the numbers fit neither.
     """
     count, further = len(values), values[4:]
     if count <= 5:  # a box, or one with a confidence
@@ -104,7 +97,11 @@ def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, nu
         wanted = 4 + math.prod(key_points)
         if count != wanted:
             shape = list(key_points)
-            raise BadLineError(f"line {number} has {count} numbers after its class, not {wanted} by kpt_shape: {shape}")
+            raise Rejected(
+                "list",
+                "bad_annotations",
+                f"line {number} has {count} numbers after its class, not {wanted} by kpt_shape: {shape}",
+            )
         return True
     flagged = count >= 13 and len(further) % 3 == 0 and _FLAGS.issuperset(further[2::3])
     if flagged:  # three key points or more, each with a flag
@@ -114,7 +111,9 @@ def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, nu
         return False
     if count % 2 and (not in_image or all(value.is_integer() for value in further)):  # attributes
         return True
-    raise BadLineError(
+    raise Rejected(
+        "list",
+        "bad_annotations",
         f"line {number} has {count} numbers after its class, which are neither a box nor the points of a polygon: "
-        "if the first four are a box, set source.lines=boxes"
+        "if the first four are a box, set source.lines=boxes",
     )

@@ -9,18 +9,19 @@ import orjson
 
 from recordmill.schemas.coercion import COERCE, FeatureValueError
 from recordmill.schemas.features import Kind
-from recordmill.transforms.inputs.manifests.entry import BadCellError
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.tables.row import bad_row
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _TRUTH = {"true": 1, "false": 0}
 
 
-def refuse(column: str, value: Any, wanted: str) -> BadCellError:
+def refuse(column: str, value: Any, wanted: str) -> Rejected:
     """The error that says why a value is refused."""
     if value is None or value == "":
-        return BadCellError(f"column {column!r} is empty")
-    return BadCellError(f"column {column!r}: {value!r:.60} ({type(value).__name__}) is {wanted}")
+        return bad_row(f"column {column!r} is empty")
+    return bad_row(f"column {column!r}: {value!r:.60} ({type(value).__name__}) is {wanted}")
 
 
 def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
@@ -65,7 +66,7 @@ def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ())
     texts = [text_of(each, column, names) for each in list_of(value, column, separator)]
     empty = [place for place, text in enumerate(texts, start=1) if not text.strip()]
     if empty:
-        raise BadCellError(f"column {column!r}: text {empty[0]} of the list is empty")
+        raise bad_row(f"column {column!r}: text {empty[0]} of the list is empty")
     return texts
 
 
@@ -91,7 +92,7 @@ def number_of(value: Any, column: str) -> float:
     """A finite number; a text is one in decimal.
 
     Raises:
-        BadCellError: it is something else, or there is none.
+        Rejected: it is something else, or there is none.
     """
     number = _float(value)
     if not isinstance(number, float) or not math.isfinite(number):

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from recordmill.transforms.inputs.manifests.cell_values import list_of, number_of, parse_list, refuse, text_of
-from recordmill.transforms.inputs.manifests.entry import BadCellError
+from recordmill.transforms.inputs.tables.row import bad_row
 
 _TOO_LARGE = 2**127  # sums are finite below it, as JSON needs them
 
@@ -15,7 +15,7 @@ def boxes_from(value: Any, column: str) -> list[list[float]]:
     """Lists of four numbers each: xmin, ymin, xmax, ymax.
 
     Raises:
-        BadCellError: it is something else.
+        Rejected: it is something else.
     """
     boxes = parse_list(value, column) if isinstance(value, str) and value else list_of(value, column, ",")
     for box in boxes:
@@ -36,7 +36,7 @@ def box_from_sides(cells: Sequence[tuple[str, Any]], label: tuple[str, str]) -> 
         label: the box's class, with its column.
 
     Raises:
-        BadCellError: a side is not a number, or a side or the class is missing.
+        Rejected: a side is not a number, or a side or the class is missing.
     """
     if not label[1] and all(value is None or (isinstance(value, str) and not value.strip()) for _, value in cells):
         return []
@@ -49,7 +49,7 @@ def size_from(width: tuple[str, Any], height: tuple[str, Any]) -> tuple[int, int
     """The image's width and height as annotators saw it; None where a cell is empty, or 0.
 
     Raises:
-        BadCellError: one is not a whole number.
+        Rejected: one is not a whole number.
     """
     sides = []
     for column, value in (width, height):
@@ -72,7 +72,7 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
         names: of the classes that integers number from 0.
 
     Raises:
-        BadCellError: it is something else, a category is missing, or a number is that of no class.
+        Rejected: it is something else, a category is missing, or a number is that of no class.
     """
     if isinstance(value, str) and value.strip():
         try:
@@ -88,9 +88,7 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
     given = list_of(value.get("categories", value.get("category")), f"{column}.categories", ",")
     labels = [text_of(each, f"{column}.categories", names) for each in given]
     if len(labels) != len(boxes) or not all(labels):
-        raise BadCellError(
-            f"column {column!r}: there are {len(boxes)} boxes and {len(list(filter(None, labels)))} labels"
-        )
+        raise bad_row(f"column {column!r}: there are {len(boxes)} boxes and {len(list(filter(None, labels)))} labels")
     return [[x, y, x + width, y + height] for x, y, width, height in boxes], labels
 
 

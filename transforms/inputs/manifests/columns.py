@@ -8,11 +8,13 @@ from string import Formatter
 from typing import Any, ClassVar
 
 from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
 from recordmill.transforms.inputs.manifests.cells_of_boxes import box_from_sides, boxes_from, objects_from, size_from
-from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.manifests.feature_from import FeatureFrom
+from recordmill.transforms.inputs.tables.row import bad_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +117,7 @@ class FeatureColumn(FeatureFrom):
         """The feature's value, or values; an empty cell is none.
 
         Raises:
-            BadCellError: there is none, or it is of another type.
+            Rejected: there is none, or it is of another type.
         """
         if self.many:
             return [feature_value(each, self.type, self.column) for each in list_of(cell, self.column, separator)]
@@ -163,16 +165,16 @@ class RowReader:
         """What the cells say.
 
         Raises:
-            BadCellError: a value is missing or not what its column is for. Where rows of one image are joined, a row
+            Rejected: a value is missing or not what its column is for. Where rows of one image are joined, a row
                 that names its image is an entry with a fault instead.
         """
         uri = self._read_uri(cells)
         try:
             return self._read(uri, cells)
-        except BadCellError as error:
+        except Rejected as error:
             if not self.columns.row_boxes:
                 raise
-            return Entry(uri=uri, boxes=[], fault=str(error))
+            return Entry(uri=uri, boxes=[], fault=error.detail)
 
     def _read_uri(self, cells: Mapping[str, Any]) -> str:
         if not self.columns.uri:
@@ -207,7 +209,7 @@ class RowReader:
             entry.box_labels = self._texts_in(columns.box_labels, cells)
             if len(entry.boxes) != len(entry.box_labels):
                 counts = f"{len(entry.boxes)} boxes and {len(entry.box_labels)} labels"
-                raise BadCellError(f"column {columns.box_labels!r}: there are {counts}")
+                raise bad_row(f"column {columns.box_labels!r}: there are {counts}")
         if columns.objects:
             names = self.class_names.get(columns.objects, ())
             entry.boxes, entry.box_labels = objects_from(cells.get(columns.objects), columns.objects, names)
@@ -249,11 +251,11 @@ def _required_name(cells: Mapping[str, Any], column: str) -> str:
     return text
 
 
-def _missing(cells: Mapping[str, Any], column: str) -> BadCellError:
+def _missing(cells: Mapping[str, Any], column: str) -> Rejected:
     """Why there is no value: the cell is empty, or there is no such column, as only lines of JSON may lack one."""
     if column in cells:
         return refuse(column, "", "")
-    return BadCellError(f"there is no column {column!r}{did_you_mean(column, cells)}")
+    return bad_row(f"there is no column {column!r}{did_you_mean(column, cells)}")
 
 
 def did_you_mean(column: str, names: Iterable[str]) -> str:
@@ -266,9 +268,9 @@ def _name_in(cell: Any, column: str, names: Sequence[str]) -> str:
     text = text_of(cell, column, names)
     if len(text) > LONGEST_NAME:
         count = f"{len(text):,} letters, and a name at most {LONGEST_NAME:,}"
-        raise BadCellError(f"column {column!r}: {text!r:.60} has {count}")
+        raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
     return text if text.strip() else ""
 
 
 Reader = Callable[[Any], Entry]
-"""Makes an entry of a row's cells; raises `BadCellError`."""
+"""Makes an entry of a row's cells; raises `Rejected`."""

@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-
-class BadCellError(ValueError):
-    """A value is missing or not what its column is for; the message names the column, the value and its type."""
+from recordmill.transforms.inputs.tables.row import bad_row
 
 
 @dataclass(slots=True)
@@ -46,12 +44,12 @@ class Entry:
         """Adds the boxes of another row of the same image.
 
         Raises:
-            BadCellError: the rows contradict each other in what they say of the image.
+            Rejected: the rows contradict each other in what they say of the image.
         """
         for each in fields(self):
             one, two = getattr(self, each.name), getattr(other, each.name)
             if each.name not in ("boxes", "box_labels") and one != two:
-                raise BadCellError(
+                raise bad_row(
                     f"its {each.name} is {two!r:.60}, and an earlier row of {self.uri!r:.100} has {one!r:.60}"
                 )
         self.boxes = self.boxes or []

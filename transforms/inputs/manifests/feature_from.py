@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.manifests.cell_values import feature_value
-from recordmill.transforms.inputs.manifests.entry import BadCellError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class FeatureFrom:
             raise ValueError(f"{name}: many goes without default: where there are no values the list is empty")
         try:
             self.default_value()
-        except BadCellError:
+        except Rejected:
             raise ValueError(f"{name}.default is {self.default!r}, which is no {self.type}") from None
 
     def default_value(self) -> Any:

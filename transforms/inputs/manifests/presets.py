@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recordmill.transforms.inputs.manifests.cell_values import list_of, refuse, text_of
-from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.transforms.inputs.manifests.entry import Entry
+from recordmill.transforms.inputs.tables.row import bad_row
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
 
@@ -21,7 +22,7 @@ def read_vertex(cells: Mapping[str, Any]) -> Entry:
     `boundingBoxAnnotations` its boxes in parts of the image; `dataItemResourceLabels` gives the split by `ml_use`.
 
     Raises:
-        BadCellError: something is missing or of another kind.
+        Rejected: something is missing or of another kind.
     """
     uri = text_of(cells.get("imageGcsUri"), "imageGcsUri")
     if not uri:
@@ -70,14 +71,14 @@ def read_automl(cells: Sequence[str]) -> Entry:
     `Entry.join`.
 
     Raises:
-        BadCellError: there is no path, or a box has no two opposite corners.
+        Rejected: there is no path, or a box has no two opposite corners.
     """
     cells = [text_of(cell.strip(), f"{number}") for number, cell in enumerate(cells, start=1)]
     known_set = cells[0].upper() in _SETS or (len(cells) > 1 and not cells[0])
     split = cells[0].upper() if known_set else ""
     path, *rest = cells[1 if known_set else 0 :] or [""]
     if not path:
-        raise BadCellError("there is no path in it")
+        raise bad_row("there is no path in it")
     entry = Entry(uri=path, split=split, fractions=True)
     corners = rest[1:]
     numbers = len(corners) == _CORNERS and all(not cell or _NUMBER.fullmatch(cell) for cell in corners)
@@ -88,7 +89,7 @@ def read_automl(cells: Sequence[str]) -> Entry:
     if len(entry.labels) == 1:
         entry.label = entry.labels[0]
     if not entry.labels:
-        raise BadCellError("there is no label in it")
+        raise bad_row("there is no label in it")
     return entry
 
 
@@ -98,5 +99,5 @@ def _box(label: str, corners: Sequence[str]) -> tuple[list[list[float]], list[st
     xs = [float(cell) for cell in corners[0::2] if cell]
     ys = [float(cell) for cell in corners[1::2] if cell]
     if not label or len(xs) < 2 or len(ys) < 2:
-        raise BadCellError("its box needs a label and two opposite corners")
+        raise bad_row("its box needs a label and two opposite corners")
     return [[min(xs), min(ys), max(xs), max(ys)]], [label]

@@ -13,32 +13,19 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS
-from recordmill.transforms.inputs.listing.safe_paths import (
-    OutsideRootError,
-    key_of,
-    reason_of,
-    resolve_inside,
-    size_and_version,
-)
+from recordmill.transforms.inputs.listing.safe_paths import key_of, reason_of, resolve_inside, size_and_version
 from recordmill.transforms.inputs.manifests.columns import Reader
-from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.sources.source import announce_classes
-from recordmill.transforms.inputs.tables.row import Row
+from recordmill.transforms.inputs.tables.row import Row, bad_row
 from recordmill.transforms.records.boxes import boxes_of
 
 ANY_ENDING = ".*"
 """How a path ends that may have the ending of any image."""
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
-
-
-class Refusal(Exception):
-    """A row that becomes no image: a reason of `schemas.rejection` and a detail."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
 
 
 @dataclass(slots=True)
@@ -81,10 +68,10 @@ class EntryReferrer:
         for row in rows:
             try:
                 if row.cells is None:
-                    raise BadCellError(row.fault)
+                    raise bad_row(row.fault)
                 entry = reader(row.cells)
-            except BadCellError as error:
-                yield self._refuse(row, Refusal("bad_row", str(error)))
+            except Rejected as error:
+                yield self._refuse(row, error)
                 continue
             if not self.joined or entry.boxes is None:
                 yield from self._refer(row, entry)
@@ -93,8 +80,8 @@ class EntryReferrer:
         for row, entry in images.values():
             yield from self._refer(row, entry)
 
-    def _refuse(self, row: Row, refusal: Refusal) -> ImageRef:
-        detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal}"
+    def _refuse(self, row: Row, refusal: Rejected) -> ImageRef:
+        detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal.detail}"
         ref = self.file.but(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
         return ref.but(status="rejected", reason=refusal.reason, detail=detail)
 
@@ -104,9 +91,9 @@ class EntryReferrer:
     def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef]:
         try:
             if entry.fault:
-                raise Refusal("bad_row", entry.fault)
+                raise bad_row(entry.fault)
             place = self._place(row, entry)
-        except Refusal as refusal:
+        except Rejected as refusal:
             yield self._refuse(row, refusal)
             return
         fields = dict(entry.features)
@@ -130,7 +117,7 @@ class EntryReferrer:
     def _place(self, row: Row, entry: Entry) -> dict[str, Any]:
         """The image's key and where it is."""
         if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
-            raise Refusal("bad_row", f"its digest {entry.sha256!r:.70} is no SHA-256 in hex")
+            raise bad_row(f"its digest {entry.sha256!r:.70} is no SHA-256 in hex")
         key = self._given_key(entry)
         if self.packing:
             # What a cell of Parquet holds is not known before it is read.
@@ -142,14 +129,16 @@ class EntryReferrer:
             named = self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
             uri = resolve_inside(self.root, named)
             size, version = size_and_version(uri)
-        except OutsideRootError:  # which names the root, and rejected rows are the same in every place
+        except Rejected as rejected:
+            if rejected.reason != "outside_root":
+                raise
             where = "source.root, by default the manifest's own folder"
-            raise Refusal("outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
+            raise Rejected("list", "outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
             if entry.uri.startswith(" "):
                 why += ", and the path begins with a blank: set source.blanks=skip if that is not part of it"
-            raise Refusal(reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
+            raise Rejected("list", reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 
     def _find_ending(self, uri: str) -> str:
@@ -165,8 +154,8 @@ class EntryReferrer:
         found = self._names[folder].get(unicodedata.normalize("NFC", wanted), [])
         if len(found) != 1:
             among = f": {', '.join(found)}" if found else ""
-            raise Refusal(
-                "bad_row" if found else "vanished", f"{uri!r:.200}: there are {len(found)} such images{among}"
+            raise Rejected(
+                "list", "bad_row" if found else "vanished", f"{uri!r:.200}: there are {len(found)} such images{among}"
             )
         return posixpath.join(folder, found[0])
 
@@ -188,7 +177,7 @@ def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
         return
     try:
         if entry.fault:
-            raise BadCellError(entry.fault)
+            raise bad_row(entry.fault)
         joined.join(entry)
-    except BadCellError as error:
-        images[entry.uri] = row, replace(entry, fault=str(error))
+    except Rejected as error:
+        images[entry.uri] = row, replace(entry, fault=error.detail)

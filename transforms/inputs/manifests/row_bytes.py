@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.tables.csv_rows import read_csv_record
 from recordmill.transforms.inputs.tables.parquet_cells import PARQUET_CELLS
@@ -34,7 +34,7 @@ def read_row_bytes(
         skip_blanks: of CSV.
 
     Raises:
-        RejectedImage: stage `read`: there are no bytes, they are no base64, or too many, or the manifest has changed.
+        Rejected: stage `read`: there are no bytes, they are no base64, or too many, or the manifest has changed.
     """
     if ref.packing == "parquet":
         data = _read_cell(ref, column, max_bytes)
@@ -46,9 +46,9 @@ def read_row_bytes(
             data = base64.b64decode("".join(text.split()), validate=True)
         except (ValueError, binascii.Error) as error:
             place = f"{posixpath.basename(ref.uri)}, the row at byte {ref.offset:,}"
-            raise RejectedImage("read", "bad_row", f"{place}, column {column!r}: it is no base64 ({error})") from None
+            raise Rejected("read", "bad_row", f"{place}, column {column!r}: it is no base64 ({error})") from None
     if len(data) > max_bytes:
-        raise RejectedImage("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
+        raise Rejected("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
     return data
 
 
@@ -56,14 +56,14 @@ def _read_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
     try:
         data = PARQUET_CELLS.read(ref.uri, ref.version, column, ref.offset, max_bytes)
     except UnreadableTableError as error:
-        raise RejectedImage("read", "bad_packing", str(error)) from None
+        raise Rejected("read", "bad_packing", str(error)) from None
     except FileNotFoundError:
-        raise RejectedImage("read", "vanished", "the manifest was listed, and was gone when it was read") from None
+        raise Rejected("read", "vanished", "the manifest was listed, and was gone when it was read") from None
     except IndexError as error:
-        raise RejectedImage("read", "changed", str(error)) from None
+        raise Rejected("read", "changed", str(error)) from None
     if data is None:
         place = f"{posixpath.basename(ref.uri)}, row {ref.offset + 1}"
-        raise RejectedImage("read", "bad_row", f"{place}, column {column!r}: there are no bytes")
+        raise Rejected("read", "bad_row", f"{place}, column {column!r}: there are no bytes")
     return data
 
 
@@ -77,5 +77,5 @@ def _find_text(row: bytes, packing: list[str], column: str, delimiter: str, quot
         else:
             text = read_csv_record(row.decode(codec), delimiter, quote, skip_blanks)[int(position[0])]
     if not isinstance(text, str):
-        raise RejectedImage("read", "changed", "the manifest was written anew since it was listed")
+        raise Rejected("read", "changed", "the manifest was written anew since it was listed")
     return text

@@ -16,16 +16,17 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.storage.unpacking import MAX_RATIO, DamagedPackingError
+from recordmill.schemas.rejection import Rejected
+from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
-from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits, Member
+from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
 from recordmill.transforms.inputs.archives.samples import (
     MAX_PART_BYTES,
-    BadSampleError,
     PartFeature,
     Sample,
+    bad_sample,
     class_of,
     extensions_of,
     group_samples,
@@ -102,8 +103,7 @@ class Archives(Source):
     def idle_settings(self) -> Mapping[str, str]:
         """Those of labels in folders, or of labels next to images."""
         if self.labels == "beside":
-            idle = {} if self.label_part else {"class_names": "source.label_part is empty"}
-            return idle | dict.fromkeys(("class_from", "look_through"), "source.labels is beside")
+            return dict.fromkeys(("class_from", "look_through"), "source.labels is beside")
         idle = dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
         if self.class_from in ("archive", "none"):
             idle["look_through"] = f"source.class_from is {self.class_from}"
@@ -122,7 +122,7 @@ class Archives(Source):
             names = (member.name for file in files for member in self._members_to_see(file))
             if not are_in_one_folder(islice(names, MOST_SEEN)):
                 return self
-        except (DamagedArchiveError, DamagedPackingError, OSError):  # the job says what is wrong
+        except (Rejected, OSError):  # the job says what is wrong
             return self
         note("one folder is around everything in the archives: the folders in it are the classes (source.look_through)")
         return replace(self, look_through=True)
@@ -160,10 +160,10 @@ class Archives(Source):
                 listed = True
                 yield ref
             damage = "" if listed else "the archive is empty"
-        except DamagedArchiveError as error:
-            damage = f"the rest of the archive cannot be read: {error}" if listed else f"{error}"
+        except Rejected as error:
+            damage = f"the rest of the archive cannot be read: {error.detail}" if listed else error.detail
         if damage:
-            yield file.but(status="rejected", reason="bad_archive", detail=damage)
+            raise bad_archive(damage)
 
     def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         for member in members:
@@ -198,19 +198,19 @@ class Archives(Source):
             label = ""
             if self.label_part:
                 label = class_of(sample.value(self.label_part, texts), self.label_part, self.class_names)
-        except BadSampleError as error:
-            return image.but(status="rejected", reason="bad_sample", detail=f"{error}")
+        except Rejected as error:
+            return image.but(status="rejected", reason="bad_sample", detail=error.detail)
         return image.but(label=label, features=orjson.dumps(values).decode() if values else "")
 
     def _text(self, file: ImageRef, member: Member, ref: ImageRef) -> bytes:
         if ref.status:
-            raise BadSampleError(f"{member.name}: {ref.detail}")
+            raise bad_sample(f"{member.name}: {ref.detail}")
         if member.length > MAX_PART_BYTES:
-            raise BadSampleError(f"{member.name} has {member.length} bytes: more than a label or a text may have")
+            raise bad_sample(f"{member.name} has {member.length} bytes: more than a label or a text may have")
         try:
             return read_member(file, member, self._limits)
-        except DamagedPackingError as error:
-            raise BadSampleError(f"{member.name}: {error}") from None
+        except Rejected as error:
+            raise bad_sample(f"{member.name}: {error.detail}") from None
 
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
         """A member's reference, with the class that its folders say."""

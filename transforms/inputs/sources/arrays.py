@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.image_stack import Order, locate_images, read_stacked_image, refer_images
 from recordmill.transforms.inputs.arrays.label_arrays import read_label_array
 from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
 from recordmill.transforms.inputs.arrays.npy_header import LONGEST_HEADER, parse_npy_header
 from recordmill.transforms.inputs.arrays.npz_members import find_members
-from recordmill.transforms.inputs.arrays.place import BadArrayError, Place, find_beside, place_of
+from recordmill.transforms.inputs.arrays.place import Place, find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources.source import Recognised, Source
@@ -61,10 +62,6 @@ class Arrays(Source):
         """If there are arrays of them."""
         return bool(self.labels)
 
-    def idle_settings(self) -> Mapping[str, str]:
-        """The names of classes where there are none."""
-        return {} if self.labels else {"class_names": "source.labels is empty"}
-
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Arrays called `x_train`, `y_train` and so on."""
@@ -89,8 +86,6 @@ class Arrays(Source):
         except FileNotFoundError as error:
             detail = f"there is no array {error} in it or beside it: add it, or correct source.images and source.labels"
             yield file.but(status="fatal", reason="bad_labels", detail=detail)
-        except BadArrayError as error:
-            yield file.but(status="rejected", reason=error.reason, detail=error.detail)
 
     def _refer_members(self, file: ImageRef) -> Iterator[ImageRef]:
         members = find_members(file)
@@ -120,7 +115,7 @@ class Arrays(Source):
         header = parse_npy_header(images.read_start(LONGEST_HEADER))
         if header.dtype != "uint8":
             detail = f"{self.images[word]} holds values of type {header.dtype}, not uint8"
-            raise BadArrayError("bad_array", detail)
+            raise Rejected("list", "bad_array", detail)
         stack = locate_images(images, header.bytes, header.shape, self.order)
         names = None
         if labels is not None:

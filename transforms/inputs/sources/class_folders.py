@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.sources.source import Recognised, Source
@@ -16,7 +17,7 @@ _NO_CLASS = re.compile(
         (
             *_IMAGES,
             "pictures|data|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
-            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*",
+            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*([_-]?(images?|imgs?))?",
         )
     )
 )
@@ -76,7 +77,7 @@ class ClassFolders(Source):
         if label or self.class_from == "none":
             yield file.but(label=label)
         else:
-            yield file.but(status="rejected", reason="no_class", detail="the file lies in no class folder")
+            raise Rejected("list", "no_class", "the file lies in no class folder")
 
 
 def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import orjson
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_pattern
 from recordmill.transforms.inputs.listing.named_image import refer_named_image
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.listing.read_sibling import read_sibling, rejected_ref
+from recordmill.transforms.inputs.listing.read_sibling import read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import spelled_path
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.records.boxes import boxes_of
@@ -109,12 +109,8 @@ class Coco(Source):
             return
         try:
             annotations = Annotations(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
-        except RejectedImage as rejected:
-            yield rejected_ref(file, rejected)
-            return
         except ValueError as error:
-            yield file.but(status="rejected", reason="bad_annotations", detail=f"no COCO annotations: {error}")
-            return
+            raise Rejected("list", "bad_annotations", f"no COCO annotations: {error}") from None
         word = match.groupdict().get("split") or ""
         yield announce_classes(file, annotations.classes)
         if annotations.strays:
@@ -184,6 +180,8 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     files = sketch.at(folder).ending(".json")
     if instances := tuple(name for name in files if name.startswith("instances_") or "_annotations.coco" in name):
         return instances
+    # Label Studio's notes.json lies next to text files for YOLO: it has COCO's categories and no images.
+    files = tuple(name for name in files if name != "notes.json")
     heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
     if not any(map(_looks_like_coco, heads.values())):
         return ()

@@ -9,6 +9,7 @@ import orjson
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Recognised, Source
@@ -65,10 +66,7 @@ class FilenameLabels(Source):
         name = path.rpartition("/")[2]
         match = self._compiled().fullmatch(name)
         if not match or not match["label"]:
-            yield file.but(
-                status="rejected", reason="name_mismatch", detail="the file's name does not match source.pattern"
-            )
-            return
+            raise Rejected("list", "name_mismatch", "the file's name does not match source.pattern")
         groups = match.groupdict()
         values = {key: groups[group] or "" for key, group in self.features_from.items()}
         yield file.but(

@@ -12,6 +12,7 @@ import numpy as np
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.arrays.interleave import interleave
 from recordmill.transforms.inputs.listing.class_names import (
@@ -181,8 +182,7 @@ class FixedRecords(Source):
             return
         count, over = divmod(file.size - self.header, self.record_bytes)
         if over or count < 1:
-            yield file.but(status="rejected", reason="wrong_length", detail=self._describe_length(file.size))
-            return
+            raise Rejected("list", "wrong_length", self._describe_length(file.size))
         if self.labels and self.class_names_file:
             try:
                 classes = read_class_names(file.uri, path, self.class_names_file)

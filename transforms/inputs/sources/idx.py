@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.idx_header import LONGEST_HEADER, parse_idx_header
 from recordmill.transforms.inputs.arrays.image_stack import locate_images, read_stacked_image, refer_images
 from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
-from recordmill.transforms.inputs.arrays.place import BadArrayError, find_beside, place_of
+from recordmill.transforms.inputs.arrays.place import find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
@@ -64,10 +65,6 @@ class Idx(Source):
         """If there are files of them."""
         return bool(self.labels)
 
-    def idle_settings(self) -> Mapping[str, str]:
-        """The names of classes where there are none."""
-        return {} if self.labels else {"class_names": "source.labels is empty"}
-
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Files called as MNIST's."""
@@ -105,8 +102,6 @@ class Idx(Source):
         except FileNotFoundError as error:
             detail = f"there is no {error} next to it: add it, or add --set source.labels='' for images without labels"
             yield file.but(status="fatal", reason="bad_labels", detail=detail)
-        except BadArrayError as error:
-            yield file.but(status="rejected", reason=error.reason, detail=error.detail)
 
     def _read_labels(self, path: str, file: ImageRef, name: str, count: int) -> bytes | None:
         """The number of each image's class; FileNotFoundError, with the file's name, where there is no such file."""
@@ -116,10 +111,10 @@ class Idx(Source):
             place = find_beside(path, file, name)
             (found,), header = parse_idx_header(place.read_start(LONGEST_HEADER), (1,))
             if found != count:
-                raise BadArrayError("bad_labels", f"{found:,} labels, and there are {count:,} images")
+                raise Rejected("list", "bad_labels", f"{found:,} labels, and there are {count:,} images")
             place.check_size(header + found, f"{header} of header and {found:,} labels")
-        except BadArrayError as error:
-            raise BadArrayError("bad_labels", f"{name}: {error.detail}") from None
+        except Rejected as error:
+            raise Rejected("list", "bad_labels", f"{name}: {error.detail}") from None
         return place.read(header, count, header + count)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:

@@ -85,10 +85,6 @@ class ImageFolder(Source):
         """If a column of classes is named."""
         return bool(self.label or self.labels or self.objects)
 
-    def idle_settings(self) -> Mapping[str, str]:
-        """The names of classes where there are none."""
-        return {} if self.gives_labels else {"class_names": "no column of classes is named"}
-
     def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         """One image a row."""
         for ref in self._manifest().refer(path, file):

@@ -11,11 +11,11 @@ import orjson
 from recordmill import storage
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, refer_named_image
-from recordmill.transforms.inputs.listing.read_sibling import read_sibling, rejected_ref
-from recordmill.transforms.inputs.listing.safe_paths import OutsideRootError, resolve_inside, root_of, spelled_path
+from recordmill.transforms.inputs.listing.read_sibling import read_sibling
+from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.records.boxes import boxes_of
 
@@ -67,12 +67,8 @@ class LabelMe(Source):
         try:
             name, labels, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
             place = find_image(file.uri, path, name)
-        except RejectedImage as rejected:
-            yield rejected_ref(file, rejected)
-            return
         except ValueError as error:
-            yield file.but(status="rejected", reason="bad_annotations", detail=f"no LabelMe annotation: {error}")
-            return
+            raise Rejected("list", "bad_annotations", f"no LabelMe annotation: {error}") from None
         image = refer_named_image(file, path, place)
         if image.status:
             yield image
@@ -88,7 +84,7 @@ class LabelMe(Source):
             data: what the JSON file holds.
 
         Raises:
-            RejectedImage: stage `list`, `refused_shape`: a shape is not a rectangle, and that is to be refused.
+            Rejected: stage `list`, `refused_shape`: a shape is not a rectangle, and that is to be refused.
             ValueError: it is none of LabelMe's; the message says why.
         """
         shapes = data.get("shapes") if isinstance(data, dict) else None
@@ -107,7 +103,7 @@ class LabelMe(Source):
             kind = shape.get("shape_type") or "polygon"  # before 2019 LabelMe did not say it
             if kind != "rectangle" and self.other_shapes == "reject":
                 detail = f"shape {number} is a {kind!r:.60}, and source.other_shapes is reject"
-                raise RejectedImage("list", "refused_shape", detail)
+                raise Rejected("list", "refused_shape", detail)
             if kind != "rectangle" and self.other_shapes == "drop":
                 dropped += 1
                 continue
@@ -156,7 +152,7 @@ def find_image(uri: str, path: str, name: str) -> str:
 def _is_there(root: str, place: str) -> bool:
     try:
         return storage.size_of(resolve_inside(root, place)) is not None
-    except (OutsideRootError, PermissionError):  # without a right to list S3 forbids what is not there
+    except (Rejected, PermissionError):  # without a right to list S3 forbids what is not there
         return False
 
 

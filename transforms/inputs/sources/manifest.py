@@ -169,8 +169,6 @@ class Manifest(Source):
             idle["boxes_unit"] = "no column of boxes is named"
         if not (self.columns.label or self.columns.labels):
             idle["unlabelled"] = "no column of classes is named"
-        if not self.gives_labels:
-            idle["class_names"] = "no column of classes is named"
         if not self.columns.uri:
             idle["root"] = "no column names images"
         if not (

@@ -1,7 +1,7 @@
 """What a source implements, and how one is found by name."""
 
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -11,6 +11,7 @@ import orjson
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
@@ -63,10 +64,18 @@ class Source(SourceSettings, Protocol):
             max_bytes: more is not read.
 
         Raises:
-            RejectedImage: there is something wrong with this one; see `transforms.compose.read_images.read_image`.
+            Rejected: there is something wrong with this one; see `transforms.compose.read_images.read_image`.
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)
+
+
+def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    """Yields what `source.refer` yields; where that rejects the file, or the rest of it, a rejected reference of it."""
+    try:
+        yield from source.refer(path, file)
+    except Rejected as rejected:
+        yield file.but(status="rejected", reason=rejected.reason, detail=rejected.detail)
 
 
 def announce_classes(file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> ImageRef:

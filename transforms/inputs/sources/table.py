@@ -13,6 +13,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import CellError, from_json, is_rounded, read_cell, to_json
@@ -20,7 +21,7 @@ from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.inputs.tables.infer_types import ColumnTypes, TypeInferenceError
 from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, Blanks, TableFormat, read_table
 from recordmill.transforms.inputs.tables.read_table import Table as OpenTable
-from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.text_lines import check_encoding
 
 
@@ -153,7 +154,7 @@ class Table(Source):
             name = min(lacking)
             yield _fatal(file, f"none of its rows has {name!r} ({wanted[name]}): correct the name")
         if not rows:
-            yield file.but(status="rejected", reason="no_rows", detail="the table has no rows")
+            raise Rejected("list", "no_rows", "the table has no rows")
 
     def _refer(
         self, path: str, file: ImageRef, table: OpenTable, rounded: dict[str, str]
@@ -168,8 +169,8 @@ class Table(Source):
                     if is_rounded(values[name]):
                         rounded[name] = self._describe_rounded(name, values[name], row, table.as_text)
                 yield row, ref
-            except _RowError as error:
-                detail = f"{path}, {row.place}{error}"
+            except Rejected as error:
+                detail = f"{path}, {row.place}{error.detail}"
                 yield row, ref.but(status="rejected", reason="bad_row", detail=detail)
 
     def _describe_rounded(self, name: str, value: float, row: Row, as_text: bool) -> str:
@@ -181,7 +182,7 @@ class Table(Source):
     def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool) -> tuple[ImageRef, dict[str, Any]]:
         """The reference of a row, and the values of its columns."""
         if row.cells is None:
-            raise _RowError(f": {row.fault}")
+            raise bad_row(f": {row.fault}")
         said: dict[str, Any] = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
         if "key" in said:
             said["key"] = below + said["key"]
@@ -190,12 +191,12 @@ class Table(Source):
             try:
                 value = read_cell(row.cells.get(name), column, as_text)
             except CellError as error:
-                raise _RowError(f", column {name!r}: {error}") from None
+                raise bad_row(f", column {name!r}: {error}") from None
             if value is not None:
                 found[name] = value
                 values[column.feature or name] = to_json(value)
             elif column.default is None and not column.many:
-                raise _RowError(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
+                raise bad_row(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
         features = orjson.dumps(values)
         return ref.but(features=features.decode(), length=len(features), **said), found
 
@@ -207,21 +208,17 @@ class Table(Source):
         return Content(ref.features.encode(), None, fields=fields)
 
 
-class _RowError(Exception):
-    """A row cannot become an Example; the message goes on from the place of the row."""
-
-
 def _as_name(cell: Any, column: str) -> str:
     """A label, split, group or key as text."""
     if isinstance(cell, str) and len(cell) > LONGEST_NAME:
         count = f"{len(cell):,} letters, and a name at most {LONGEST_NAME:,}"
-        raise _RowError(f", column {column!r}: {cell!r:.60} has {count}")
+        raise bad_row(f", column {column!r}: {cell!r:.60} has {count}")
     if isinstance(cell, str) and cell.strip():
         return unicodedata.normalize("NFC", cell.strip())
     if isinstance(cell, int):
         return str(cell)
     shown = "there is no value" if cell is None or cell == "" else f"{cell!r:.60} is no text"
-    raise _RowError(f", column {column!r}: {shown}")
+    raise bad_row(f", column {column!r}: {shown}")
 
 
 def _fatal(file: ImageRef, problem: str) -> ImageRef:

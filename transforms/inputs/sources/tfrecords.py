@@ -12,7 +12,7 @@ from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LARGEST_OFFSET
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.bounded_records import read_bounded
 from recordmill.storage.record_bytes import StoredFile
@@ -25,7 +25,6 @@ from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
 from recordmill.transforms.inputs.tfrecord_input.example_fields import (
-    BadExampleError,
     KeptType,
     class_of,
     find_convention,
@@ -187,8 +186,8 @@ class Tfrecords(Source):
                 except ClassNamesError as error:
                     yield file.but(status="fatal", reason="bad_labels", detail=str(error))
                     return
-                except BadExampleError as error:
-                    detail = f"record {index} at byte {offset}: {error}"
+                except Rejected as error:
+                    detail = f"record {index} at byte {offset}: {error.detail}"
                     yield ref.but(status="rejected", reason="bad_example", detail=detail)
         if index < 0:
             yield file.but(status="rejected", reason="bad_record", detail="the file holds no records")
@@ -253,20 +252,17 @@ class Tfrecords(Source):
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """The image of one Example, and the features that are passed on; see `Source.read`."""
-        try:
-            record = read_image(ref, max_bytes, self.max_ratio)
-            entries = parse_entries(record)
-            convention, fields = self._fields_of(entries)
-            kept = read_kept(entries, self.keep)
-            if self.contents == "rows":
-                # The reference has the class; a digest that is not in the input is not made of what is no file.
-                own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
-                return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
-            is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))
-            data, image = read_image_of(fields, is_raw, self.shape)
-            return Content(data, image, fields=kept)
-        except BadExampleError as error:
-            raise RejectedImage("read", "bad_example", f"{error}") from None
+        record = read_image(ref, max_bytes, self.max_ratio)
+        entries = parse_entries(record)
+        convention, fields = self._fields_of(entries)
+        kept = read_kept(entries, self.keep)
+        if self.contents == "rows":
+            # The reference has the class; a digest that is not in the input is not made of what is no file.
+            own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
+            return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
+        is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))
+        data, image = read_image_of(fields, is_raw, self.shape)
+        return Content(data, image, fields=kept)
 
 
 def _explain(index: int, offset: int, damage: Damage) -> str:

@@ -14,10 +14,10 @@ from defusedxml.ElementTree import fromstring
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_of, stems_of
 from recordmill.transforms.inputs.listing.named_image import refer_named_image
-from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling, rejected_ref
+from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.records.boxes import boxes_of
@@ -99,12 +99,8 @@ class Voc(Source):
                     yield file
                     return
             name, labels, fields = read_annotation(fromstring(read_sibling(file.uri)))
-        except RejectedImage as rejected:
-            yield rejected_ref(file, rejected)
-            return
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
-            yield file.but(status="rejected", reason="bad_annotations", detail=f"no VOC annotation: {error}")
-            return
+            raise Rejected("list", "bad_annotations", f"no VOC annotation: {error}") from None
         image = refer_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
         if image.status:
             yield image
@@ -156,7 +152,7 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     """A file with the name of the first list that names its image as its split; ignored where none does.
 
     Raises:
-        RejectedImage: a list cannot be read.
+        Rejected: a list cannot be read.
     """
     found = False
     for word in SETS:
@@ -183,7 +179,7 @@ def _read_set(uri: str, size: int, version: str) -> frozenset[str]:
         return frozenset()
     except UnicodeDecodeError as error:
         why = f"{posixpath.basename(uri)} is not UTF-8, from byte {error.start} on"
-        raise RejectedImage("list", "bad_annotations", why) from None
+        raise Rejected("list", "bad_annotations", why) from None
     return frozenset(words[0] for words in map(str.split, lines) if words)
 
 

@@ -13,11 +13,11 @@ import yaml
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits, split_of
-from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling, rejected_ref
+from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
-from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, RefusedLineError, read_yolo_lines
+from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, read_yolo_lines
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.records.boxes import boxes_of
 
@@ -28,6 +28,9 @@ _YAML = (".yaml", ".yml")
 
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 """Files that name the classes where text files lie next to images, as Darknet's tools have them."""
+
+_IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
+"""A path in data.yaml: the folders next to which and below which `images` lies."""
 
 _BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 
@@ -77,7 +80,8 @@ class Yolo(Source):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
-            settings = {"source": {"kind": "yolo", **source}, **given_splits("from_source", words)}
+            splits = given_splits("from_source", words, _splits_of_data_yaml(sketch))
+            settings = {"source": {"kind": "yolo", **source}, **splits}
             yield Recognised(
                 {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key="source.names"
             )
@@ -94,9 +98,7 @@ class Yolo(Source):
             return
         folders = path.split("/")
         if not beside and "images" not in folders[:-1]:
-            detail = "the file lies below no folder called images"
-            yield file.but(status="rejected", reason="no_class", detail=detail)
-            return
+            raise Rejected("list", "no_class", "the file lies below no folder called images")
         at = -1 if beside else len(folders) - 1 - folders[::-1].index("images")
         if beside:
             word = folders[0] if len(folders) > 1 else ""
@@ -104,20 +106,17 @@ class Yolo(Source):
             word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
         text_file = _labels_path(spelled_path(file.uri, path), at)
         try:
-            fields = self._read_boxes(read_sibling(f"{root_of(file.uri, path)}/{text_file}").decode(), path, file)
+            text = read_sibling(f"{root_of(file.uri, path)}/{text_file}").decode()
         except NoFileError:
             none = orjson.dumps(boxes_of([], [], fractions=True)).decode()
             yield file.but(split=word, features=none, lacks_file=True)
             return
-        except RejectedImage as rejected:
-            yield rejected_ref(file, rejected)
-            return
-        except ValueError as error:
-            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
-            detail = f"{_labels_path(path, at)}: {why}"
-            reason = "refused_shape" if isinstance(error, RefusedLineError) else "bad_annotations"
-            yield file.but(status="rejected", reason=reason, detail=detail)
-            return
+        except UnicodeDecodeError:
+            raise Rejected("list", "bad_annotations", f"{_labels_path(path, at)}: it is not UTF-8") from None
+        try:
+            fields = self._read_boxes(text, path, file)
+        except Rejected as line:
+            raise Rejected("list", line.reason, f"{_labels_path(path, at)}: {line.detail}") from None
         yield file.but(split=word, features=orjson.dumps(fields).decode())
 
     def _read_boxes(self, text: str, path: str, file: ImageRef) -> dict[str, Any]:
@@ -153,7 +152,7 @@ class Yolo(Source):
     def _announce(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
         try:
             names = read_names(path, read_sibling(file.uri).decode())
-        except (RejectedImage, ValueError) as error:
+        except (Rejected, ValueError) as error:
             if posixpath.basename(path) not in NAMES_BESIDE:
                 yield file.but(status="ignored", reason=self.other_files)
                 return
@@ -202,6 +201,16 @@ def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tu
         yield {"text_files": "beside"}, tuple(folders), f"YOLO's text files next to images, such as {such}"
 
 
+def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
+    """The splits of folders next to or below `images`, by the paths under `train`, `val` and `test` of data.yaml."""
+    text = sketch.first_head("", *_YAML).decode("utf-8", "replace")
+    found: dict[str, str] = {}
+    for key, paths in re.findall(r"^(train|val|test) *:((?:.|\n[ -])*)", text, re.MULTILINE):
+        for above, below in _IMAGES.findall(paths):
+            found.setdefault(below or above, split_of(key))
+    return found
+
+
 def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
     """Whether one of the text files that were looked into holds boxes; of those that hold something."""
     heads = [
@@ -242,7 +251,7 @@ def _key_points(uri: str, size: int, version: str) -> tuple[int, int] | None:
     """`kpt_shape` of a data.yaml; None where it has none. A file that is written anew has another size or version."""
     try:
         data = yaml.safe_load(read_sibling(uri))
-    except (RejectedImage, yaml.YAMLError, RecursionError):  # `refer` tells of it
+    except (Rejected, yaml.YAMLError, RecursionError):  # `refer` tells of it
         return None
     shape = data.get("kpt_shape") if isinstance(data, dict) else None
     if not isinstance(shape, list) or len(shape) != 2 or not all(type(each) is int and each > 0 for each in shape):

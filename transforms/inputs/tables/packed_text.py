@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.unpacking import MAX_RATIO, DamagedPackingError, TooLargeError, gunzip
+from recordmill.storage.unpacking import MAX_RATIO, BadPacking, TooLarge, gunzip
 from recordmill.transforms.inputs.tables.row import UnreadableTableError
 
 _GZIP = b"\x1f\x8b"
@@ -37,10 +37,10 @@ class PackedText:
             return data
         try:
             return bytes(next(self._pieces, b""))
-        except TooLargeError as error:
-            raise UnreadableTableError(f"{error}: unpack it, if that is right") from None
-        except DamagedPackingError as damage:
-            raise UnreadableTableError(str(damage)) from None
+        except TooLarge as error:
+            raise UnreadableTableError(f"{error.detail}: unpack it, if that is right") from None
+        except BadPacking as damage:
+            raise UnreadableTableError(damage.detail) from None
 
 
 @contextmanager

@@ -1,10 +1,17 @@
 """A row of a table, whatever the table is written in."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from recordmill.schemas.rejection import Rejected
 
 MAX_ROW_BYTES = 64 * 2**20
 """The longest row of a text file: what has more lacks a closing quote, or line ends."""
+
+
+bad_row = partial(Rejected, "list", "bad_row")
+"""The row cannot become a record."""
 
 
 class UnreadableTableError(Exception):

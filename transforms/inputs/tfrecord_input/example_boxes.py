@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from recordmill.transforms.inputs.tfrecord_input.example_fields import BadExampleError, text_of
+from recordmill.transforms.inputs.tfrecord_input.example_fields import bad_example, text_of
 from recordmill.transforms.records.boxes import boxes_of
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
@@ -17,7 +17,7 @@ def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], s
         name_of: the class of a name and a number.
 
     Raises:
-        BadExampleError: the lists do not belong together.
+        Rejected: the lists do not belong together.
     """
     boxes = _boxes(fields)
     if boxes is None:
@@ -26,9 +26,9 @@ def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], s
     numbers = list(fields.get("box_labels", ()))
     for what, each in (("classes' names", texts), ("labels", numbers)):
         if each and len(each) != len(boxes):
-            raise BadExampleError(f"it has {len(boxes)} boxes and {len(each)} {what} of boxes")
+            raise bad_example(f"it has {len(boxes)} boxes and {len(each)} {what} of boxes")
     if boxes and not texts and not numbers:
-        raise BadExampleError(f"it has {len(boxes)} boxes without labels")
+        raise bad_example(f"it has {len(boxes)} boxes without labels")
     labels = [
         name_of(texts[index] if texts else "", numbers[index] if numbers else None) for index in range(len(boxes))
     ]
@@ -40,12 +40,12 @@ def _boxes(fields: Mapping[str, Any]) -> list[list[float]] | None:
     if "bbox" in fields:
         flat = fields["bbox"]
         if len(flat) % 4:
-            raise BadExampleError(f"its boxes have {len(flat)} sides, which is no multiple of 4")
+            raise bad_example(f"its boxes have {len(flat)} sides, which is no multiple of 4")
         return [[flat[at + 1], flat[at], flat[at + 3], flat[at + 2]] for at in range(0, len(flat), 4)]
     sides = [fields.get(side) for side in _SIDES]
     if all(side is None for side in sides):
         return None
     lengths = {0 if side is None else len(side) for side in sides}
     if len(lengths) > 1:
-        raise BadExampleError("its lists of boxes' sides differ in length")
+        raise bad_example("its lists of boxes' sides differ in length")
     return [list(box) for box in zip(*(side or () for side in sides), strict=True)]

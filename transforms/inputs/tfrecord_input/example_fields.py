@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from google.protobuf.message import DecodeError
@@ -11,6 +11,7 @@ from recordmill.schemas.conventions import Convention, convention_names, load_co
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, Kind
 from recordmill.schemas.record_fields import IMAGE_FIELDS as RECORD_FIELDS
+from recordmill.schemas.rejection import Rejected
 
 IMAGE_FIELDS = ("encoded", "pixels_base64")
 """The fields that hold an image."""
@@ -20,22 +21,22 @@ KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]
 """What a feature that is passed on holds: one value, or a list."""
 
 
-class BadExampleError(Exception):
-    """A record is no Example of the convention; the message says why."""
+bad_example = partial(Rejected, "read", "bad_example")
+"""The record is not an Example of the convention."""
 
 
 def parse_entries(record: bytes) -> Mapping[str, Any]:
     """The features of a serialised Example by key, as protobuf has them.
 
     Raises:
-        BadExampleError: it is none, or an empty one.
+        Rejected: it is none, or an empty one.
     """
     try:
         entries: Mapping[str, Any] = Example.FromString(record).features.feature
     except DecodeError:
-        raise BadExampleError("the record is no tf.train.Example") from None
+        raise bad_example("the record is no tf.train.Example") from None
     if not entries:
-        raise BadExampleError("the record is no tf.train.Example, or one without features")
+        raise bad_example("the record is no tf.train.Example, or one without features")
     return entries
 
 
@@ -43,7 +44,7 @@ def values_of(entries: Mapping[str, Any], key: str, kind: Kind) -> list[Any] | N
     """The values of one feature; None where there is no such feature.
 
     Raises:
-        BadExampleError: it is of another kind.
+        Rejected: it is of another kind.
     """
     if key not in entries:
         return None
@@ -51,7 +52,7 @@ def values_of(entries: Mapping[str, Any], key: str, kind: Kind) -> list[Any] | N
     if found is None:
         return []
     if found != f"{kind}_list":
-        raise BadExampleError(f"feature {key} is a {found}, not a {kind}_list")
+        raise bad_example(f"feature {key} is a {found}, not a {kind}_list")
     return list(getattr(entries[key], found).value)
 
 
@@ -61,7 +62,7 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
     What the Example lacks is left out, and so are scalars without a value.
 
     Raises:
-        BadExampleError: a feature is of another kind, a scalar has several values, or there is no image, of a
+        Rejected: a feature is of another kind, a scalar has several values, or there is no image, of a
             convention without images nothing but a label.
     """
     fields: dict[str, Any] = {}
@@ -70,13 +71,13 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
         if values is None or (not feature.many and not values):
             continue
         if not feature.many and len(values) > 1:
-            raise BadExampleError(f"feature {feature.key} holds {len(values)} values where one is expected")
+            raise bad_example(f"feature {feature.key} holds {len(values)} values where one is expected")
         fields[feature.field] = values if feature.many else values[0]
     images = [feature.key for feature in convention.features if feature.field in IMAGE_FIELDS]
     if images and not fields.keys() & set(IMAGE_FIELDS):
-        raise BadExampleError(f"it has no image: there is no feature {' or '.join(images)}")
+        raise bad_example(f"it has no image: there is no feature {' or '.join(images)}")
     if lacking := [feature.key for feature in own_features(convention) if feature.key not in entries]:
-        raise BadExampleError(f"there is no feature {lacking[0]}")
+        raise bad_example(f"there is no feature {lacking[0]}")
     return fields
 
 
@@ -98,7 +99,7 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
     Raw pixels in a feature that could as well be an encoded image are never guessed, nor that there are no images.
 
     Raises:
-        BadExampleError: none fits.
+        Rejected: none fits.
     """
     kinds = frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items())
     name = _find_name(kinds)
@@ -106,7 +107,7 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
         keys = ", ".join(sorted(entries))
         others = [each for each in convention_names() if _fits_without_image(load_convention(each), kinds)]
         hint = f": {others[0]}" if others else ""
-        raise BadExampleError(f"its keys are those of no known convention ({keys:.200}): set source.convention{hint}")
+        raise bad_example(f"its keys are those of no known convention ({keys:.200}): set source.convention{hint}")
     return load_convention(name)
 
 
@@ -140,7 +141,7 @@ def read_kept(entries: Mapping[str, Any], keep: Mapping[str, KeptType]) -> dict[
     """The values of features that are passed on, by key; absent lists are empty.
 
     Raises:
-        BadExampleError: one is of another kind, or has not one value where one is expected.
+        Rejected: one is of another kind, or has not one value where one is expected.
     """
     kept: dict[str, Any] = {}
     for key, stated in keep.items():
@@ -150,7 +151,7 @@ def read_kept(entries: Mapping[str, Any], keep: Mapping[str, KeptType]) -> dict[
         elif len(values) == 1:
             (kept[key],) = values
         else:
-            raise BadExampleError(f"feature {key} holds {len(values)} values where source.keep expects one")
+            raise bad_example(f"feature {key} holds {len(values)} values where source.keep expects one")
     return kept
 
 
@@ -164,13 +165,13 @@ def text_in(entries: Mapping[str, Any], key: str) -> str:
     """The text in NFC, or the integer in decimal, of a feature that every Example must have.
 
     Raises:
-        BadExampleError: it is missing, empty or of another kind.
+        Rejected: it is missing, empty or of another kind.
     """
     kind: Kind = "int64" if key in entries and entries[key].WhichOneof("kind") == "int64_list" else "bytes"
     values = values_of(entries, key, kind) or [b""]
     text = text_of(values[0], f"feature {key}") if kind == "bytes" else str(values[0])
     if not text:
-        raise BadExampleError(f"feature {key} is missing or empty")
+        raise bad_example(f"feature {key} is missing or empty")
     return unicodedata.normalize("NFC", text)
 
 
@@ -178,12 +179,12 @@ def text_of(value: bytes | None, what: str) -> str:
     """A text; the empty string where there is none.
 
     Raises:
-        BadExampleError: it is no UTF-8.
+        Rejected: it is no UTF-8.
     """
     try:
         return (value or b"").decode()
     except UnicodeDecodeError:
-        raise BadExampleError(f"{what} is no UTF-8") from None
+        raise bad_example(f"{what} is no UTF-8") from None
 
 
 def class_of(number: int, names: Mapping[int, str], where: str) -> str:
@@ -195,10 +196,10 @@ def class_of(number: int, names: Mapping[int, str], where: str) -> str:
         where: what says them, for people.
 
     Raises:
-        BadExampleError: there are names, and none for the number.
+        Rejected: there are names, and none for the number.
     """
     if not names:
         return str(number)
     if number not in names:
-        raise BadExampleError(f"its label is {number}, where {where} names those of {min(names)} to {max(names)}")
+        raise bad_example(f"its label is {number}, where {where} names those of {min(names)} to {max(names)}")
     return names[number]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recordmill.schemas.content import Pixels
-from recordmill.transforms.inputs.tfrecord_input.example_fields import BadExampleError
+from recordmill.transforms.inputs.tfrecord_input.example_fields import bad_example
 
 
 def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]) -> tuple[bytes, bytes | Pixels]:
@@ -20,13 +20,13 @@ def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int])
         shape: height, width and channels of raw pixels where the Example does not say.
 
     Raises:
-        BadExampleError: raw pixels have no shape, or another number of bytes.
+        Rejected: raw pixels have no shape, or another number of bytes.
     """
     if "pixels_base64" in fields:
         try:
             data = base64.b64decode(fields["pixels_base64"], altchars=b"-_", validate=True)
         except binascii.Error as error:
-            raise BadExampleError(f"its image is no url-safe base64 ({error})") from None
+            raise bad_example(f"its image is no url-safe base64 ({error})") from None
     else:
         data = fields["encoded"]
         if not is_raw:
@@ -34,9 +34,9 @@ def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int])
     stated = [fields.get(side) for side in ("height", "width", "channels")]
     height, width, channels = stated if None not in stated else (tuple(shape) or (None, None, None))
     if height is None or width is None or channels is None:
-        raise BadExampleError("its image is raw pixels of unknown height, width and channels: set source.shape")
+        raise bad_example("its image is raw pixels of unknown height, width and channels: set source.shape")
     if channels not in (1, 3):
-        raise BadExampleError(f"its image has {channels} channels, where 1 or 3 can be stored")
+        raise bad_example(f"its image has {channels} channels, where 1 or 3 can be stored")
     if min(height, width) < 1 or height * width * channels != len(data):
-        raise BadExampleError(f"its image has {len(data)} bytes, where {height} x {width} x {channels} are stated")
+        raise bad_example(f"its image has {len(data)} bytes, where {height} x {width} x {channels} are stated")
     return data, np.frombuffer(data, np.uint8).reshape(height, width, channels)

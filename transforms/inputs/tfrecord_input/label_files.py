@@ -16,8 +16,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 
 from recordmill import storage
 from recordmill.schemas.conventions import Convention
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError, why_unread
-from recordmill.transforms.inputs.listing.safe_paths import OutsideRootError, resolve_inside, root_of, spelled_path
+from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
 
 MAX_BYTES = 16 * 2**20
 """The longest file of names that is read."""
@@ -80,7 +81,7 @@ class LabelFiles:
                     return name, parse_label_file(name, self._bytes_of(folder, name))
                 except (FileNotFoundError, NotADirectoryError):
                     continue
-                except (OSError, OutsideRootError, ValueError) as error:
+                except (OSError, Rejected, ValueError) as error:
                     raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
         if self.name != "auto":
             raise ClassNamesError(f"there is no {self.name} to name the classes (source.class_names_file)")

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from recordmill import storage
-from recordmill.imaging import BadImage, ImageSettings, Resize, prepare_image, prepare_pixels
+from recordmill.imaging import ImageSettings, Resize, prepare_image, prepare_pixels
 from recordmill.imaging.draw_boxes import draw_boxes
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.sniff import sniff
 from recordmill.schemas.coercion import FeatureValueError
 from recordmill.schemas.features import Feature, parse_example
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES
@@ -136,7 +137,7 @@ def _thumbnail(record: bytes, by_field: Mapping[str, Feature], wanted: Wanted, l
             else prepare_image(stored, settings)
         )
         own = _boxes_of_class(record, by_field, boxes, wanted.class_name, labels)
-    except (BadImage, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
+    except (Rejected, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
         return ""
     encoded = draw_boxes(prepared.encoded, own, set(boxes) - set(own)) if boxes else prepared.encoded
     return f"data:image/jpeg;base64,{base64.b64encode(encoded).decode()}"

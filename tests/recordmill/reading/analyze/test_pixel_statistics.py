@@ -46,6 +46,7 @@ def analysed(with_tensorflow, run_python, tmp_path_factory):
     return cases, json.loads((folder / "found.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["many", "giant", "one"])
 def test_mean_and_variance_are_the_nearest_there_are(analysed, name):
     numbers, found = analysed[0][name].tolist(), analysed[1][name]
@@ -57,6 +58,7 @@ def test_mean_and_variance_are_the_nearest_there_are(analysed, name):
         assert found["variance"][colour] == (squares * pixels - total**2) / pixels**2
 
 
+@pytest.mark.slow
 def test_giant_sums_do_not_overflow_and_nothing_cancels(analysed):
     numbers, found = analysed[0]["giant"], analysed[1]["giant"]
     assert sum(map(int, numbers[:, 5])) > 2**63
@@ -68,6 +70,7 @@ def test_giant_sums_do_not_overflow_and_nothing_cancels(analysed):
 @pytest.mark.parametrize(
     ("name", "column", "side"), [("many", 0, "height"), ("many", 1, "width"), ("one", 0, "height")]
 )
+@pytest.mark.slow
 def test_quantiles_are_within_the_stated_error_of_their_rank(analysed, name, column, side):
     values, found = np.sort(analysed[0][name][:, column]), analysed[1][name][side]
     assert (found["least"], found["most"]) == (values[0], values[-1])

@@ -382,6 +382,7 @@ def test_a_wrong_argument_is_one_sentence(animal_dataset, options, sentence):
         load(str(animal_dataset), **options)
 
 
+@pytest.mark.slow
 def test_a_strategy_of_two_replicas_takes_it(tmp_path, animal_dataset):
     # In a process of its own: devices are fixed once TensorFlow has started.
     script = tmp_path / "strategy.py"

@@ -53,14 +53,17 @@ def test_every_file_beside_the_shards_is_compared(ours):
     for name in marker["files"]:
         content = (ours / name).read_bytes()
         (ours / name).write_bytes(content + b" ")
-        for level in ("files", "pixels"):
-            (line,) = lines(ours, level)
-            assert line.startswith(f"{name}: ")
-            failed = verify_dataset(open_dataset(str(ours)), level).failed
-            assert failed == (name not in ("README.md", "croissant.json", "report.html"))
+        verification = verify_dataset(open_dataset(str(ours)), "files")
+        (finding,) = verification.findings
+        assert str(finding).startswith(f"{name}: ")
+        assert verification.failed == (name not in ("README.md", "croissant.json", "report.html"))
         assert lines(ours, "frames") == []
         (ours / name).write_bytes(content)
     assert lines(ours) == []
+    for name in marker["files"]:
+        (ours / name).write_bytes((ours / name).read_bytes() + b" ")
+    assert lines(ours, "pixels") == lines(ours)
+    assert [line.partition(": ")[0] for line in lines(ours)] == marker["files"]
 
 
 def test_the_sentences(ours):

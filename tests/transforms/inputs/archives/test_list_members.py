@@ -5,9 +5,10 @@ import zipfile
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.storage.unpacking import DamagedPackingError
+from recordmill.schemas.rejection import Rejected
+from recordmill.storage.unpacking import BadPacking
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
-from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits
+from recordmill.transforms.inputs.archives.member import Limits
 
 LIMITS = Limits(10_000, 100, 100)
 FILES = {"cat/1.jpg": b"one" * 50, "cat/2.jpg": bytes(range(256)), "dog/1.jpg": b"three"}
@@ -40,7 +41,7 @@ def test_what_an_archive_is_its_bytes_say(make_tar, make_zip, written):
 def test_no_more_members_are_read_than_allowed(make_tar, written):
     found = list_members(written(make_tar(FILES)), Limits(10_000, 2, 100))
     assert [next(found).name, next(found).name] == ["cat/1.jpg", "cat/2.jpg"]
-    with pytest.raises(DamagedArchiveError, match=r"more members than source\.max_members allows \(2\)"):
+    with pytest.raises(Rejected, match=r"more members than source\.max_members allows \(2\)"):
         next(found)
     assert len(list(list_members(written(make_tar(FILES)), Limits(10_000, 3, 100)))) == 3
 
@@ -50,13 +51,13 @@ def test_members_before_the_damage_of_a_packed_tar_stay(make_tar, written):
     file = written(make_tar(noise, "w:gz")[:-7000])
     found = list_members(file, LIMITS)
     assert read_member(file, next(found), LIMITS) == noise["a"]
-    with pytest.raises(DamagedArchiveError, match="the gzip file is damaged: the gzip stream ends early"):
+    with pytest.raises(Rejected, match="the gzip file is damaged: the gzip stream ends early"):
         next(found)
 
 
 def test_a_packed_bomb_is_not_unpacked(written, monkeypatch):
     monkeypatch.setattr("recordmill.storage.unpacking.FREE_BYTES", 1000)
-    with pytest.raises(DamagedArchiveError, match="becomes more than 100 times its size"):
+    with pytest.raises(Rejected, match="becomes more than 100 times its size"):
         list(list_members(written(gzip.compress(bytes(5_000_000))), LIMITS))
 
 
@@ -65,5 +66,5 @@ def test_a_damaged_member_is_found_when_it_is_read(make_zip, written):
     file = written(content)
     one, other = list_members(file, LIMITS)
     assert read_member(file, other, LIMITS) == b"b"
-    with pytest.raises(DamagedPackingError, match="does not fit its checksum"):
+    with pytest.raises(BadPacking, match="does not fit its checksum"):
         read_member(file, one, LIMITS)

@@ -2,8 +2,9 @@ import io
 
 import pytest
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives import member as member_module
-from recordmill.transforms.inputs.archives.member import BoundedStream, DamagedArchiveError, Limits, Member, check_names
+from recordmill.transforms.inputs.archives.member import BoundedStream, Limits, Member, check_names
 
 
 @pytest.mark.parametrize(
@@ -60,11 +61,11 @@ def test_no_header_makes_the_stream_read_much(monkeypatch):
     monkeypatch.setattr(member_module, "MAX_RECORD_BYTES", 8)
     stream = BoundedStream(io.BytesIO(bytes(range(9))))
     assert stream.read(8) == bytes(range(8))
-    with pytest.raises(DamagedArchiveError, match="a header claims 9 bytes"):
+    with pytest.raises(Rejected, match="a header claims 9 bytes"):
         stream.read(9)
     assert (stream.seek(-2, 2), stream.tell(), stream.read()) == (7, 7, b"\x07\x08")
     stream.seek(0)
-    with pytest.raises(DamagedArchiveError, match="claims the whole file"):
+    with pytest.raises(Rejected, match="claims the whole file"):
         stream.read()
-    with pytest.raises(DamagedArchiveError, match="an impossible place"):
+    with pytest.raises(Rejected, match="an impossible place"):
         stream.seek(-1)

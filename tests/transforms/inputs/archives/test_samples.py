@@ -1,14 +1,9 @@
 import pytest
 
 from recordmill.schemas.features import Feature
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives.member import Member
-from recordmill.transforms.inputs.archives.samples import (
-    BadSampleError,
-    PartFeature,
-    class_of,
-    extensions_of,
-    group_samples,
-)
+from recordmill.transforms.inputs.archives.samples import PartFeature, class_of, extensions_of, group_samples
 
 IMAGES = ("jpg", "png")
 
@@ -59,7 +54,7 @@ def test_parts_are_texts_or_values_of_the_json():
 )
 def test_a_part_that_cannot_be_read_is_told(part, data, message):
     (sample,) = group_samples([Member("1.jpg")], IMAGES)
-    with pytest.raises(BadSampleError, match=message):
+    with pytest.raises(Rejected, match=message):
         sample.value(part, {part.partition(".")[0]: data})
 
 
@@ -104,7 +99,7 @@ def test_a_feature_takes_what_is_of_its_type(settings, value, expected):
     ],
 )
 def test_a_feature_refuses_what_is_not(settings, value, message):
-    with pytest.raises(BadSampleError, match=message):
+    with pytest.raises(Rejected, match=message):
         PartFeature(part="json.x", **settings).value_of(value)
 
 
@@ -138,5 +133,5 @@ def test_a_label_is_a_name_or_a_number(label, names, expected):
     ],
 )
 def test_a_label_that_is_neither_is_refused(label, names, message):
-    with pytest.raises(BadSampleError, match=message):
+    with pytest.raises(Rejected, match=message):
         class_of(label, "cls", names)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits, Member
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.archives.member import Limits, Member
 from recordmill.transforms.inputs.archives.tar_members import tar_members
 
 LIMITS = Limits(10_000, 100, 100)
@@ -18,8 +19,8 @@ def members_of(content, limits=LIMITS, **more):
     try:
         for member in tar_members(io.BytesIO(content), len(content), limits, **more):
             found.append(member)
-    except DamagedArchiveError as error:
-        return found, str(error)
+    except Rejected as error:
+        return found, error.detail
     return found, ""
 
 

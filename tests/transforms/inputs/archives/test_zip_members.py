@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.storage.unpacking import DamagedPackingError, ZipMember
-from recordmill.transforms.inputs.archives.member import DamagedArchiveError, Limits
+from recordmill.schemas.rejection import Rejected
+from recordmill.storage.unpacking import BadPacking, ZipMember
+from recordmill.transforms.inputs.archives.member import Limits
 from recordmill.transforms.inputs.archives.zip_members import zip_members
 
 LIMITS = Limits(10_000_000, 100, 100)
@@ -80,7 +81,7 @@ def test_a_bomb_that_lies_is_stopped_at_what_it_states(make_zip):
     at = content.index(b"PK\x01\x02")
     content[at + 24 : at + 28] = (1000).to_bytes(4, "little")
     (member,) = members_of(bytes(content))
-    with pytest.raises(DamagedPackingError, match="becomes more than the 1000 bytes stated"):
+    with pytest.raises(BadPacking, match="becomes more than the 1000 bytes stated"):
         contents_of(bytes(content), member)
 
 
@@ -100,7 +101,7 @@ def test_a_header_that_is_not_what_the_directory_says_is_one_bad_member(make_zip
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(17), b"x" * 100])
 def test_what_has_no_directory_is_no_archive(content):
-    with pytest.raises(DamagedArchiveError, match="it is no zip archive, or its end is missing"):
+    with pytest.raises(Rejected, match="it is no zip archive, or its end is missing"):
         members_of(content)
 
 
@@ -123,12 +124,12 @@ def test_whatever_the_bytes_members_lie_in_the_file(data):
         content[data.draw(st.integers(directory, len(content) - 1))] = data.draw(st.integers(0, 255))
     try:
         found = members_of(bytes(content))
-    except DamagedArchiveError:
+    except Rejected:
         return
     for each in found:
         if each.reason:
             continue
         place = ZipMember.from_text(each.packing)
         assert 0 <= place.start <= place.start + place.packed <= len(content)
-        with suppress(DamagedPackingError):
+        with suppress(BadPacking):
             assert len(contents_of(bytes(content), each)) == each.length

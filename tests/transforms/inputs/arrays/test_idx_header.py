@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.idx_header import LONGEST_HEADER, parse_idx_header
-from recordmill.transforms.inputs.arrays.place import BadArrayError
 
 
 @given(shape=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=4))
@@ -28,11 +28,11 @@ def test_what_a_header_says(shape):
     ],
 )
 def test_another_header_is_rejected(data, detail):
-    with pytest.raises(BadArrayError, match=f"^bad_array: {re.escape(detail)}$"):
+    with pytest.raises(Rejected, match=f"^bad_array: {re.escape(detail)}$"):
         parse_idx_header(data, (3, 4))
 
 
 @given(st.binary(max_size=LONGEST_HEADER))
 def test_no_bytes_raise_anything_else(data):
-    with suppress(BadArrayError):
+    with suppress(Rejected):
         parse_idx_header(data, (1, 3))

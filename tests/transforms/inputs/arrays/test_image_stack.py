@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.image_stack import locate_images, read_stacked_image, refer_images
-from recordmill.transforms.inputs.arrays.place import BadArrayError, Place
+from recordmill.transforms.inputs.arrays.place import Place
 
 FILE = ImageRef("in/x.npy", "/nowhere/x.npy", 0, "1")
 
@@ -46,13 +47,13 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
     ],
 )
 def test_what_is_no_stack_of_images(shape, order, detail):
-    with pytest.raises(BadArrayError, match=f"^bad_array: {re.escape(detail)}"):
+    with pytest.raises(Rejected, match=f"^bad_array: {re.escape(detail)}"):
         locate_images(Place("x", size=1), 0, shape, order)
 
 
 @pytest.mark.parametrize("size", [8 + 39, 8 + 41])
 def test_a_file_of_another_length(size):
-    with pytest.raises(BadArrayError) as caught:
+    with pytest.raises(Rejected) as caught:
         locate_images(Place("x", size=size), 8, (10, 2, 2), "interleaved")
     assert caught.value.reason == "wrong_length"
     assert caught.value.detail == f"8 of header and 10 x 2 x 2 are 48 bytes, and the file has {size}"
@@ -60,6 +61,6 @@ def test_a_file_of_another_length(size):
 
 def test_labels_of_another_number():
     stack = locate_images(Place("x", size=40), 0, (10, 2, 2), "interleaved")
-    with pytest.raises(BadArrayError, match=r"^bad_labels: there are 9 labels for 10 images$"):
+    with pytest.raises(Rejected, match=r"^bad_labels: there are 9 labels for 10 images$"):
         list(refer_images(FILE, "x", stack, ["a"] * 9, ""))
     assert {ref.label for ref in refer_images(FILE, "x", stack, None, "")} == {""}

@@ -3,8 +3,9 @@ import re
 import numpy as np
 import pytest
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.label_arrays import read_label_array
-from recordmill.transforms.inputs.arrays.place import BadArrayError, Place
+from recordmill.transforms.inputs.arrays.place import Place
 
 
 @pytest.fixture
@@ -41,10 +42,10 @@ def test_texts(read):
     ],
 )
 def test_what_is_no_label(read, array, detail):
-    with pytest.raises(BadArrayError, match=f"^bad_labels: y_train: {re.escape(detail)}"):
+    with pytest.raises(Rejected, match=f"^bad_labels: y_train: {re.escape(detail)}"):
         read(array)
 
 
 def test_a_file_that_was_cut(read):
-    with pytest.raises(BadArrayError, match=r"^bad_labels: y_train: 128 of header and 3 labels are 152 bytes"):
+    with pytest.raises(Rejected, match=r"^bad_labels: y_train: 128 of header and 3 labels are 152 bytes"):
         read(np.arange(3), change=lambda data: data[:-1])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.npy_header import LONGEST_HEADER, parse_npy_header
-from recordmill.transforms.inputs.arrays.place import BadArrayError
 
 
 def saved(array, **options):
@@ -47,12 +47,12 @@ def test_what_numpy_wrote(shape, dtype, version):
     ],
 )
 def test_another_header_is_rejected(data, detail):
-    with pytest.raises(BadArrayError, match=f"^bad_array: {re.escape(detail)}"):
+    with pytest.raises(Rejected, match=f"^bad_array: {re.escape(detail)}"):
         parse_npy_header(data)
 
 
 def test_nothing_is_unpickled():
-    with pytest.raises(BadArrayError, match=r"^bad_array: it holds pickled Python objects, which are never loaded$"):
+    with pytest.raises(Rejected, match=r"^bad_array: it holds pickled Python objects, which are never loaded$"):
         parse_npy_header(saved(np.array([Trap()], dtype=object)))
 
 
@@ -61,7 +61,7 @@ def test_no_bytes_raise_anything_else(data):
     content = bytearray(saved(np.zeros((2, 3, 4), np.uint8)))
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, 127))] = data.draw(st.integers(0, 255))
-    with suppress(BadArrayError):
+    with suppress(Rejected):
         parse_npy_header(bytes(content))
 
 
@@ -70,5 +70,5 @@ def test_no_bytes_raise_anything_else(data):
 @given(st.text("(){}[]:,'0123456789eTruefals-", max_size=60).map(str.encode))
 def test_no_header_text_raises_anything_else(text):
     data = b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text
-    with pytest.raises(BadArrayError):
+    with pytest.raises(Rejected):
         parse_npy_header(data)

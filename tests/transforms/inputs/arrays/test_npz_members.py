@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.npz_members import find_members
-from recordmill.transforms.inputs.arrays.place import BadArrayError
 
 A, B = np.arange(500, dtype=np.uint8).reshape(5, 10, 10), np.arange(5)
 
@@ -60,7 +60,7 @@ def test_a_damaged_archive(tmp_path, damage, detail):
     np.savez(tmp_path / "x.npz", a=A)
     path = tmp_path / "x.npz"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(BadArrayError, match=f"^bad_packing: {detail}"):
+    with pytest.raises(Rejected, match=f"^bad_packing: {detail}"):
         members(path)
 
 
@@ -69,7 +69,7 @@ def test_an_encrypted_member(tmp_path):
     data = bytearray((tmp_path / "x.npz").read_bytes())
     data[data.rfind(b"PK\1\2") + 8] |= 1
     (tmp_path / "x.npz").write_bytes(data)
-    with pytest.raises(BadArrayError, match=r"^bad_packing: a\.npy is encrypted$"):
+    with pytest.raises(Rejected, match=r"^bad_packing: a\.npy is encrypted$"):
         members(tmp_path / "x.npz")
 
 
@@ -78,5 +78,5 @@ def test_a_compressed_member_that_is_damaged_says_so_when_it_is_read(tmp_path):
     data = bytearray((tmp_path / "x.npz").read_bytes())
     data[2000:2040] = bytes(40)
     (tmp_path / "x.npz").write_bytes(data)
-    with pytest.raises(BadArrayError, match=r"^bad_packing: "):
+    with pytest.raises(Rejected, match=r"^bad_packing: "):
         members(tmp_path / "x.npz")["a"].read(0, 10, 50_000)

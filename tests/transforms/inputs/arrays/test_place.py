@@ -4,7 +4,8 @@ import unicodedata
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.arrays.place import BadArrayError, Place, find_beside, place_of
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.arrays.place import Place, find_beside, place_of
 
 DATA = bytes(range(100))
 
@@ -24,7 +25,7 @@ def test_ranges_are_those_of_what_is_in_it(place):
 
 @pytest.mark.parametrize("expected", [99, 101])
 def test_another_size_is_found(place, expected):
-    with pytest.raises(BadArrayError) as caught:
+    with pytest.raises(Rejected) as caught:
         place.check_size(expected, "all values")
     if place.packing and expected == 99:
         assert caught.value.reason == "bad_packing"
@@ -52,12 +53,12 @@ def test_trouble_with_one_file_says_so(tmp_path, content, reason):
         path.write_bytes(content)
     place = place_of(ImageRef("x", str(path), 9, "1"))
     if reason:
-        with pytest.raises(BadArrayError) as caught:
+        with pytest.raises(Rejected) as caught:
             place.read_start(4)
         assert caught.value.reason == reason
     else:  # the beginning is good
         assert place.read_start(4) == DATA[:4]
-        with pytest.raises(BadArrayError, match="bad_packing: the gzip file is damaged"):
+        with pytest.raises(Rejected, match="bad_packing: the gzip file is damaged"):
             place.read(0, 100, 100)
 
 
@@ -86,11 +87,11 @@ def test_nothing_outside_the_input_is_read(tmp_path):
     (tmp_path / "in" / "labels").symlink_to(tmp_path / "secret")
     file = ImageRef("x", str(tmp_path / "in" / "x"), 1)
     for name in ("labels", "../secret", str(tmp_path / "secret"), "file:///etc/passwd"):
-        with pytest.raises(BadArrayError, match=r"^outside_root: "):
+        with pytest.raises(Rejected, match=r"^outside_root: "):
             find_beside("x", file, name)
 
 
 def test_a_folder_beside_is_no_file(tmp_path):
     (tmp_path / "labels").mkdir()
-    with pytest.raises(BadArrayError, match="not_a_file: labels: it is a folder"):
+    with pytest.raises(Rejected, match="not_a_file: labels: it is a folder"):
         find_beside("images", ImageRef("images", str(tmp_path / "images")), "labels")

@@ -1,8 +1,7 @@
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
-from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling, rejected_ref
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 
 
 def test_a_whole_file_is_read(tmp_path):
@@ -22,13 +21,8 @@ def test_what_cannot_be_read_or_is_too_long_is_a_rejection(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"0123456789")
     (tmp_path / "folder").mkdir()
     for name, limit, why in (("a.txt", 9, "it is longer than 9 bytes"), ("folder", 9, "is a directory")):
-        with pytest.raises(RejectedImage) as raised:
+        with pytest.raises(Rejected) as raised:
             read_sibling(str(tmp_path / name), limit)
         assert not isinstance(raised.value, NoFileError)
         assert raised.value.detail.startswith(f"{name}: ")
         assert why in raised.value.detail
-
-
-def test_a_rejection_becomes_a_reference():
-    ref = rejected_ref(ImageRef("k", "u", 5), RejectedImage("list", "bad_annotations", "a.txt: no"))
-    assert ref == ImageRef("k", "u", 5, status="rejected", reason="bad_annotations", detail="a.txt: no")

@@ -3,9 +3,9 @@ import unicodedata
 
 import pytest
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.safe_paths import (
     NotAFileError,
-    OutsideRootError,
     key_of,
     reason_of,
     resolve_inside,
@@ -50,7 +50,7 @@ def test_what_lies_below_is_found(root, path):
     ],
 )
 def test_what_leads_elsewhere_is_refused(root, path):
-    with pytest.raises(OutsideRootError):
+    with pytest.raises(Rejected):
         resolve_inside(root, path)
 
 
@@ -58,7 +58,7 @@ def test_a_store_is_a_root_too():
     assert resolve_inside("gs://b/in", "a/1.jpg") == "gs://b/in/a/1.jpg"
     assert resolve_inside("gs://b/in", "gs://b/in/a/1.jpg") == "gs://b/in/a/1.jpg"
     for path in ("gs://b/other/1.jpg", "gs://b/input/1.jpg", "../1.jpg", "/etc/passwd"):
-        with pytest.raises(OutsideRootError):
+        with pytest.raises(Rejected):
             resolve_inside("gs://b/in", path)
 
 

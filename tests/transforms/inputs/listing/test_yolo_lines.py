@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.inputs.listing.yolo_lines import BadLineError, RefusedLineError, read_yolo_lines
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.listing.yolo_lines import read_yolo_lines
 
 BOX = "0 0.5 0.25 0.5 0.5"
 CORNERS = (0.25, 0.0, 0.75, 0.5)
@@ -40,7 +41,7 @@ def test_pairs_are_a_polygon(line, box):
     assert (found.boxes, found.labels, found.enclosed, found.dropped) == ([CORNERS, box], [0, 3], 1, 0)
     found = read_yolo_lines(f"{BOX}\n{line}\n", "drop")
     assert (found.boxes, found.labels, found.enclosed, found.dropped) == ([CORNERS], [0], 0, 1)
-    with pytest.raises(RefusedLineError, match=r"^line 2 is a polygon, and source.other_shapes is reject$"):
+    with pytest.raises(Rejected, match=r"^refused_shape: line 2 is a polygon, and source.other_shapes is reject$"):
         read_yolo_lines(f"{BOX}\n{line}\n", "reject")
 
 
@@ -49,17 +50,17 @@ def test_key_points_are_counted_by_kpt_shape():
     assert read_yolo_lines(line, key_points=(2, 2)).boxes == [CORNERS]
     assert read_yolo_lines(line).enclosed == 1
     assert read_yolo_lines(BOX, key_points=(2, 2)).boxes == [CORNERS]
-    sentence = r"^line 1 has 8 numbers after its class, not 13 by kpt_shape: \[3, 3\]$"
-    with pytest.raises(BadLineError, match=sentence):
+    sentence = r"^bad_annotations: line 1 has 8 numbers after its class, not 13 by kpt_shape: \[3, 3\]$"
+    with pytest.raises(Rejected, match=sentence):
         read_yolo_lines(line, key_points=(3, 3))
 
 
 @pytest.mark.parametrize("line", [BOX + " 0.9 17", BOX + " 0.3 0.4 0.9", BOX + " nan 0.1"])
 def test_a_line_that_may_be_anything_names_the_setting(line):
     count = len(line.split()) - 1
-    with pytest.raises(BadLineError) as raised:
+    with pytest.raises(Rejected) as raised:
         read_yolo_lines(line)
-    assert str(raised.value) == (
+    assert raised.value.detail == (
         f"line 1 has {count} numbers after its class, which are neither a box nor the points of a polygon: "
         "if the first four are a box, set source.lines=boxes"
     )
@@ -70,7 +71,7 @@ def test_a_line_that_may_be_anything_names_the_setting(line):
     "line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "-1 0 0 1 1", "0.5 0 0 1 1", "1 a b c d", "9999999999 0 0 1 1"]
 )
 def test_a_line_that_is_none_is_named(line):
-    with pytest.raises(BadLineError, match=r"^line 2 is not a class number and four numbers or more$"):
+    with pytest.raises(Rejected, match=r"^\w+: line 2 is not a class number and four numbers or more$"):
         read_yolo_lines(f"{BOX}\n{line}")
 
 
@@ -80,7 +81,7 @@ WORDS = st.one_of(st.floats(-3, 3).map(str), st.sampled_from(ODD_WORDS))
 
 @given(st.lists(st.lists(WORDS, max_size=20).map(" ".join), max_size=3).map("\n".join))
 def test_any_text_is_boxes_or_a_bad_line(text):
-    with suppress(BadLineError):
+    with suppress(Rejected):
         found = read_yolo_lines(text)
         assert len(found.boxes) == len(found.labels) == len([line for line in text.splitlines() if line.strip()])
         orjson.dumps(found.labels)

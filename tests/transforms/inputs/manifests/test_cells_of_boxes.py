@@ -3,8 +3,8 @@ import math
 
 import pytest
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.manifests.cells_of_boxes import boxes_from, objects_from
-from recordmill.transforms.inputs.manifests.entry import BadCellError
 
 
 def test_boxes():
@@ -20,7 +20,7 @@ def test_boxes():
     ],
 )
 def test_what_is_no_boxes(value):
-    with pytest.raises(BadCellError, match=r"^column 'x': "):
+    with pytest.raises(Rejected, match=r"^\w+: column 'x': "):
         boxes_from(value, "x")
 
 
@@ -65,6 +65,6 @@ def test_no_objects(value):
     ],
 )
 def test_what_is_no_objects(value, sentence):
-    with pytest.raises(BadCellError) as raised:
+    with pytest.raises(Rejected) as raised:
         objects_from(value, "o", ["cat", "dog"])
-    assert str(raised.value) == sentence
+    assert raised.value.detail == sentence

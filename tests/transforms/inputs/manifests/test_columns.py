@@ -3,8 +3,9 @@ import re
 import pytest
 
 from recordmill.schemas.features import Feature
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn, RowReader
-from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.transforms.inputs.manifests.entry import Entry
 
 
 def reader(features=None, fractions=False, class_names=None, **columns):
@@ -59,19 +60,19 @@ def test_what_may_be_missing_and_what_not():
         ({"path": "a", "class": None}, "column 'class' is empty"),
         ({"path": "a", "Clas": "b"}, "there is no column 'class': did you mean 'Clas'?"),
     ):
-        with pytest.raises(BadCellError) as raised:
+        with pytest.raises(Rejected) as raised:
             read(cells)
-        assert str(raised.value) == sentence
+        assert raised.value.detail == sentence
 
 
 def test_nothing_but_blanks_is_nothing():
     read = reader(uri="path", label="class", labels="tags", group="patient").read
     assert read({"path": "a", "class": "b", "tags": "", "patient": "  "}) == Entry(uri="a", label="b", labels=[])
     for cells, message in (
-        ({"path": "a", "class": " \t"}, "^column 'class' is empty$"),
-        ({"path": "a", "class": "b", "tags": ["x", " "]}, "^column 'tags': text 2 of the list is empty$"),
+        ({"path": "a", "class": " \t"}, r"^bad_row: column 'class' is empty$"),
+        ({"path": "a", "class": "b", "tags": ["x", " "]}, r"^bad_row: column 'tags': text 2 of the list is empty$"),
     ):
-        with pytest.raises(BadCellError, match=message):
+        with pytest.raises(Rejected, match=message):
             read(cells)
 
 
@@ -85,9 +86,9 @@ def test_nothing_but_blanks_is_nothing():
     ],
 )
 def test_a_row_of_text_without_its_image_is_known_by_its_number(cells, message):
-    with pytest.raises(BadCellError) as raised:
+    with pytest.raises(Rejected) as raised:
         RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read(cells)
-    assert str(raised.value) == message
+    assert raised.value.detail == message
     assert RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read({"image": "AA=="}) == Entry()
 
 
@@ -96,7 +97,9 @@ def test_a_text_is_no_name(column):
     cells = {"path": "a", "class": "b", "patient": "c"}
     read = reader(uri="path", label="class", group="patient").read
     assert read({**cells, column: "x" * 4096})
-    with pytest.raises(BadCellError, match=rf"^column '{column}': 'x+\.* has 4,097 letters, and a name at most 4,096$"):
+    with pytest.raises(
+        Rejected, match=rf"^\w+: column '{column}': 'x+\.* has 4,097 letters, and a name at most 4,096$"
+    ):
         read({**cells, column: "x" * 4097})
 
 
@@ -104,7 +107,7 @@ def test_an_empty_class_may_be_kept_as_none():
     read = RowReader(Columns(uri="path", label="class"), {}, "|", False, {}, keeps_unlabelled=True).read
     for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
         assert read(cells) == Entry(uri="a")
-    with pytest.raises(BadCellError, match="column 'path' is empty"):
+    with pytest.raises(Rejected, match="column 'path' is empty"):
         read({"path": "", "class": "b"})
 
 
@@ -116,7 +119,7 @@ def test_names_of_numbered_classes():
 
 
 def test_boxes_and_their_labels_are_as_many():
-    with pytest.raises(BadCellError, match="column 'names': there are 1 boxes and 2 labels"):
+    with pytest.raises(Rejected, match="column 'names': there are 1 boxes and 2 labels"):
         reader(uri="path", boxes="boxes", box_labels="names").read(
             {"path": "a", "boxes": [[1, 2, 3, 4]], "names": "a|b"}
         )
@@ -129,7 +132,7 @@ def test_an_empty_cell_takes_the_default_or_is_refused():
     assert FeatureColumn(column="x", type="float", default=1).value_of("", "|") == 1.0
     assert FeatureColumn(column="x", type="int64", many=True).value_of("1|2", "|") == [1, 2]
     assert FeatureColumn(column="x", many=True).value_of("", "|") == []
-    with pytest.raises(BadCellError, match="column 'x' is empty"):
+    with pytest.raises(Rejected, match="column 'x' is empty"):
         FeatureColumn(column="x", type="int64").value_of("", "|")
 
 
@@ -178,7 +181,7 @@ def test_a_path_of_columns_needs_all_of_them():
         ("source.columns.uri", "b"),
         ("source.columns.label", "c"),
     ]
-    with pytest.raises(BadCellError, match=r"^column 'b' is empty$"):
+    with pytest.raises(Rejected, match=r"^\w+: column 'b' is empty$"):
         reader(uri="{a}/{b}.jpg").read({"a": "x", "b": ""})
 
 
@@ -209,7 +212,7 @@ def test_a_row_that_is_no_box_is_a_fault_of_its_image(cell, fault):
     cells = {"file": "a.jpg", "x1": "1", "y1": "2", "x2": "3", "y2": "4", "class": "cat", "w": "9", "h": "9"}
     entry = reader(**BOX, width="w", height="h").read({**cells, **cell})
     assert entry == Entry(uri="a.jpg", boxes=[], fault=fault)
-    with pytest.raises(BadCellError, match="column 'file' is empty"):
+    with pytest.raises(Rejected, match="column 'file' is empty"):
         reader(**BOX).read({**cells, "file": ""})
 
 

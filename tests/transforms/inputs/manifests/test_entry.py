@@ -1,6 +1,7 @@
 import pytest
 
-from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.manifests.entry import Entry
 
 
 def test_rows_of_boxes_of_one_image_become_one():
@@ -18,6 +19,6 @@ def test_rows_of_boxes_of_one_image_become_one():
     ],
 )
 def test_rows_that_contradict_each_other_are_refused(other, sentence):
-    with pytest.raises(BadCellError) as raised:
+    with pytest.raises(Rejected) as raised:
         Entry(uri="p", boxes=[]).join(other)
-    assert str(raised.value) == sentence
+    assert raised.value.detail == sentence

@@ -1,6 +1,7 @@
 import pytest
 
-from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.manifests.presets import ML_USE, read_automl, read_vertex
 
 GCS = "gs://b/a.jpg"
@@ -19,7 +20,7 @@ def test_vertex_ai():
     assert read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [{**box, "yMax": 1}]}) == Entry(
         uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"], fractions=True
     )
-    with pytest.raises(BadCellError, match=r"column 'boundingBoxAnnotations.yMax': '1' \(str\) is no number"):
+    with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': '1' \(str\) is no number"):
         read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [box]})
 
 
@@ -35,9 +36,9 @@ def test_vertex_ai():
     ],
 )
 def test_lines_that_vertex_ai_would_not_take(more, message):
-    with pytest.raises(BadCellError) as raised:
+    with pytest.raises(Rejected) as raised:
         read_vertex({"imageGcsUri": GCS, **more})
-    assert str(raised.value) == message
+    assert raised.value.detail == message
 
 
 @pytest.mark.parametrize(
@@ -73,5 +74,5 @@ def test_automl(row, entry):
     ],
 )
 def test_rows_that_automl_would_not_take(row, message):
-    with pytest.raises(BadCellError, match=f"^{message}$"):
+    with pytest.raises(Rejected, match=rf"^\w+: {message}$"):
         read_automl(row.split(","))

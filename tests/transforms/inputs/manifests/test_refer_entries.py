@@ -2,7 +2,8 @@ import orjson
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.manifests.entry import BadCellError, Entry
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.manifests.refer_entries import EntryReferrer
 from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.tables.row import Row
@@ -93,7 +94,7 @@ def test_nothing_outside_the_root_is_touched(uri, folder):
 
 def test_bad_rows_say_where_they_are(folder):
     def reader(cells):
-        raise BadCellError("column 'x' is empty")
+        raise Rejected("list", "bad_row", "column 'x' is empty")
 
     file = ImageRef("list.csv", str(folder / "list.csv"), 9)
     rows = [Row(2, {}), Row(3, None, fault="it is none", last=5)]

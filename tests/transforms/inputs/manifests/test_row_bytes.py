@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
 
 DATA = bytes(range(256))
@@ -34,7 +34,7 @@ def read(ref, max_bytes=1000, delimiter=","):
 def test_base64_in_a_row(packing, delimiter, row, tmp_path):
     ref = ref_of(tmp_path / "t", packing, row.encode(packing.split()[1]))
     assert read(ref, delimiter=delimiter) == DATA
-    with pytest.raises(RejectedImage, match="too_many_bytes: more than the 255 bytes"):
+    with pytest.raises(Rejected, match="too_many_bytes: more than the 255 bytes"):
         read(ref, 255, delimiter)
 
 
@@ -50,7 +50,7 @@ def test_base64_in_a_row(packing, delimiter, row, tmp_path):
     ],
 )
 def test_rows_without_an_image(row, reason, detail, tmp_path):
-    with pytest.raises(RejectedImage) as raised:
+    with pytest.raises(Rejected) as raised:
         read(ref_of(tmp_path / "t", "jsonl utf-8", row.encode()))
     assert (raised.value.stage, raised.value.reason) == ("read", reason)
     assert detail in raised.value.detail
@@ -58,10 +58,10 @@ def test_rows_without_an_image(row, reason, detail, tmp_path):
 
 def test_a_row_of_csv_that_has_changed(tmp_path):
     ref = ref_of(tmp_path / "t", "csv utf-8 2", b"a,b\n")
-    with pytest.raises(RejectedImage, match="changed"):
+    with pytest.raises(Rejected, match="changed"):
         read(ref)
     (tmp_path / "t").write_bytes(b"a")
-    with pytest.raises(RejectedImage, match="changed"):
+    with pytest.raises(Rejected, match="changed"):
         read(ref)
 
 
@@ -70,10 +70,10 @@ def test_cells_of_parquet(tmp_path):
     ref = ImageRef("k", str(tmp_path / "t"), -1, "1", packing="parquet")
     assert read(ref) == DATA
     for row, bound, reason in ((0, 255, "too_many_bytes"), (1, 999, "bad_row"), (2, 999, "changed")):
-        with pytest.raises(RejectedImage, match=reason):
+        with pytest.raises(Rejected, match=reason):
             read(replace(ref, offset=row), bound)
-    with pytest.raises(RejectedImage, match="vanished"):
+    with pytest.raises(Rejected, match="vanished"):
         read(replace(ref, uri=str(tmp_path / "gone")))
     (tmp_path / "bad").write_bytes(b"no parquet here, none at all")
-    with pytest.raises(RejectedImage, match="bad_packing"):
+    with pytest.raises(Rejected, match="bad_packing"):
         read(replace(ref, uri=str(tmp_path / "bad")))

@@ -7,9 +7,10 @@ import pytest
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives.samples import PartFeature
 from recordmill.transforms.inputs.sources.archives import Archives
+from recordmill.transforms.inputs.sources.source import list_file
 
 PATH = "more/pets.train.tar"
 
@@ -26,7 +27,7 @@ def refer(tmp_path):
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
         file = ImageRef(f"in/{PATH}", str(uri), uri.stat().st_size, "1", split=settings.pop("given", ""))
-        return file, list(Archives(**settings).refer(PATH, file))
+        return file, list(list_file(Archives(**settings), PATH, file))
 
     return run
 
@@ -92,7 +93,7 @@ def test_an_archive_is_never_nothing(refer, tmp_path):
     )
     broken = tmp_path / "broken.zip"
     broken.write_bytes(b"PK\x03\x04")
-    (ref,) = Archives().refer("broken.zip", ImageRef("broken.zip", str(broken), 4))
+    (ref,) = list_file(Archives(), "broken.zip", ImageRef("broken.zip", str(broken), 4))
     assert (ref.key, ref.reason) == ("broken.zip", "bad_archive")
     assert ref.detail.startswith("it is no zip archive, or its end is missing")
 
@@ -144,7 +145,7 @@ def test_samples_without_an_image_that_have_one_name_are_two_rejected_ones(refer
 
 def test_an_image_that_changed_is_found_when_it_is_read(refer):
     file, (ref,) = refer({"a/1.jpg": b"image"})
-    with pytest.raises(RejectedImage, match="changed: 5 bytes when it was listed, less"):
+    with pytest.raises(Rejected, match="changed: 5 bytes when it was listed, less"):
         Archives().read(replace(ref, offset=file.size - 2), 100)
 
 
@@ -176,7 +177,7 @@ def settled(refer, files, **settings):
     file, _ = refer(files)
     notes = []
     source = Archives(**settings).settle(iter([file]), notes.append)
-    return source, [ref.label for ref in source.refer(PATH, file) if not ref.status], notes
+    return source, [ref.label for ref in list_file(source, PATH, file) if not ref.status], notes
 
 
 def test_one_folder_around_everything_is_looked_through(refer):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources.arrays import Arrays
-from recordmill.transforms.inputs.sources.source import announce_classes
+from recordmill.transforms.inputs.sources.source import announce_classes, list_file
 
 X_TRAIN = np.random.default_rng(0).integers(0, 256, (6, 4, 5, 3), dtype=np.uint8)
 Y_TRAIN = np.array([[3], [10], [3], [0], [1], [2]])
@@ -20,7 +20,7 @@ DEFAULT = Arrays()
 
 def refer(path, source=DEFAULT):
     file = ImageRef(f"in/{path.name}", str(path), path.stat().st_size, f"{path.stat().st_mtime_ns}")
-    return file, list(source.refer(path.name, file))
+    return file, list(list_file(source, path.name, file))
 
 
 def pixels(source, refs):

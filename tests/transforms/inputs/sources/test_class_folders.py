@@ -4,6 +4,7 @@ import pytest
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.inputs.sources.source import list_file
 
 FILE = ImageRef("key", "uri", 7, "version", split="train")
 PATHS = ["a/1.jpg", "a/b/1.jpg", "a/b/c/1.jpg", "ä b,[*]\n/1.jpg"]
@@ -19,18 +20,18 @@ PATHS = ["a/1.jpg", "a/b/1.jpg", "a/b/c/1.jpg", "ä b,[*]\n/1.jpg"]
 )
 def test_the_folder_names_the_class(class_from, labels):
     source = ClassFolders(class_from=class_from)
-    assert [list(source.refer(path, FILE)) for path in PATHS] == [[replace(FILE, label=label)] for label in labels]
+    assert [list(list_file(source, path, FILE)) for path in PATHS] == [[replace(FILE, label=label)] for label in labels]
 
 
 @pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])
 def test_a_file_in_no_folder_is_rejected(class_from):
-    (ref,) = ClassFolders(class_from=class_from).refer("1.jpg", FILE)
+    (ref,) = list_file(ClassFolders(class_from=class_from), "1.jpg", FILE)
     assert ref == replace(FILE, status="rejected", reason="no_class", detail="the file lies in no class folder")
 
 
 def test_images_may_have_no_class_wherever_they_lie():
     source = ClassFolders(class_from="none")
-    assert [list(source.refer(path, FILE)) for path in ["1.jpg", *PATHS]] == [[FILE]] * 5
+    assert [list(list_file(source, path, FILE)) for path in ["1.jpg", *PATHS]] == [[FILE]] * 5
 
 
 def test_it_adds_no_features():

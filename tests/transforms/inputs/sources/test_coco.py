@@ -8,6 +8,7 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.coco import Annotations, Coco
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.records.boxes import boxes_of
 
 PATH = "annotations/instances_train2017.json"
@@ -24,7 +25,7 @@ def collection(tmp_path):
 def refer(folder, data, path=PATH, **settings):
     (folder / path).parent.mkdir(exist_ok=True)
     (folder / path).write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
-    return list(Coco(**settings).refer(path, ImageRef(f"pets/{path}", str(folder / path), 7, "1")))
+    return list(list_file(Coco(**settings), path, ImageRef(f"pets/{path}", str(folder / path), 7, "1")))
 
 
 ANNOTATIONS = {

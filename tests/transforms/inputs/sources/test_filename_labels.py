@@ -6,12 +6,13 @@ import pytest
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+from recordmill.transforms.inputs.sources.source import list_file
 
 FILE = ImageRef("key", "uri", 7, "version")
 
 
 def refer(name, **settings):
-    (ref,) = FilenameLabels(**settings).refer(name, FILE)
+    (ref,) = list_file(FilenameLabels(**settings), name, FILE)
     return ref
 
 

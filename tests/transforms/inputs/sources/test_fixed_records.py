@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.sources.fixed_records import FixedRecords
-from recordmill.transforms.inputs.sources.source import announce_classes
+from recordmill.transforms.inputs.sources.source import announce_classes, list_file
 
 CIFAR10 = FixedRecords(preset="cifar10")
 LAYOUT = {"header": 4, "height": 2, "width": 3, "channels": 3}
@@ -25,7 +25,7 @@ def refer(tmp_path):
         if names:
             (tmp_path / names_file).write_text(names, encoding="utf-8")
         file = ImageRef(f"in/{name}", str(tmp_path / name), size, "7")
-        return file, list(source.refer(name, file))
+        return file, list(list_file(source, name, file))
 
     return run
 
@@ -43,7 +43,7 @@ def test_each_record_is_a_byte_range_of_a_file_that_is_not_read(refer):
 def test_ranges_follow_one_another_from_the_header_to_the_end(count, header):
     source = replace(TINY, header=header)
     size = header + count * source.record_bytes
-    refs = list(source.refer("x.bin", ImageRef("x.bin", "/nowhere/x.bin", size)))
+    refs = list(list_file(source, "x.bin", ImageRef("x.bin", "/nowhere/x.bin", size)))
     assert [ref.offset for ref in refs] == list(range(header, size, source.record_bytes))
     assert {ref.length for ref in refs} == {2 + 18}
     assert len({ref.key for ref in refs}) == count
@@ -108,7 +108,7 @@ def test_without_a_file_of_names_that_the_user_named_nothing_begins(refer):
 
 def test_splits_of_folders_stay_what_they_are(refer):
     file = ImageRef("in/data_batch_1.bin", "/nowhere/data_batch_1.bin", 3073, split="holdout")
-    (ref,) = replace(CIFAR10, class_names_file="", class_names=10).refer("data_batch_1.bin", file)
+    (ref,) = list_file(replace(CIFAR10, class_names_file="", class_names=10), "data_batch_1.bin", file)
     assert ref.split == "holdout"
 
 
@@ -128,7 +128,7 @@ def test_pixels_and_labels_are_what_was_written(tmp_path_factory, data, order, c
     content = b"head" + b"".join(label.tobytes() + image.tobytes() for label, image in zip(labels, stored, strict=True))
     path.write_bytes(content)
     source = replace(TINY, height=2, width=4, channels=channels, order=order)
-    refs = list(source.refer("x.bin", ImageRef("x.bin", str(path), len(content))))
+    refs = list(list_file(source, "x.bin", ImageRef("x.bin", str(path), len(content))))
     for ref, image, (kind, quality) in zip(refs, images, labels, strict=True):
         found = source.read(ref, 10**6)
         assert found.image.tolist() == image.tolist()
@@ -149,7 +149,7 @@ def test_cifar_100s_two_labels_are_a_choice(refer):
 def test_records_without_labels(tmp_path):
     source = FixedRecords(preset="", labels=(), height=1, width=2, channels=1)
     (tmp_path / "x.bin").write_bytes(b"\1\2\3\4")
-    refs = list(source.refer("x.bin", ImageRef("x.bin", str(tmp_path / "x.bin"), 4)))
+    refs = list(list_file(source, "x.bin", ImageRef("x.bin", str(tmp_path / "x.bin"), 4)))
     contents = [source.read(ref, 100) for ref in refs]
     assert [(each.label, each.image.tolist()) for each in contents] == [(None, [[[1], [2]]]), (None, [[[3], [4]]])]
 
@@ -157,8 +157,8 @@ def test_records_without_labels(tmp_path):
 def test_a_record_that_has_gone_since_is_rejected(tmp_path):
     path = tmp_path / "x.bin"
     path.write_bytes(bytes(4 + 19))
-    (ref,) = TINY.refer("x.bin", ImageRef("x.bin", str(path), 4 + 20))
-    with pytest.raises(RejectedImage, match="changed: 20 bytes when it was listed, less when it was read"):
+    (ref,) = list_file(TINY, "x.bin", ImageRef("x.bin", str(path), 4 + 20))
+    with pytest.raises(Rejected, match="changed: 20 bytes when it was listed, less when it was read"):
         TINY.read(ref, 1000)
 
 

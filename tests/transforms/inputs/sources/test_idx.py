@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources.idx import Idx
-from recordmill.transforms.inputs.sources.source import announce_classes
+from recordmill.transforms.inputs.sources.source import announce_classes, list_file
 
 IMAGES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
 LABELS = np.array([9, 10, 0, 10, 2], np.uint8)
@@ -34,7 +34,7 @@ def refer(tmp_path):
                 (tmp_path / file).write_bytes(gzip.compress(content) if file.endswith(".gz") else content)
         path = tmp_path / name
         file = ImageRef(f"in/{name}", str(path), path.stat().st_size, "7")
-        return file, list(source.refer(name, file))
+        return file, list(list_file(source, name, file))
 
     return run
 
@@ -71,7 +71,7 @@ def test_colours_are_a_fourth_dimension(tmp_path_factory, images):
     path = tmp_path_factory.mktemp("idx") / "all-images-idx4-ubyte"
     path.write_bytes(idx(images))
     source = Idx(labels="")
-    refs = source.refer(path.name, ImageRef(path.name, str(path), path.stat().st_size))
+    refs = list_file(source, path.name, ImageRef(path.name, str(path), path.stat().st_size))
     assert [source.read(ref, 1000).image.tolist() for ref in refs] == images.tolist()
 
 
@@ -105,7 +105,7 @@ def test_images_without_labels(refer):
 )
 def test_other_files_are_ignored(name, reason):
     file = ImageRef(name, f"/nowhere/{name}", 1)
-    assert list(Idx().refer(name, file)) == [replace(file, status="ignored", reason=reason)]
+    assert list(list_file(Idx(), name, file)) == [replace(file, status="ignored", reason=reason)]
 
 
 BAD_LABELS = "train-labels-idx1-ubyte"
@@ -150,7 +150,7 @@ def test_a_damaged_gzip_stream(refer, tmp_path):
     file, _ = refer(name="train-images-idx3-ubyte.gz")
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(path.read_bytes()[:-9])
-    (ref,) = Idx().refer(path.name, replace(file, version="8"))
+    (ref,) = list_file(Idx(), path.name, replace(file, version="8"))
     assert (ref.status, ref.reason) == ("rejected", "bad_packing")
     assert ref.detail.startswith("the gzip file is damaged: ")
 

@@ -3,6 +3,7 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.manifests.columns import FeatureColumn
 from recordmill.transforms.inputs.sources.imagefolder import ImageFolder
+from recordmill.transforms.inputs.sources.source import list_file
 
 
 def test_rows_name_images_beside_them(tmp_path):
@@ -12,7 +13,7 @@ def test_rows_name_images_beside_them(tmp_path):
     features = {"n": FeatureColumn(column="n", type="int64")}
     source = ImageFolder(file_name="input_file_name", labels="tags", features_from=features)
     file = ImageRef("train/metadata.jsonl", str(tmp_path / "train" / "metadata.jsonl"), split="train")
-    classes, ref = source.refer("metadata.jsonl", file)
+    classes, ref = list_file(source, "metadata.jsonl", file)
     assert classes.detail == '["a"]'
     assert (ref.key, ref.split, ref.features) == ("train/in/1.jpg", "train", '{"n":2,"label_texts":["a"]}')
     assert source.read(ref, 100).data == b"image"
@@ -39,7 +40,7 @@ def test_settings_that_cannot_be(settings, sentence):
 )
 def test_a_missing_column_is_told_by_this_sources_own_key(tmp_path, header, sentence):
     (tmp_path / "metadata.csv").write_text(f"{header}\n")
-    (ref,) = ImageFolder(label="label").refer("metadata.csv", ImageRef("m", str(tmp_path / "metadata.csv")))
+    (ref,) = list_file(ImageFolder(label="label"), "metadata.csv", ImageRef("m", str(tmp_path / "metadata.csv")))
     assert ref.status == "fatal"
     assert ref.detail.startswith(sentence)
 

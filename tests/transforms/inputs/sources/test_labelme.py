@@ -13,6 +13,7 @@ from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.records.boxes import boxes_of, count_boxes
 
 PATH = "street/1.v2.json"
@@ -37,7 +38,7 @@ def refer(folder, text, images=(IMAGE,), path=PATH, **settings):
         data = json.dumps(data).encode() if isinstance(data, dict | list) else data
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-    return list(LabelMe(**settings).refer(path, ImageRef(path, str(folder / path), 7, "1")))
+    return list(list_file(LabelMe(**settings), path, ImageRef(path, str(folder / path), 7, "1")))
 
 
 def boxes_in(refs):
@@ -201,7 +202,7 @@ def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
         (tmp_path / spelt).mkdir(exist_ok=True)
         (tmp_path / spelt / name).write_bytes(data)
     file = ImageRef("é/x.json", str(tmp_path / spelt / "x.json"), 7, "1", spelling=f"{spelt}/x.json")
-    (ref,) = LabelMe().refer("é/x.json", file)
+    (ref,) = list_file(LabelMe(), "é/x.json", file)
     assert (ref.key, ref.uri, ref.status) == ("é/x.jpg", str(tmp_path / spelt / "x.jpg"), "")
 
 

@@ -5,6 +5,7 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
 from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.sources.source import list_file
 
 COLUMNS = Columns(uri="path", label="class")
 
@@ -12,7 +13,7 @@ COLUMNS = Columns(uri="path", label="class")
 def refer(folder, content, name="list.csv", columns=COLUMNS, **settings):
     (folder / name).write_bytes(content)
     source = Manifest(columns=columns, **settings)
-    return list(source.refer(name, ImageRef(name, str(folder / name), len(content), "1")))
+    return list(list_file(source, name, ImageRef(name, str(folder / name), len(content), "1")))
 
 
 @pytest.fixture

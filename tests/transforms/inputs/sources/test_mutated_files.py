@@ -20,7 +20,7 @@ from PIL import Image
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_reader import masked
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.arrays import Arrays
@@ -30,6 +30,7 @@ from recordmill.transforms.inputs.sources.idx import Idx
 from recordmill.transforms.inputs.sources.imagefolder import ImageFolder
 from recordmill.transforms.inputs.sources.labelme import LabelMe
 from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.inputs.sources.voc import Voc
@@ -160,11 +161,11 @@ def take(folder, path, source):
     ref = ImageRef(path, str(file), file.stat().st_size, "1")
     with suppress(ValueError):  # a sentence for the user, at launch
         source = source.settle(iter([ref]), lambda note: None)
-    found = list(source.refer(path, ref))
+    found = list(list_file(source, path, ref))
     assert found, "a file is never passed over"
     for one in found:
         if not one.status:
-            with suppress(RejectedImage):
+            with suppress(Rejected):
                 source.read(one, 2**20)
 
 

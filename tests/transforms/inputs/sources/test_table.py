@@ -7,6 +7,7 @@ import pytest
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 
@@ -32,7 +33,7 @@ def refer(tmp_path):
         else:
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         source = table(**settings)
-        return source, list(source.refer(name, ImageRef(f"in/{name}", str(path), 9, "1")))
+        return source, list(list_file(source, name, ImageRef(f"in/{name}", str(path), 9, "1")))
 
     return run
 
@@ -222,7 +223,7 @@ def test_a_hundred_thousand_columns_take_no_longer_each_than_a_few(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n", encoding="utf-8")
     source = Table().settle(iter([ImageRef("wide.csv", str(path))]), [].append)
-    (ref,) = source.refer("wide.csv", ImageRef("wide.csv", str(path)))
+    (ref,) = list_file(source, "wide.csv", ImageRef("wide.csv", str(path)))
     assert source.read(ref, 1).fields == dict.fromkeys(names, 1)
 
 

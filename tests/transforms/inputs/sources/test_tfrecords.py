@@ -13,10 +13,11 @@ from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import RejectedImage
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.storage.record_reader import masked
 from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.records.boxes import boxes_of
 
@@ -42,7 +43,7 @@ def refer(tmp_path):
         uri = tmp_path / "records"
         uri.write_bytes(content)
         file = ImageRef(f"in/{path}", str(uri), len(content), "1", split=split)
-        return file, list((source or Tfrecords()).refer(path, file))
+        return file, list(list_file(source or Tfrecords(), path, file))
 
     return run
 
@@ -194,7 +195,7 @@ def test_raw_pixels_of_a_declared_convention_become_an_image(refer):
     content = source.read(ref, 1000)
     assert (ref.label, content.data) == ("4", pixels.tobytes())
     np.testing.assert_array_equal(content.image, pixels.reshape(2, 4, 3))
-    with pytest.raises(RejectedImage, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are stated"):
+    with pytest.raises(Rejected, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are stated"):
         replace(source, shape=(3, 4, 3)).read(ref, 1000)
 
 
@@ -263,7 +264,7 @@ def test_whatever_the_damage_references_lie_in_the_file(data, tmp_path_factory):
     del content[data.draw(st.integers(1, len(content))) :]
     path = tmp_path_factory.getbasetemp() / "damaged.tfrecord"
     path.write_bytes(content)
-    refs = list(Tfrecords().refer("damaged.tfrecord", ImageRef("k", str(path), len(content))))
+    refs = list(list_file(Tfrecords(), "damaged.tfrecord", ImageRef("k", str(path), len(content))))
     assert len({ref.key for ref in refs if ref.status != "classes"}) == sum(ref.status != "classes" for ref in refs) > 0
     for ref in refs:
         if not ref.status:

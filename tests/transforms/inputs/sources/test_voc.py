@@ -6,6 +6,7 @@ import pytest
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.records.boxes import boxes_of
 
@@ -24,7 +25,7 @@ def refer(folder, text, **settings):
     for path, data in ((PATH, text.encode()), ("old/JPEGImages/1.jpg", b"jpeg")):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
-    return list(Voc(**settings).refer(PATH, ImageRef(PATH, str(folder / PATH), 7, "1")))
+    return list(list_file(Voc(**settings), PATH, ImageRef(PATH, str(folder / PATH), 7, "1")))
 
 
 def test_the_image_of_a_file_has_its_boxes(tmp_path):
@@ -105,7 +106,7 @@ def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
         (tmp_path / spelt / name).parent.mkdir(parents=True)
         (tmp_path / spelt / name).write_bytes(data)
     uri = str(tmp_path / spelt / "Annotations/1.xml")
-    _, ref = Voc().refer("é/Annotations/1.xml", ImageRef("é/Annotations/1.xml", uri))
+    _, ref = list_file(Voc(), "é/Annotations/1.xml", ImageRef("é/Annotations/1.xml", uri))
     assert (ref.key, ref.uri) == ("é/JPEGImages/1.jpg", str(tmp_path / spelt / "JPEGImages/1.jpg"))
 
 
@@ -119,7 +120,7 @@ def test_an_image_may_lie_next_to_its_file(tmp_path, path):
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text(annotation(""))
     (tmp_path / image).write_bytes(b"jpeg")
-    (ref,) = Voc(images="{folder}").refer(path, ImageRef(path, str(tmp_path / path)))
+    (ref,) = list_file(Voc(images="{folder}"), path, ImageRef(path, str(tmp_path / path)))
     assert (ref.key, ref.status) == (image, "")
 
 

@@ -7,6 +7,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
 from recordmill.transforms.list_images import list_images
 from recordmill.transforms.records.boxes import boxes_of
@@ -18,7 +19,7 @@ def refer(folder, path, text=None, **settings):
         if data is not None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(data, encoding="utf-8")
-    return list(Yolo(**settings).refer(path, ImageRef(path, str(folder / path), 5, "1")))
+    return list(list_file(Yolo(**settings), path, ImageRef(path, str(folder / path), 5, "1")))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_a_line_that_is_no_box_rejects_the_image_and_is_named(tmp_path, line):
 def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, names):
     (tmp_path / path).write_text(text, encoding="utf-8")
     file = ImageRef(path, str(tmp_path / path), 5, "1")
-    announced, ignored = Yolo().refer(path, file)
+    announced, ignored = list_file(Yolo(), path, file)
     assert announced == announce_classes(ImageRef(path, str(tmp_path / path)), names)
     assert (ignored.status, ignored.reason) == ("ignored", "class_names")
 
@@ -91,7 +92,7 @@ def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
     with pytest.raises(ValueError, match=r"name|while parsing|recursion"):
         read_names(path, text)
     (tmp_path / path).write_text(text, encoding="utf-8")
-    (ref,) = Yolo().refer(path, ImageRef(path, str(tmp_path / path)))
+    (ref,) = list_file(Yolo(), path, ImageRef(path, str(tmp_path / path)))
     assert (ref.status, ref.detail.startswith("it names no classes: ")) == ("fatal", True)
 
 
@@ -100,11 +101,11 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     """As Ultralytics' own collections have it."""
     (tmp_path / name).write_text("path:\ntrain: images/train\nnames:\n  0: person\n", encoding="utf-8")
     file = ImageRef(name, str(tmp_path / name), 5, "1")
-    announced, ignored = Yolo().refer(name, file)
+    announced, ignored = list_file(Yolo(), name, file)
     assert announced == announce_classes(file, {"person": 0})
     assert (ignored.status, ignored.reason) == ("ignored", "class_names")
     (tmp_path / name).write_text("services: {}", encoding="utf-8")
-    (ref,) = Yolo().refer(name, file)
+    (ref,) = list_file(Yolo(), name, file)
     assert (ref.status, ref.reason) == ("ignored", "read_only_with_images")
     listing = ListingSettings(include=Yolo().files)
     assert [why_ignored(listing, path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
@@ -122,7 +123,7 @@ def test_a_bomb_of_aliases_is_not_lit():
 
 def test_a_file_that_is_not_utf_8_is_told(tmp_path):
     (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
-    (ref,) = Yolo().refer("classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt")))
+    (ref,) = list_file(Yolo(), "classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt")))
     assert ref.detail == "it names no classes: it is not UTF-8"
 
 
@@ -130,7 +131,7 @@ def test_names_of_the_settings_outweigh_those_of_files(tmp_path):
     source = Yolo(names=("a", "b"))
     assert source.classes() == {"a": 0, "b": 1}
     (tmp_path / "data.yaml").write_text("names: [c]", encoding="utf-8")
-    (ref,) = source.refer("data.yaml", ImageRef("data.yaml", str(tmp_path / "data.yaml")))
+    (ref,) = list_file(source, "data.yaml", ImageRef("data.yaml", str(tmp_path / "data.yaml")))
     assert ref.status == "ignored"
 
 

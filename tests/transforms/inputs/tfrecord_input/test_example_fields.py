@@ -2,8 +2,8 @@ import pytest
 
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tfrecord_input.example_fields import (
-    BadExampleError,
     class_of,
     find_convention,
     kind_of,
@@ -59,13 +59,13 @@ def test_further_keys_and_missing_ones_with_defaults_do_not_matter(make_example)
     ],
 )
 def test_other_records_are_of_no_known_convention(make_example, values, message):
-    with pytest.raises(BadExampleError, match=message):
+    with pytest.raises(Rejected, match=message):
         find_convention(parse_entries(make_example(values)))
 
 
 @pytest.mark.parametrize("record", [b"", b"\xff\xff", b"\x0a\x00"])
 def test_what_is_no_example_is_told(record):
-    with pytest.raises(BadExampleError, match=r"the record is no tf\.train\.Example"):
+    with pytest.raises(Rejected, match=r"the record is no tf\.train\.Example"):
         parse_entries(record)
 
 
@@ -94,7 +94,7 @@ def test_fields_are_read_by_their_keys(make_example):
     ],
 )
 def test_what_does_not_fit_the_convention_is_told(make_example, values, message):
-    with pytest.raises(BadExampleError, match=message):
+    with pytest.raises(Rejected, match=message):
         read_fields(parse_entries(make_example(values)), CONVENTION)
 
 
@@ -119,7 +119,7 @@ def test_features_are_passed_on_with_their_types(make_example):
     ],
 )
 def test_features_that_are_not_as_stated_are_told(make_example, keep, message):
-    with pytest.raises(BadExampleError, match=message):
+    with pytest.raises(Rejected, match=message):
         read_kept(parse_entries(make_example({"b": [1, 2]})), keep)
 
 
@@ -132,7 +132,7 @@ def test_a_key_is_a_text_or_an_integer(make_example):
         ("z", "missing"),
         ("e", "is a float"),
     ):
-        with pytest.raises(BadExampleError, match=message):
+        with pytest.raises(Rejected, match=message):
             text_in(entries, key)
     assert (text_of(None, "it"), text_of(b"a", "it")) == ("", "a")
 
@@ -144,7 +144,7 @@ def test_a_class_is_a_name_or_a_number():
 
 @pytest.mark.parametrize("number", [0, 3])
 def test_a_number_without_a_name_is_told(number):
-    with pytest.raises(BadExampleError, match=rf"^its label is {number}, where labels\.txt names those of 1 to 2$"):
+    with pytest.raises(Rejected, match=rf"^\w+: its label is {number}, where labels\.txt names those of 1 to 2$"):
         class_of(number, {1: "a", 2: "b"}, "labels.txt")
 
 
@@ -154,7 +154,7 @@ def test_examples_without_images(make_example):
     assert read_fields(entries, convention) == {"file_sha256": b"abc", "feature": [0.5, 2.0], "label": 3}
     assert [feature.field for feature in own_features(convention)] == ["feature"]
     assert own_features(load_convention("default")) == own_features(load_convention("plain")) == ()
-    with pytest.raises(BadExampleError, match=r"^there is no feature feature$"):
+    with pytest.raises(Rejected, match=r"^\w+: there is no feature feature$"):
         read_fields(parse_entries(make_example({"label": 3})), convention)
-    with pytest.raises(BadExampleError, match=r"\(feature, label, sha256\): set source\.convention: feature_vector$"):
+    with pytest.raises(Rejected, match=r"\(feature, label, sha256\): set source\.convention: feature_vector$"):
         find_convention(entries)

@@ -3,7 +3,7 @@ import base64
 import numpy as np
 import pytest
 
-from recordmill.transforms.inputs.tfrecord_input.example_fields import BadExampleError
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tfrecord_input.example_image import read_image_of
 
 PIXELS = np.arange(36, dtype=np.uint8).reshape(3, 4, 3) * 7
@@ -46,5 +46,5 @@ def test_gray_pixels_have_one_channel():
     ],
 )
 def test_pixels_that_do_not_fit_are_told(fields, message):
-    with pytest.raises(BadExampleError, match=message):
+    with pytest.raises(Rejected, match=message):
         read_image_of(fields, True, ())

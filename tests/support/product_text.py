@@ -1,0 +1,67 @@
+"""The product's words in its code: messages, docstrings and comments, with the place of each."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = ("pipeline", "transforms", "schemas", "recordmill")
+
+
+def modules() -> Iterator[Path]:
+    """The product's modules; links below `recordmill` are not followed."""
+    for top in PRODUCT:
+        yield from (path for path in sorted((ROOT / top).rglob("*.py")) if path.resolve() == path)
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    """A module's syntax tree."""
+    return ast.parse(path.read_bytes())
+
+
+def docstrings(tree: ast.Module) -> list[ast.Constant]:
+    """Strings that are statements: docstrings of modules, classes, functions and attributes."""
+    found = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    return [node for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Every text of three words or more in the code, `{}` in the place of each value: what a user may read."""
+    for path in modules():
+        tree = parse(path)
+        hidden = {id(node) for node in docstrings(tree)}
+        texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+        hidden |= {id(part) for text in texts for part in ast.walk(text) if part is not text}
+        texts += [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        for node in texts:
+            if id(node) not in hidden and len(re.findall(r"[A-Za-z]{2,}", text := _template(node))) > 2 and " " in text:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", text
+
+
+def _template(node: ast.expr) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    assert isinstance(node, ast.Constant)
+    return str(node.value)
+
+
+def explanations() -> Iterator[tuple[str, str]]:
+    """The lines of docstrings and comments."""
+    for path in modules():
+        for node in docstrings(parse(path)):
+            for number, line in enumerate(str(node.value).splitlines(), node.lineno):
+                yield f"{path.relative_to(ROOT)}:{number}", line
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if comment := re.search(r"(?:^|\s)#\s(.*)", line):
+                yield f"{path.relative_to(ROOT)}:{number}", comment[1]
+
+
+def test_names() -> Iterator[tuple[str, str]]:
+    """What the tests say that they hold."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.name.replace("_", " ")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from recordmill import storage
 from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.configuration.probe_store import describe_with_timeout, find_missing_extra
+from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.settings.listing import Input
-from recordmill.transforms.planning.output_state import MARKER
 
 _SECRETS = {
     "--s3_access_key_id": "AWS_ACCESS_KEY_ID",

@@ -17,6 +17,7 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import version_digest_of
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.limits import RejectionLimits
@@ -49,7 +50,7 @@ SETTINGS = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=
 def plan_of(refs, run, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(0, settings.splits, SplitCutoffs()))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(0, settings.splits, SplitCutoffs()))
     return plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), run)
 
 
@@ -80,7 +81,7 @@ def no_earlier_run(monkeypatch):
 
 @pytest.fixture
 def refs(pictures):
-    return [*pictures(8), ImageRef("r", "/x/r", 3, status="rejected", reason="no_class", detail="none")]
+    return [*pictures(8), ImageRef("r", "/x/r", 3).notice("rejected", "no_class", "none")]
 
 
 def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):

@@ -10,13 +10,13 @@ from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.transforms.compose.build_examples import image_record
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
@@ -30,7 +30,7 @@ from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.records.annotations import resolve_annotations
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.records.image_record import image_record
 
 
 def functions(**named):

@@ -2,7 +2,7 @@
 
 
 def interleave(planes: bytes, channels: int) -> bytes | bytearray:
-    """The first pixel's channels, then the second's, of planes that lie one behind the other.
+    """The first pixel's channels, then the second's, of planes stored one after the other.
 
     For 32 x 32 x 3 it takes half the time of copying numpy's transposed view: 3.4 of 6.4 us with the array made of it.
     """

@@ -38,7 +38,7 @@ def read_label_array(place: Place, name: str, count: int) -> Labels:
 
 def _check_shape(header: NpyHeader, count: int) -> None:
     if header.dtype.kind not in "iuU":
-        raise Rejected("list", "bad_labels", f"values of type {header.dtype} are no labels: integers or texts are")
+        raise Rejected("list", "bad_labels", f"values of type {header.dtype} are not labels: store integers or texts")
     if header.dtype.itemsize > LONGEST_LABEL:
         raise Rejected("list", "bad_labels", f"texts of up to {header.dtype.itemsize:,} bytes are too long for labels")
     if header.shape not in ((count,), (count, 1)):

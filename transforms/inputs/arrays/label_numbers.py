@@ -1,4 +1,4 @@
-"""Labels that come beside their images, as numbers or names: the class of each, and which numbers there are."""
+"""Labels that come with their images, as numbers or names: the class of each, and which numbers there are."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,7 +14,7 @@ def name_labels(labels: Sequence[int] | Sequence[str], classes: Mapping[str, int
         classes: numbers by class name; empty where each number is a class of its own, called as it is written.
 
     Returns:
-        The classes' names, in which a number that is none of the classes' stays a number, for which there is no class;
+        The classes' names, where an unknown number stays a number without a class;
         and the numbers that are classes of their own.
     """
     names = {number: name for name, number in classes.items()}

@@ -22,8 +22,8 @@ class BuiltIn:
     """A function and what it gives.
 
     Attributes:
-        function: what computes it: of pixels (height, width, 1 or 3 channels, or 4 of which the last says nothing), or
-            of a file's bytes and uri.
+        function: what computes it: from pixels (height, width, 1 or 3 channels, or 4 with a meaningless last one), or
+            from a file's bytes and uri.
         of: which of the two.
         kind: the list of an Example that its values go to.
         many: whether it gives a list.
@@ -46,7 +46,7 @@ def mean_std(image: Pixels) -> list[float]:
 
 
 def color_histogram(image: Pixels) -> list[float]:
-    """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers, each eight of which sum to 1."""
+    """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers; each group of eight sums to 1."""
     channels = image.shape[2]
     mode = "RGBX" if channels == 4 else "L" if channels == 1 else "RGB"
     size = (image.shape[1], image.shape[0])
@@ -57,7 +57,7 @@ def color_histogram(image: Pixels) -> list[float]:
 
 
 def difference_hash(image: Pixels) -> bytes:
-    """64 bits in hex, of which few differ where images look alike; see `imaging.dhash`."""
+    """64 bits in hex; few differ where images look alike: see `imaging.dhash`."""
     raster = np.ascontiguousarray(image)
     return f"{hash_of(raster if image.shape[2] != 3 else to_raster(to_image(raster))):016x}".encode()
 

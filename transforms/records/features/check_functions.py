@@ -15,7 +15,7 @@ def check_functions(
 
     Args:
         functions: by feature.
-        layout: the convention, of which a function may fill a field.
+        layout: the convention; a function may fill one of its fields.
         source: what is read.
         holds_images: whether Examples have images.
     """

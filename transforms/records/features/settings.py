@@ -33,11 +33,11 @@ class FeatureFunction:
     meaning: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where there is no such function, or it is said what it gives and that is known."""
+        """Raises ValueError where there is no such function, or where its known result is declared."""
         if self.shape is not None and len(self.shape) > 1:
             raise ValueError("shape is [] for one value or [null] for any number of them")
         if self.is_built_in and (self.type or self.shape is not None or self.of):
-            raise ValueError(f"type, shape and of are known of {self.function}: remove them")
+            raise ValueError(f"type, shape and of are fixed for {self.function}: remove them")
         resolve(self.function)
 
     @property
@@ -78,7 +78,9 @@ def resolve(name: str) -> Callable[..., Any]:
     if not colon:
         if name not in BUILT_IN:
             known = ", ".join(BUILT_IN)
-            raise ValueError(f"function {name!r} is none of {known}: write package.module:function for your own")
+            raise ValueError(
+                f"unknown function {name!r}: write one of {known}, or package.module:function for your own"
+            )
         return BUILT_IN[name].function
     found: Any = _import(module_name, name)
     for part in path.split("."):

@@ -1,14 +1,33 @@
 """Whether a convention's features can be filled, and hold what the source gives."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
+from recordmill.imaging import ImageSettings
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.features import Feature
-from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS, RECORD_FIELDS
+from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, RECORD_FIELDS
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.transforms.inputs.sources import Source
 
 _ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
+
+ANNOTATION_FIELDS = (
+    BOX_FIELDS
+    | MANY_LABELS_FIELDS
+    | {
+        "boxes",
+        "boxes_labels",
+        "boxes_values",
+        "boxes_size",
+        "boxes_fractions",
+        "boxes_shapes",
+    }  # as references carry them
+)
+"""The fields that annotations of images take, which a source's own features cannot be called either."""
+
+
+_NAMED_BY_KEY = ("key", "filename", "source_id")
 
 
 def check_fields(own: CustomConvention | None, layout: Convention, source: Source, functions: Collection[str]) -> None:
@@ -73,3 +92,45 @@ def _check_field(key: str, feature: CustomFeature, absent: dict[str, str], known
         right = f"{{field: {field}, type: {wanted.kind}{', shape: [null]' if wanted.many else ''}}}"
         is_kind = f"{wanted.kind}{'[]' if wanted.many else ''}"
         raise ValueError(f"{where} is {stated}, and the field {field!r} is {is_kind}: write {right}")
+
+
+def choose_store(images: ImageSettings, convention: Convention) -> ImageSettings:
+    """The settings with the convention's form in place of `store: auto`, unless that is JPEG.
+
+    Raises:
+        ValueError: images cannot be stored in the form that the convention needs.
+    """
+    asked, named = convention.stores, f"the convention ({convention.title})"
+    if asked != "jpeg" and images.reencode == "never":
+        raise ValueError(f"images.reencode is never, and {named} stores {asked} pixels: remove one of them")
+    if asked != "jpeg" and images.store == "auto":
+        images = replace(images, store=asked)
+    if images.store != "raw" and "pixels_base64" in convention.fields:
+        raise ValueError(f"images.store is {images.store}, and {named} holds pixels: set it to raw")
+    return images
+
+
+def check_source_features(features: Iterable[Feature], holds_images: bool, convention: Convention) -> None:
+    """Raises ValueError where a feature that a source adds has another's name, or fills one of another kind.
+
+    Args:
+        features: the source's own.
+        holds_images: whether it gives images.
+        convention: what is written.
+    """
+    reserved = IMAGE_FIELDS | ANNOTATION_FIELDS if holds_images else IMAGE_FIELDS - PIXEL_FIELDS
+    stored = {feature.field: feature for feature in convention.features}
+    taken = {*reserved, *(feature.key for feature in convention.features)}
+    for feature in features:
+        other = stored.get(feature.field)
+        if feature.field in reserved or (other is None and feature.key in taken):
+            own = next((each.field for each in convention.features if each.key == feature.key), "")
+            raise ValueError(
+                f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
+                + ("; in a manifest the column under source.columns.key fills it" if own in _NAMED_BY_KEY else "")
+            )
+        if other and (feature.kind, feature.many) != (other.kind, other.many):
+            kinds = [f"{each.kind}{'[]' if each.many else ''}" for each in (other, feature)]
+            raise ValueError(
+                f"convention: {other.key} is {kinds[0]}, and the source's field {feature.field!r} is {kinds[1]}"
+            )

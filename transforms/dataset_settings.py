@@ -18,8 +18,7 @@ from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_name import check_file_name, fill_pattern
-from recordmill.transforms.check_fields import check_fields
-from recordmill.transforms.compose.build_examples import check_source_features, choose_store
+from recordmill.transforms.check_fields import check_fields, check_source_features, choose_store
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders

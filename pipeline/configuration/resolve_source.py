@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from recordmill.pipeline.configuration.config import ConfigError
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import Source
@@ -16,7 +16,7 @@ from recordmill.transforms.list_images import list_images
 class _WholeFiles(Source):
     """Every file is one reference to itself."""
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         yield file
 
 
@@ -44,4 +44,4 @@ def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[I
     # Of the listing only what leaves files out: whose split a file gives has no say here.
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore, classes_known=True)
     for each in inputs:
-        yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if not ref.status)
+        yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if type(ref) is ImageRef)

@@ -4,14 +4,14 @@ import pytest
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.features import encode_example, parse_example
+from recordmill.schemas.features import Feature, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.transforms.check_fields import check_fields, find_unstored_boxes
-from recordmill.transforms.compose.build_examples import image_record
+from recordmill.transforms.check_fields import check_fields, check_source_features, find_unstored_boxes
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
@@ -23,7 +23,7 @@ from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.records.annotations import resolve_annotations
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.records.image_record import image_record
 
 EVERYTHING = Manifest(columns=Columns(uri="u", labels="l", boxes="b", box_labels="c"))
 SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))
@@ -154,3 +154,13 @@ def test_boxes_that_were_not_excluded_need_a_field(source, asked_by):
 @pytest.mark.parametrize("source", [ClassFolders(), SEVERAL, Manifest(preset="automl"), Tfrecords()])
 def test_boxes_that_may_be_there_need_none(source):
     assert find_unstored_boxes(load_convention("default"), source) == ""
+
+
+def test_a_taken_name_that_the_key_fills_says_so():
+    feature = Feature("image/source_id", "bytes", "image/source_id", "")
+    with pytest.raises(ValueError, match=r"^source: the feature name 'image/source_id' is taken: choose") as told:
+        check_source_features([feature], True, load_convention("tf_object_detection"))
+    assert str(told.value).endswith("x/image/source_id; in a manifest the column under source.columns.key fills it")
+    feature = Feature("image/height", "int64", "image/height", "")
+    with pytest.raises(ValueError, match=r"is taken: choose another, such as x/image/height$"):
+        check_source_features([feature], True, load_convention("tf_object_detection"))

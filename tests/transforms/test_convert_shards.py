@@ -42,7 +42,7 @@ PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 
 def batched(shard):
     """The references of a shard in two batches."""
     name, refs = shard
-    return name, [ReferenceBatch(refs[:3]), ReferenceBatch(refs[3:])]
+    return name, [ReferenceBatch.of(refs[:3]), ReferenceBatch.of(refs[3:])]
 
 
 def convert(shards, run):
@@ -202,7 +202,7 @@ def write_at_once(monkeypatch, shards, run, threads):
 def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards, pictures, run, monkeypatch, threads):
     remote = [replace(ref, uri=f"absent://{ref.uri}") for ref in pictures(20, "more")]
     # Nothing is read of an unknown store: convert_image is counted and then rejects by status.
-    remote = [replace(ref, status="rejected", reason="no_class") for ref in remote]
+    remote = [ref.notice("rejected", "no_class") for ref in remote]
     assert write_at_once(monkeypatch, [*shards, (("test", 1), remote)], run, threads) == threads
     assert DecodePool._shared == {}
 

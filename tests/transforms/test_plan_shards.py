@@ -39,16 +39,16 @@ SETTINGS = DatasetSettings(shards=ShardSettings(count=2), splits=SplitSettings(f
 SETTINGS_OF_ONE = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))
 REFS = [ImageRef(f"cat/{n}", f"/x/cat/{n}", 10, label="cat") for n in range(60)]
 OTHERS = [
-    ImageRef("r", "/x/r", status="rejected", reason="no_class"),
-    ImageRef(".i", "/x/.i", status="ignored", reason="hidden"),
-    ImageRef("w", "/x/w", status="warning", reason="empty_folder", detail="the folder is empty"),
+    ImageRef("r", "/x/r").notice("rejected", "no_class"),
+    ImageRef(".i", "/x/.i").notice("ignored", "hidden"),
+    ImageRef("w", "/x/w").notice("warning", "empty_folder", "the folder is empty"),
 ]
 
 
 def summary_of(refs, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(settings.seed, settings.splits, SplitCutoffs()))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, SplitCutoffs()))
     return summary
 
 
@@ -95,12 +95,12 @@ def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
     expected = [(shard, ref) for ref in listed if (shard := assigner.assign(ref)) is not None]
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
-        batches = root | beam.Create([ReferenceBatch(listed[at : at + 5]) for at in range(0, len(listed), 5)])
+        batches = root | beam.Create([ReferenceBatch.of(listed[at : at + 5]) for at in range(0, len(listed), 5)])
         shards = batches | ShuffleReferences(SETTINGS, side)
         assert_that(
             shards
             | beam.FlatMapTuple(
-                lambda shard, batches: [(tuple(shard), ref) for batch in batches for ref in batch.refs]
+                lambda shard, found: [(tuple(shard), ref) for each in found for ref in (*each.refs, *each.notices)]
             ),
             equal_to(expected),
         )
@@ -115,7 +115,7 @@ def test_as_many_are_sorted_as_make_batches_of_each_shard(shards, held):
 def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([replace(plan, action=action)]))
-        assert_that(root | beam.Create([ReferenceBatch(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
+        assert_that(root | beam.Create([ReferenceBatch.of(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
 
 
 @pytest.mark.runner

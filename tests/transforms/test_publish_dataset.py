@@ -15,6 +15,7 @@ from recordmill import storage
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import version_digest_of
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
@@ -47,7 +48,7 @@ SETTINGS = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shard
 def plan_of(refs, run, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(0, settings.splits, SplitCutoffs()))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(0, settings.splits, SplitCutoffs()))
     return plan_dataset(summary, SplitCutoffs(), settings, run)
 
 
@@ -78,7 +79,7 @@ def no_earlier_run(monkeypatch):
 
 @pytest.fixture
 def refs(pictures):
-    return [*pictures(8), ImageRef("r", "/x/r", 3, status="rejected", reason="no_class", detail="none")]
+    return [*pictures(8), ImageRef("r", "/x/r", 3).notice("rejected", "no_class", "none")]
 
 
 def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):

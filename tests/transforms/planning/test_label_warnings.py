@@ -4,6 +4,7 @@ import pytest
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings, build_label_map
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.planning.label_warnings import note_classes
@@ -18,9 +19,8 @@ def notes_of(keys, labels=None, source=BASE.source, depth=0):
     settings = replace(BASE, source=source, labels=labels or LabelSettings())
     summary = Summary()
     for key in keys:
-        summary.add(
-            ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth]), ImageSplitter(0, BASE.splits, SplitCutoffs())
-        )
+        ref = ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth])
+        summary.add(ReferenceBatch([ref]), ImageSplitter(0, BASE.splits, SplitCutoffs()))
     return note_classes(summary, settings, build_label_map(summary.labels, settings.labels, 0, {}))
 
 
@@ -50,7 +50,7 @@ def test_sources_with_their_own_labels_get_no_warning():
 
 def test_classes_of_images_without_labels_get_no_warning():
     summary = Summary()
-    summary.add(ImageRef("1.jpg", "/x/1.jpg", 9), ImageSplitter(0, BASE.splits, SplitCutoffs()))
+    summary.add(ReferenceBatch.of([ImageRef("1.jpg", "/x/1.jpg", 9)]), ImageSplitter(0, BASE.splits, SplitCutoffs()))
     labels = LabelSettings(classes=("a", "b"))
     assert note_classes(summary, replace(BASE, labels=labels), build_label_map(set(), labels, 0, {})) == []
 

@@ -11,6 +11,7 @@ from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
@@ -38,7 +39,7 @@ def plan_of(refs=IMAGES, settings=BASE, selection=None, growth=1.0, kind="class_
     selection = selection or SplitCutoffs()
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(settings.seed, settings.splits, selection))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, selection))
     return make_plan(summary, selection, settings, settings_as_dict(settings, kind), growth)
 
 
@@ -104,9 +105,9 @@ def test_the_offset_is_the_users_or_the_conventions(convention, offset, first):
     assert plan_of(settings=settings).label_map.ids == {"a": first, "b": first + 1}
 
 
-FATAL = ImageRef("d", "/x/d", status="fatal", reason="link_loop", detail="it loops")
-IGNORED = ImageRef(".h", "/x/.h", status="ignored", reason="hidden")
-REJECTED = ImageRef("r", "/x/r", status="rejected", reason="no_class")
+FATAL = ImageRef("d", "/x/d").notice("fatal", "link_loop", "it loops")
+IGNORED = ImageRef(".h", "/x/.h").notice("ignored", "hidden")
+REJECTED = ImageRef("r", "/x/r").notice("rejected", "no_class")
 FROM_FOLDERS = replace(BASE, splits=SplitSettings(from_folders={"t": "train", "v": "validation"}))
 STRATIFIED = replace(BASE, splits=SplitSettings(fractions={"train": 0.9, "test": 0.1}, stratify=True))
 ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH_RANGE, HASH_RANGE]})
@@ -138,7 +139,7 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
         (
             [
                 *(replace(ref, split="train") for ref in IMAGES),
-                ImageRef("val.bin", "/x/val.bin", status="rejected", reason="wrong_length", detail="5 bytes over"),
+                ImageRef("val.bin", "/x/val.bin").notice("rejected", "wrong_length", "5 bytes over"),
             ],
             FROM_FOLDERS,
             None,
@@ -206,7 +207,7 @@ def test_rejected_things_alone_still_get_a_shard_to_be_listed_by():
 
 
 def test_warnings_are_reported():
-    warning = ImageRef("e", "/x/e", status="warning", reason="empty_folder", detail="the folder is empty")
+    warning = ImageRef("e", "/x/e").notice("warning", "empty_folder", "the folder is empty")
     assert plan_of([*IMAGES, warning]).notes == ["e: the folder is empty"]
 
 

@@ -8,6 +8,7 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.transforms.records.annotations import (
@@ -16,7 +17,7 @@ from recordmill.transforms.records.annotations import (
     count_rejected_labels,
     resolve_annotations,
 )
-from recordmill.transforms.records.boxes import DroppedBox, boxes_of
+from recordmill.transforms.records.boxes import DroppedBox
 
 LABELS = LabelMap({"cat": 0, "dög": 1, "other": 2})
 

@@ -2,56 +2,29 @@
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
-import orjson
-
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-
-
-@dataclass(frozen=True, slots=True)
-class Recognised:
-    """How the files of an input may be meant.
-
-    Attributes:
-        settings: the settings that say so, as a user would write them in YAML.
-        why: by which files: the end of a sentence `it looks like ...`.
-        is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
-        needs: what must be said or done first, as a sentence; empty: nothing.
-        needed_key: the YAML key that says it, if one does.
-    """
-
-    settings: Mapping[str, Any]
-    why: str
-    is_firm: bool = True
-    needs: str = ""
-    needed_key: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The source."""
-        return str(self.settings["source"]["kind"])
+from recordmill.storage.read_image import read_image
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 
 
 @runtime_checkable
 class Source(Protocol):
     """Turns listed files into references, and references into what they hold.
 
-    A source inherits from this class as a frozen dataclass: its fields are its YAML keys. `refer` is all that it must
-    have.
+    A source inherits from this class as a frozen dataclass: its fields are its YAML keys. Only
+    `list_references` is required.
 
     Attributes:
         contents: `images`, or `rows` where there are no images but fields alone.
         files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
-            `include` replaces them: `refer` must bear any file.
+            `include` replaces them: `list_references` must bear any file.
         other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
             `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
         is_about_boxes: whether it reads annotations of boxes and nothing else.
@@ -89,7 +62,7 @@ class Source(Protocol):
         """
         return ()
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference for each image of one file; without Beam, and without reading the file where possible.
 
         Args:
@@ -98,10 +71,12 @@ class Source(Protocol):
                 `split` are set.
 
         Yields:
-            References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own; or one
-            with `status` `rejected`, `ignored` or `fatal`, a `reason` and a `detail` for people (see `ImageRef`). Never
-            nothing: a file that holds no image is `ignored`, and counted. Beside them, `announce_classes` where the
-            source knows the classes, and `warning`s.
+            References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own;
+            notices of what does not become an image (`file.notice(...)`); and `ClassNames` where the source knows the
+            classes. Never nothing: a file without an image is `ignored`, and counted.
+
+        Raises:
+            Rejected: the file, or the rest of it, is rejected.
         """
         ...
 
@@ -119,7 +94,7 @@ class Source(Protocol):
 
         Each has the YAML key that asks for it, or the empty string where the files decide.
         """
-        return {}
+        return {"boxes": ""} if self.is_about_boxes else {}
 
     @property
     def gives_labels(self) -> bool:
@@ -153,14 +128,14 @@ class Source(Protocol):
         return self
 
     def classes(self) -> Mapping[str, int]:
-        """The classes that its settings alone tell, by their numbers; see `announce_classes`."""
+        """The classes that its settings alone tell, by their numbers; see `ClassNames`."""
         return {}
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The files that one reference was made of: what was ignored when it was listed, and is here, is used.
 
         Args:
-            ref: one of the references that `refer` gave, rejected ones too.
+            ref: one of the references that `list_references` gave, rejected ones too.
         """
         return (ref.uri,)
 
@@ -168,34 +143,22 @@ class Source(Protocol):
         """Reads what one reference holds. A source overrides it where that is no plain image file.
 
         Args:
-            ref: one of the references that `refer` gave.
+            ref: one of the references that `list_references` gave.
             max_bytes: more is not read.
 
         Raises:
-            Rejected: there is something wrong with this one; see `transforms.compose.read_images.read_image`.
+            Rejected: there is something wrong with this one; see `storage.read_image.read_image`.
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)
 
 
-def list_file(source: Source, path: str, file: ImageRef) -> Iterator[ImageRef]:
-    """Yields what `source.refer` yields; where that rejects the file, or the rest of it, a rejected reference of it."""
+def list_file(source: Source, path: str, file: ImageRef) -> Iterator[Listed]:
+    """Yields what `source.list_references` yields; where that rejects the file, or the rest of it, a notice of that."""
     try:
-        yield from source.refer(path, file)
+        yield from source.list_references(path, file)
     except Rejected as rejected:
-        yield file.but(status="rejected", reason=rejected.reason, detail=rejected.detail)
-
-
-def announce_classes(file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> ImageRef:
-    """A reference that names classes, for a source's `refer` to yield beside its images.
-
-    Args:
-        file: the file that they are known from.
-        classes: every class by the number that the source gives it, which decides the order of the ids; or names alone,
-            for labels that no reference has in `label` (those of boxes, or of several in one image).
-    """
-    known = dict(classes) if isinstance(classes, Mapping) else sorted(set(classes))
-    return ImageRef(file.key, file.uri, status="classes", reason="classes", detail=orjson.dumps(known).decode())
+        yield file.notice("rejected", rejected.reason, rejected.detail)
 
 
 @cache

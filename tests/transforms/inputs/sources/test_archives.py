@@ -86,7 +86,7 @@ def test_the_split_is_a_word_in_the_path(refer):
 
 def test_an_archive_is_never_nothing(refer, tmp_path):
     file, refs = refer({})
-    assert refs == [replace(file, status="rejected", reason="bad_archive", detail="the archive is empty")]
+    assert refs == [file.notice("rejected", "bad_archive", "the archive is empty")]
     _, (_, ref) = refer({"a/1.jpg": b"x", "a/2.jpg": b"x"}, max_members=1)
     assert ref.detail == (
         "the rest of the archive cannot be read: it has more members than source.max_members allows (1)"

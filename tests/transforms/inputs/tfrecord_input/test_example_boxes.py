@@ -1,8 +1,8 @@
 import pytest
 
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
-from recordmill.transforms.records.boxes import boxes_of
 
 SIDES = {"xmin": [0.0, 0.25], "ymin": [0.5, 0.5], "xmax": [0.5, 1.0], "ymax": [1.0, 0.75]}
 BOXES = [(0.0, 0.5, 0.5, 1.0), (0.25, 0.5, 1.0, 0.75)]

@@ -35,7 +35,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     refs = listed | GroupDuplicates(settings)  # as they are, unless the settings speak of duplicates
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
-    plan = AsSingleton(summary | PlanShards(settings, run, selection))
+    plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection))
     return (
         refs
         | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle

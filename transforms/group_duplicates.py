@@ -16,7 +16,7 @@ from apache_beam.pvalue import AsDict, AsIter
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 
 READERS = 16
 """Images read at once by one worker thread: what is waited for is the store, not a processor."""

@@ -16,11 +16,11 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -32,7 +32,7 @@ class NothingReferredError(Exception):
     """A source lost a file: a mistake of the source, by which the ledger would be short of it."""
 
 
-def list_images(source_input: Input, source: Source, settings: ListingSettings) -> Iterator[Listed]:
+def list_images(source_input: Input, source: SourceSettings, settings: ListingSettings) -> Iterator[Listed]:
     """Yields the references of one input, and a notice of everything else that is there.
 
     An input that does not exist is a `fatal` notice.
@@ -79,7 +79,9 @@ def _splits_not_given(first_folders: set[str], settings: ListingSettings) -> lis
     return sorted(first_folders) if words <= SPLIT_NAMES.keys() and not known else []
 
 
-def _list_file(file: ImageRef, path: str, source: Source, settings: ListingSettings) -> Generator[Listed, None, bool]:
+def _list_file(
+    file: ImageRef, path: str, source: SourceSettings, settings: ListingSettings
+) -> Generator[Listed, None, bool]:
     """The references of one file; returns whether it names the images of some, rather than being one."""
     if settings.from_folders:
         folder, _, below = path.partition("/")
@@ -180,7 +182,7 @@ class ListReferences(beam.PTransform):
         settings: what of the inputs is read.
     """
 
-    source: Source
+    source: SourceSettings
     settings: ListingSettings
 
     def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ReferenceBatch]:

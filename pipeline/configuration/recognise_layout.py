@@ -13,7 +13,8 @@ import yaml
 from pathspec import GitIgnoreSpec
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import COMMENT, ConfigError
+from recordmill.pipeline.configuration.config import COMMENT
+from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.listing import Input, ListingSettings

@@ -10,7 +10,7 @@ from recordmill.pipeline.terminal.terminal import plain_table
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
 from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import Outcome
-from recordmill.transforms.idle_settings import say_idle
+from recordmill.transforms.publishing.acted_settings import say_idle
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:

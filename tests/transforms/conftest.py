@@ -14,10 +14,11 @@ from eager_beam import new_pipeline
 from PIL import Image
 
 from recordmill import storage
+from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.convert_shards import ConvertShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
 from recordmill.transforms.list_images import ListReferences
 from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
@@ -66,8 +67,6 @@ def run(tmp_path) -> RunSettings:
         run_id="run",
         output=str(tmp_path / "out"),
         outcome_file=str(tmp_path / "outcome.json"),
-        recipe={"compression": "none"},
-        config_text="seed: 0\n",
         inputs={"": str(tmp_path / "photos")},
         threads=1,
         facts={"runner": "FnApiRunner"},
@@ -84,7 +83,7 @@ def run_steps():
             refs = root | beam.Create(inputs, reshuffle=False) | ListReferences(settings.source, settings.listing)
             selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
             summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)
-            plan = AsSingleton(summary | PlanShards(settings, run, selection))
+            plan = AsSingleton(summary | PlanShards(settings, make_recipe(settings), run, selection))
             shards = refs | ShuffleReferences(settings, plan)
             _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan)
         return json.loads(Path(run.outcome_file).read_bytes())

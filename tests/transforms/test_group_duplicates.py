@@ -7,13 +7,13 @@ from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
+from make_settings import make_settings
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.group_duplicates import GroupDuplicates, digest_image, link_groups
 
-TOGETHER, DROP = DatasetSettings(duplicates="together"), DatasetSettings(duplicates="drop")
+TOGETHER, DROP = make_settings(duplicates="together"), make_settings(duplicates="drop")
 
 
 def digest(text):
@@ -42,7 +42,7 @@ def run(refs, settings, expected):
 
 def test_nothing_is_touched_unless_the_settings_say_so(refs):
     listed = refs(("a", "x", ""), ("b", "x", ""))
-    run(listed, DatasetSettings(), listed)
+    run(listed, make_settings(), listed)
 
 
 @pytest.mark.runner

@@ -4,7 +4,8 @@ from collections import defaultdict
 
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.planning.summary import Summary
@@ -44,7 +45,8 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
         return ""
     name, own = moved[0]
     what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
-    why = f"ids begin at {settings.label_offset} in the convention ({settings.layout.title})"
+    layout = ExampleLayout(settings)
+    why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
     return f"{what}: {why}; labels.ids=integers keeps the source's numbers"
 
 

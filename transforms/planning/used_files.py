@@ -17,7 +17,7 @@ from typing import Self
 from recordmill import storage
 from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.transforms.inputs.sources import Source
+from recordmill.schemas.settings.source import SourceSettings
 from recordmill.transforms.planning.summary import Summary
 
 BUCKETS = 64
@@ -72,7 +72,7 @@ class UsedFiles:
 class FileDigests:
     """Gathers the digests of some references."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceSettings) -> None:
         self._source = source
         self._held = 0
         self._found: defaultdict[tuple[int, str, bool], bytearray] = defaultdict(bytearray)

@@ -14,7 +14,7 @@ from recordmill import storage
 from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.records.image_record import reencode_image
 
 

@@ -1,17 +1,17 @@
 from dataclasses import replace
 
 import pytest
+from make_settings import make_settings
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings, build_label_map
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.planning.label_warnings import note_classes
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
-BASE = DatasetSettings()
+BASE = make_settings()
 
 
 def notes_of(keys, labels=None, source=BASE.source, depth=0):

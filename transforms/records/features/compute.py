@@ -8,7 +8,8 @@ import numpy as np
 from recordmill.imaging.pixels import Raster, copy_pixels
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
 from recordmill.schemas.features import Feature
-from recordmill.transforms.records.features.settings import FeatureFunction, resolve
+from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.transforms.records.features.find_function import resolve
 
 
 class FeatureFunctionError(Exception):

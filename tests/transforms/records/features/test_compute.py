@@ -4,8 +4,9 @@ import types
 import numpy as np
 import pytest
 
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.transforms.records.features.compute import FeatureFunctionError, compute_features
-from recordmill.transforms.records.features.settings import FeatureFunction, resolve
+from recordmill.transforms.records.features.find_function import resolve
 
 RASTER = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 PIXELS = RASTER[:, :, :3]

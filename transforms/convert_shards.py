@@ -50,9 +50,6 @@ from recordmill.transforms.shards.shard_files import (
 FEWEST_FOR_TWO = 2_000
 """References below which a second process would take as long to begin as it saves."""
 
-METRICS = "recordmill"
-"""The namespace of Beam's metrics."""
-
 
 def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
     """A shard's references in their final order: by hash, so that classes are mixed and listing order has no say."""
@@ -120,9 +117,9 @@ def count_shard(report: ShardReport) -> None:
     counts = {"images_written": report.records, "bytes_read": report.input_bytes, "bytes_written": report.bytes}
     counts |= {f"rejected_{reason}": count for reason, count in report.rejected.items()}
     for name, count in counts.items():
-        Metrics.counter(METRICS, name).inc(count)
+        Metrics.counter("recordmill", name).inc(count)
     if not (report.reused or report.problem):
-        Metrics.distribution(METRICS, "decode_milliseconds").update(report.milliseconds)
+        Metrics.distribution("recordmill", "decode_milliseconds").update(report.milliseconds)
 
 
 class _ConvertShard(beam.DoFn):
@@ -192,8 +189,7 @@ class _ConvertShard(beam.DoFn):
             return failed_report(split, index, len(refs), problem)
         staging = staging_folder(self._output, plan.plan_id)
         mark = fingerprint(refs)
-        finished = find_finished(staging, split, index, mark)
-        if finished is not None:
+        if finished := find_finished(staging, split, index, mark):
             PROGRESS.add_done(len(refs))
             return finished
         try:

@@ -4,8 +4,6 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
-from recordmill.schemas.record_coder import register_record
-
 UNKNOWN_SIZE = -1
 
 ASSUMED_BYTES = 100_000
@@ -82,5 +80,3 @@ class ImageRef:
 
 
 _FIELD_VALUES = attrgetter(*(field.name for field in fields(ImageRef)))
-
-register_record(ImageRef)

@@ -21,6 +21,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -72,6 +73,9 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
                 return f"{what}: {one.uri!a} and {other.uri!a}, {how}; rename one"
             return f"{what}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""
+
+
+register_record(ShardReport)
 
 
 @dataclass

@@ -16,7 +16,6 @@ from typing import Self
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.transforms.planning.summary import Summary
 
@@ -47,9 +46,6 @@ class Digests:
     reason: str
     are_images: bool
     digests: bytes
-
-
-register_record(Digests)
 
 
 @dataclass(frozen=True, slots=True)

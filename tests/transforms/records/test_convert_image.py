@@ -16,7 +16,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.compose.build_examples import reference_record
-from recordmill.transforms.compose.read_images import read_image
+from recordmill.transforms.inputs.read_image import read_image
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.records.convert_image import convert_image
 

@@ -12,9 +12,9 @@ import orjson
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.arrays.interleave import interleave
 from recordmill.transforms.inputs.arrays.place import Place
+from recordmill.transforms.inputs.read_image import read_image
 
 Order = Literal["interleaved", "planar"]
 

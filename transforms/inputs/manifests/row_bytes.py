@@ -14,7 +14,7 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
+from recordmill.transforms.inputs.read_image import read_image
 from recordmill.transforms.inputs.tables.csv_rows import read_csv_record
 from recordmill.transforms.inputs.tables.parquet_cells import PARQUET_CELLS
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, UnreadableTableError

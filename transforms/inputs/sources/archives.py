@@ -18,7 +18,6 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.unpacking import MAX_RATIO
-from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
@@ -34,6 +33,7 @@ from recordmill.transforms.inputs.archives.samples import (
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.read_image import read_image
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Recognised, Source
 

@@ -13,7 +13,6 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.arrays.interleave import interleave
 from recordmill.transforms.inputs.listing.class_names import (
     ClassNamesError,
@@ -23,6 +22,7 @@ from recordmill.transforms.inputs.listing.class_names import (
     state_classes,
 )
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.read_image import read_image
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {

@@ -13,8 +13,8 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
-from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.read_image import read_image
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from recordmill.storage.bounded_records import read_bounded
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO
-from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.read_image import read_image
 from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
 from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
 from recordmill.transforms.inputs.tfrecord_input.example_fields import (

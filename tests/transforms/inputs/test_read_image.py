@@ -3,6 +3,7 @@ import os
 from dataclasses import replace
 
 import pytest
+from apache_beam.io.filesystem import BeamIOError
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef

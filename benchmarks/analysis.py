@@ -16,6 +16,18 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import measure
+from recordmill.schemas.dataset.file_names import MARKER, sidecar_name
+from recordmill.schemas.dataset.json_values import as_json
+from recordmill.schemas.dataset.marker import (
+    PLAN_VERSION,
+    DuplicateCounts,
+    Ledger,
+    Marker,
+    PlanEntry,
+    SameBytes,
+    ShardEntry,
+    SplitEntry,
+)
 
 COUNT = 50_000
 SHARDS = 20
@@ -32,30 +44,26 @@ def write_dataset(folder: Path, count: int) -> None:
         content = b"".join(_row(int(number), rng) for number in numbers)
         (folder / "sidecars" / f"{name}.jsonl").write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
-        totals = {"records": len(numbers), "bytes": 0, "sha256": ""}
-        shards.append({"name": name, **totals, "sidecar": f"sidecars/{name}.jsonl", "sidecar_sha256": digest})
+        shards.append(ShardEntry(name, len(numbers), 0, "", sidecar_name(name), digest))
     images = {"check": "decode", "moments": True}
-    recipe = {"compression": "none", "images": images, "labels": {"catch_all": None}, "plan_version": 2}
-    ledger = {"listed": count, "written": count, "rejected": {}, "ignored": {}, "left_out": {}}
-    marker = {
-        "recordmill": 1,
-        "name": "benchmark",
-        "plan": {"id": "benchmark", "recipe": recipe},
-        "convention": "default",
-        "unit": "image",
-        "features": {},
-        "labels": {f"class{number:04d}": number for number in range(1_000)},
-        "splits": {"train": {"records": count, "bytes": 0, "classes": {}, "shards": shards}},
-        "ledger": ledger,
-        "changes": {},
-        "duplicates": {},
-        "input_bytes": 0,
-        "output_bytes": 0,
-        "files": [],
-        "notes": [],
-        "run": {},
-    }
-    (folder / "recordmill.json").write_text(json.dumps(marker))
+    recipe = {"compression": "none", "images": images, "labels": {"catch_all": None}, "plan_version": PLAN_VERSION}
+    marker = Marker(
+        name="benchmark",
+        plan=PlanEntry("benchmark", recipe),
+        convention="default",
+        unit="image",
+        features={},
+        labels={f"class{number:04d}": number for number in range(1_000)},
+        splits={"train": SplitEntry(records=count, bytes=0, classes={}, shards=tuple(shards))},
+        ledger=Ledger(count, count, {}, {}, {}),
+        changes={},
+        duplicates=DuplicateCounts(SameBytes(), None),
+        input_bytes=0,
+        output_bytes=0,
+        files=(),
+        notes=(),
+    )
+    (folder / MARKER).write_bytes(as_json(marker.to_json()))
 
 
 def _row(number: int, rng: np.random.Generator) -> bytes:

@@ -16,9 +16,10 @@ import orjson
 from recordmill import storage
 from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
 from recordmill.pipeline.terminal.printable import last_line
+from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.publishing.transform_fn import DEFAULT_SIZE, TRANSFORM_FN
+from recordmill.storage.transform_fn import DEFAULT_SIZE
 
 if TYPE_CHECKING:
     from recordmill.reading.analyze.analyze_dataset import Analysis

@@ -19,8 +19,9 @@ from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.reading.analyze.analyze_dataset import check_tensorflow
 from recordmill.reading.analyze.channel_moments import AnalysisError, open_dataset
+from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.outcome import FAILED, Outcome
-from recordmill.transforms.publishing.transform_fn import TRANSFORM_FN, fits, read_note
+from recordmill.storage.transform_fn import fits, read_note
 
 COMMAND = "recordmill analyze"
 

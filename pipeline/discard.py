@@ -4,12 +4,11 @@ from contextlib import suppress
 
 from recordmill import storage
 from recordmill.pipeline.configuration.preflight import PathError
+from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, staging_names
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.planning.output_lock import find_busy, staging_names
-from recordmill.transforms.planning.output_state import MARKER
+from recordmill.transforms.planning.output_lock import find_busy
 from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.publishing.rollback import roll_back
-from recordmill.transforms.shards.shard_files import STAGING_PREFIX
 
 
 def discard_staging(output: str) -> list[str]:

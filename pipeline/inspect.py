@@ -15,7 +15,7 @@ from recordmill.pipeline.configuration.options import Parser, UsageError, add_js
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.record_progress import record_progress
 from recordmill.pipeline.terminal.terminal import fail
-from recordmill.reading.example_walk import DamagedExampleError
+from recordmill.reading.example import DamagedExampleError
 from recordmill.reading.load_error import LoadError
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE

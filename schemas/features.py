@@ -46,6 +46,25 @@ class Feature:
     constant: bytes | float | int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class FeatureEntry:
+    """A feature as the marker of a dataset describes it.
+
+    Attributes:
+        kind: `bytes`, `float` or `int64`.
+        shape: empty for exactly one value, one null for any number of values.
+        field: what fills it, see docs/conventions.md; empty for a constant.
+        meaning: one line for people.
+        default: what a reader takes where the key is absent, of bytes as UTF-8 text; absent where it must be present.
+    """
+
+    kind: Kind
+    shape: tuple[Any, ...]
+    field: str
+    meaning: str
+    default: Any = None
+
+
 class ExampleEncoder:
     """Serialises records with the same features, one after the other.
 
@@ -189,24 +208,21 @@ def feature_schema(features: Iterable[Feature]) -> dict[str, dict[str, Any]]:
     }
 
 
-def features_from_schema(schema: Mapping[str, Mapping[str, Any]]) -> tuple[Feature, ...]:
-    """The features that a dataset's description states, in its order: what `feature_schema` was given, sorted by key.
+def features_from_schema(schema: Mapping[str, FeatureEntry]) -> tuple[Feature, ...]:
+    """The features that a marker describes, in its order: what `feature_schema` was given, sorted by key.
 
     Readers need no constants; these have the empty field.
-
-    Raises:
-        KeyError: the description lacks something that `feature_schema` states.
     """
     return tuple(
         Feature(
             key,
-            stated["kind"],
-            field=stated["field"],
-            meaning=stated["meaning"],
-            many=stated["shape"] != [],
-            default=_from_text(stated.get("default")),
+            entry.kind,
+            field=entry.field,
+            meaning=entry.meaning,
+            many=entry.shape != (),
+            default=_from_text(entry.default),
         )
-        for key, stated in schema.items()
+        for key, entry in schema.items()
     )
 
 

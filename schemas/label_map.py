@@ -11,6 +11,10 @@ LARGEST_OFFSET = 2**62
 """The largest id of a first class: those of all others still fit into 64 bits."""
 
 
+MOST_TFDS_NAMES = 65_536
+"""Class ids from 0 below this number have names in TFDS; labels beyond are plain integers there."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSettings:
     """How classes get their ids: the YAML keys under `labels:`.
@@ -157,3 +161,23 @@ def quoted(text: str) -> str:
 def one_line(name: str) -> str:
     r"""A class name without line breaks: they are written `\n` and `\r`, and a backslash twice."""
     return name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def tfds_names(labels: Mapping[str, int]) -> list[str]:
+    """A name for each id from 0 to the last, all different, on one line each, without spaces around them.
+
+    Ids that no class has are called `background` (0, where classes are counted from 1) or `unused_<id>`. There are none
+    where ids are negative or too large to be listed.
+    """
+    if not labels or min(labels.values()) < 0 or max(labels.values()) >= MOST_TFDS_NAMES:
+        return []
+    by_id = {label_id: name for name, label_id in sorted(labels.items(), reverse=True)}
+    spare = {0: "background"} if min(by_id) == 1 else {}
+    names: dict[str, None] = {}
+    taken = {one_line(name).strip() for name in by_id.values()}
+    for label_id in range(max(by_id) + 1):
+        name = one_line(by_id[label_id]).strip() if label_id in by_id else spare.get(label_id, f"unused_{label_id}")
+        while not name or name in names or (label_id not in by_id and name in taken):
+            name = f"{name}_{label_id}"
+        names[name] = None
+    return list(names)

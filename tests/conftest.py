@@ -227,3 +227,14 @@ def amazon_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStor
         keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
         boto3.client("s3", endpoint_url=store.address, **keys).create_bucket(Bucket="recordmill")
         yield store
+
+
+@pytest.fixture
+def tree():
+    """`tree(folder)`: the files below a folder, by path, with their bytes."""
+
+    def read(folder) -> dict[str, bytes]:
+        root = Path(folder)
+        return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+    return read

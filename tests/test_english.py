@@ -6,6 +6,7 @@ To hold more text to the list, add a scope: a function that yields (place, line)
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import product_text
@@ -48,13 +49,18 @@ BANNED = {
 }
 
 
+@cache
+def _generated() -> str:
+    """A pattern for the names of the tables that scripts/readme.py writes."""
+    return "|".join(map(re.escape, readme.tables()))
+
+
 def _prose(path: Path) -> Iterator[tuple[str, str]]:
     """The lines of a page without blocks of code, code in backticks, addresses of links and generated tables."""
     text = path.read_text(encoding="utf-8")
     blank: Callable[[re.Match[str]], str] = lambda found: "\n" * found[0].count("\n")  # noqa: E731
     text = re.sub(r"^```.*?^```$", blank, text, flags=re.MULTILINE | re.DOTALL)
-    for name in readme.tables():
-        text = re.sub(rf"<!-- {re.escape(name)} -->\n(?:\n*(?:\|.*(?:\n|\Z))+)?", blank, text)
+    text = re.sub(rf"<!-- ({_generated()}) -->\n(?:\n*(?:\|.*(?:\n|\Z))+)?", blank, text)
     text = re.sub(r"`[^`]*`", lambda found: "`" + blank(found), text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     for number, line in enumerate(text.splitlines(), 1):

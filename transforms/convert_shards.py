@@ -19,6 +19,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
+from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_coder import register_record
@@ -26,6 +27,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
@@ -37,15 +39,7 @@ from recordmill.transforms.shards.decode_pool import DecodePool
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import default_threads
 from recordmill.transforms.shards.second_process import SecondProcess
-from recordmill.transforms.shards.shard_files import (
-    EXAMPLES,
-    failed_report,
-    find_finished,
-    fingerprint,
-    shard_path,
-    staging_folder,
-    write_shard,
-)
+from recordmill.transforms.shards.shard_files import failed_report, find_finished, fingerprint, write_shard
 
 FEWEST_FOR_TWO = 2_000
 """References below which a second process would take as long to begin as it saves."""

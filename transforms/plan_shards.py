@@ -1,7 +1,7 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
@@ -11,6 +11,7 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.schemas.dataset.file_names import STAGING_PREFIX
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
@@ -33,7 +34,6 @@ from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
-from recordmill.transforms.shards.shard_files import STAGING_PREFIX
 
 ShardId = tuple[str, int]
 
@@ -115,18 +115,17 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         with suppress(OSError):
             release_claim(run.output, plan.plan_id, run.run_id)
         return replace(plan, action="fail", sentence=describe_output_error(error, run.output))
-    found = state.marker["run"] if state.marker else {}
-    if action == "keep" and found.get("versions") != f"{plan.summary.versions:064x}":
+    if action == "keep" and _has_other_versions(state, plan):
         plan.notes.append(
             "files have other modification times than when this dataset was made: --overwrite rebuilds it"
         )
     if action == "convert" and state.marker is not None:
-        plan.notes.extend(_renumbered(state.marker["labels"], plan.label_map.ids))
+        plan.notes.extend(_renumbered(state.marker.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
         action = "preview"
-    found_run = state.marker["run"].get("id", "") if state.marker else ""
+    found_run = state.marker.run.id if state.marker else ""
     return replace(plan, action=action, sentence=sentence, found_run=found_run)
 
 
@@ -155,10 +154,10 @@ def _publish_cut(state: OutputState) -> list[str]:
 
 def _has_other_versions(state: OutputState, plan: Plan) -> bool:
     """Whether files have changed their times since the dataset that is there was made."""
-    return state.marker is not None and state.marker["run"].get("versions") != f"{plan.summary.versions:064x}"
+    return state.marker is not None and state.marker.run.versions != f"{plan.summary.versions:064x}"
 
 
-def _renumbered(old: dict[str, int], new: dict[str, int]) -> list[str]:
+def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
     """A note where classes of the dataset that is replaced get other ids, which models trained on it know."""
     moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
     if not moved:

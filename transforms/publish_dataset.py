@@ -8,15 +8,18 @@ from typing import Any
 import apache_beam as beam
 
 from recordmill import storage
+from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED
+from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
+from recordmill.storage.dataset_files import find_marker, read_marker, staging_folder
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.planning.output_lock import OUTCOME, release_claim, remove_staging
-from recordmill.transforms.planning.output_state import find_fault, find_marker, read_marker
+from recordmill.transforms.planning.output_lock import release_claim, remove_staging
+from recordmill.transforms.planning.output_state import find_fault
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.acted_settings import tell_acted
@@ -34,20 +37,12 @@ from recordmill.transforms.publishing.ledger import (
     lost_labels,
     lost_splits,
 )
-from recordmill.transforms.publishing.marker import (
-    DUPLICATES,
-    REJECTED,
-    build_marker,
-    name_shards,
-    numbers_of,
-    preview_numbers,
-)
+from recordmill.transforms.publishing.marker import build_marker, name_shards, preview_numbers
 from recordmill.transforms.publishing.moved_images import compare_splits
-from recordmill.transforms.publishing.publish_staged import as_json, list_rejected, publish_staged, stage_dataset
+from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, stage_dataset
 from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.shard_files import staging_folder
 
 
 def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
@@ -88,7 +83,7 @@ def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
         return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
         marker = publish_staged(run.output, plan.plan_id, run.run_id)
-        return Outcome("published", plan.sentence, DONE, plan.plan_id, numbers_of(marker), tuple(marker["notes"]))
+        return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), marker.notes)
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
 
 
@@ -127,7 +122,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     ):
         boxes = balance_boxes(plan.summary, reports)
         lost = lost[:5]  # stdout's line stays short
-        numbers = {"ledger": ledger.as_dict(), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
+        numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
         rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
         sentence = f"{problem}: {rejected} lists what was rejected" if ledger.rejected else problem
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
@@ -145,7 +140,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)
     remarks = find_remarks(marker, statistics, settings)
-    marker["remarks"] = [remark.text for remark in remarks]
+    marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
     dataset = StagedDataset(
         marker, settings, plan.config_text, shards, reports, folder, statistics, duplicates, remarks, _facts_of(run)
     )
@@ -158,7 +153,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         *([f"{reused} of {len(reports)} shards had been finished by an earlier run"] if reused else []),
     )
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
-    return Outcome("published", sentence, DONE, plan.plan_id, numbers_of(published), notes)
+    return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
 
 
 def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
@@ -181,7 +176,7 @@ def _compare_with_replaced(
 ) -> list[str]:
     """A note where another dataset is replaced, and has images that will be in other splits."""
     replaced = find_marker(run.output)
-    if replaced is None or replaced["plan"]["id"] == plan.plan_id:
+    if replaced is None or replaced.plan.id == plan.plan_id:
         return []
     note = compare_splits(run.output, replaced, sidecars, written, unit)
     return [note] if note else []
@@ -201,7 +196,7 @@ def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
     with suppress(OSError, ValueError):  # there is none; or why it cannot be published, which that run tells
         publish_staged(run.output, plan.plan_id, run.run_id)
     marker = find_marker(run.output)
-    if marker is None or marker["plan"]["id"] != plan.plan_id or marker["run"]["id"] == plan.found_run:
+    if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
         return None
     if find_fault(run.output, marker):
         return None
@@ -212,7 +207,7 @@ def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
     """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes."""
     if not run.preview:
         remove_staging(run.output, plan.plan_id, run.run_id)
-    return Outcome("kept", sentence, DONE, plan.plan_id, numbers_of(read_marker(run.output)), tuple(plan.notes))
+    return Outcome("kept", sentence, DONE, plan.plan_id, read_marker(run.output).numbers(), tuple(plan.notes))
 
 
 def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from recordmill import storage
 from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.configuration.probe_store import describe_with_timeout, find_missing_extra
+from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.settings.listing import Input
 
 _SECRETS = {

@@ -27,7 +27,7 @@ _KINDS = {
 def summary_view(summary: Summary, most_labels: int) -> Iterator[RenderableType]:
     """What is in a dataset: splits, features, labels."""
     dataset = summary.dataset
-    convention = dataset.marker.get("convention")
+    convention = dataset.marker.convention if dataset.marker else ""
     known = f", convention {convention}" if convention else ""
     yield Text.assemble((printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(known)}")
     yield _splits(summary)

@@ -13,11 +13,12 @@ from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
 from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
 from recordmill.reading.unfinished import find_unfinished
+from recordmill.schemas.dataset.file_names import LABELS, MARKER
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.features import Feature
 from recordmill.schemas.format_count import format_count
+from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
 from recordmill.storage.record_reader import is_something_else
-from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
-from recordmill.transforms.publishing.marker import LABELS, features_of
 
 Kind = Literal["recordmill", "tfds", "files"]
 
@@ -34,7 +35,7 @@ class Dataset:
         shards: the files, split by split in the dataset's own order.
         features: its features; empty where only the records can tell.
         labels: class ids by name; empty where they are not known.
-        marker: the whole of `recordmill.json`; empty for other kinds.
+        marker: `recordmill.json`; None for other kinds.
         whole: False where some files were opened, not a folder.
     """
 
@@ -43,7 +44,7 @@ class Dataset:
     shards: tuple[Shard, ...]
     features: tuple[Feature, ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
-    marker: Mapping[str, Any] = field(default_factory=dict)
+    marker: Marker | None = None
     whole: bool = True
 
     @property
@@ -59,7 +60,7 @@ class Dataset:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the conversion noted, and what is worth a look; empty for other kinds."""
-        return (*self.marker.get("notes", ()), *self.marker.get("remarks", ()))
+        return (*self.marker.notes, *(self.marker.remarks or ())) if self.marker else ()
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{split}: {'?' if count is None else count}" for split, count in self.counts.items())
@@ -68,7 +69,7 @@ class Dataset:
     @property
     def splits(self) -> dict[str, tuple[Shard, ...]]:
         """The shards by split; a split of one of ours may have none."""
-        stated = self.marker.get("splits", ()) if self.whole else ()
+        stated = self.marker.splits if self.marker and self.whole else ()
         names = dict.fromkeys([*stated, *(shard.split for shard in self.shards)])
         return {name: tuple(shard for shard in self.shards if shard.split == name) for name in names}
 
@@ -177,25 +178,25 @@ def _open_ours(folder: str) -> Dataset:
     try:
         marker = read_marker(folder)
         shards = _our_shards(folder, marker)
-        return Dataset(folder, "recordmill", shards, features_of(marker), marker["labels"], marker)
+        return Dataset(folder, "recordmill", shards, marker.example_features, marker.labels, marker)
     except FileNotFoundError:
         raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
     except DamagedMarkerError as error:
         raise LoadError(f"{error}: restore it, or make the dataset anew") from None
 
 
-def _our_shards(folder: str, marker: Mapping[str, Any]) -> tuple[Shard, ...]:
+def _our_shards(folder: str, marker: Marker) -> tuple[Shard, ...]:
     return tuple(
         Shard(
             split=split,
-            name=shard["name"],
-            path=storage.join(folder, shard["name"]),
-            records=shard["records"],
-            bytes=shard["bytes"],
-            sha256=shard["sha256"],
-            sidecar=storage.join(folder, shard["sidecar"]),
-            sidecar_sha256=shard["sidecar_sha256"],
+            name=shard.name,
+            path=storage.join(folder, shard.name),
+            records=shard.records,
+            bytes=shard.bytes,
+            sha256=shard.sha256,
+            sidecar=storage.join(folder, shard.sidecar),
+            sidecar_sha256=shard.sidecar_sha256,
         )
-        for split, stated in marker["splits"].items()
-        for shard in stated["shards"]
+        for split, stated in marker.splits.items()
+        for shard in stated.shards
     )

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recordmill.reading.example_walk import Profile
+from recordmill.reading.example import Profile
+from recordmill.schemas.dataset.marker import ImageRecipe
 from recordmill.schemas.features import Feature
 
 if TYPE_CHECKING:
@@ -72,14 +73,14 @@ def expect(dataset: "Dataset") -> Expectations:
     images = [key for key, feature in features.items() if feature.field == "encoded"]
     keys = {feature.field: key for key, feature in features.items()}
     usual = tuple(key for key in _LABELS if not features or key in features)
-    settings = (dataset.marker["plan"]["recipe"].get("images") if dataset.marker else None) or {}
+    settings = dataset.marker.plan.settings.images if dataset.marker else ImageRecipe()
     return Expectations(
         features=features,
         label_ids=frozenset(dataset.labels.values()),
         class_ids=dict(dataset.labels) if dataset.kind == "recordmill" else {},
         name_keys=tuple((keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys),
         label_keys=tuple(labels) or usual,
-        image_keys=() if settings.get("store") == "raw" else tuple(images) or _IMAGES,
+        image_keys=() if settings.store == "raw" else tuple(images) or _IMAGES,
         images_are_stated=bool(images),
-        max_pixels=max(ImageSettings().max_pixels, settings.get("max_pixels") or 0),
+        max_pixels=max(ImageSettings().max_pixels, settings.max_pixels),
     )

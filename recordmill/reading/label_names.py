@@ -7,41 +7,41 @@ were swapped, every record of both is wrong.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from recordmill.reading.example_walk import Content, entry_values, feature_entry
+from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations
 
-_REMEMBERED = 10_000  # lists of names may all be different
+
+def judge_labels(example: ParsedExample, expected: Expectations) -> str:
+    """What is wrong with the first wrong label of a record; the empty string if none is, or no ids are known."""
+    ids = expected.label_ids
+    for key in expected.label_keys if ids else ():
+        wrong = [value for value in example.values(key) or () if isinstance(value, int) and value not in ids]
+        if wrong:  # text is a name, not an id
+            return (
+                f"the label is {wrong[0]!r:.40}, none of the {len(ids):,} ids from {min(ids):,} to {max(ids):,} ({key})"
+            )
+    return ""
 
 
 class LabelNames:
-    """Looks at the class names of records, and at the ids beside them."""
+    """Looks at the class names of records, and at their ids."""
 
     def __init__(self, expected: Expectations) -> None:
         self._ids = expected.class_ids
         self._keys = expected.name_keys if expected.class_ids else ()
-        self._known: dict[tuple[bytes, bytes | None], str] = {}
         self._found: dict[str, list[int]] = {}
 
-    def look(self, data: memoryview, content: Content, record: int, offset: int) -> None:
+    def look(self, example: ParsedExample, record: int, offset: int) -> None:
         """Looks at one record.
 
         Args:
-            data: the record.
-            content: what the walk said of it.
+            example: the record.
             record: its number in the file.
             offset: where its frame begins.
         """
         for text_key, id_key in self._keys:
-            texts = feature_entry(data, content, text_key)
-            if texts is None:
-                continue
-            ids = feature_entry(data, content, id_key) if id_key else None
-            problem = self._known.get((texts, ids))
-            if problem is None:
-                problem = self._judge(entry_values(texts, text_key), None if ids is None else entry_values(ids, id_key))
-                if len(self._known) < _REMEMBERED:
-                    self._known[texts, ids] = problem
-            if problem:
+            texts = example.values(text_key)
+            if texts is not None and (problem := self._judge(texts, example.values(id_key))):
                 self._found.setdefault(problem, [0, record, offset])[0] += 1
 
     def findings(self) -> Iterator[tuple[str, int, int]]:

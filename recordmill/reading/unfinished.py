@@ -3,9 +3,7 @@
 from collections.abc import Collection
 
 from recordmill import storage
-from recordmill.transforms.planning.output_lock import staging_names
-from recordmill.transforms.planning.output_state import MARKER
-from recordmill.transforms.publishing.marker import DUPLICATES, REJECTED
+from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, REJECTED, staging_names
 
 
 def find_unfinished(folder: str, names: Collection[str]) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms.publishing.marker import class_counts, count_classes, numbers_of
+from recordmill.schemas.dataset.marker import Marker
 
 SIZES = {"a.jpg": (40, 20, 1), "b.jpg": (30, 60, 1), "c.jpg": (40, 20, 6), "d.jpg": (20, 20, 1)}
 """Width, height and orientation; c is 20 x 40 as people see it."""
@@ -134,7 +134,7 @@ def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignor
         assert {split: len(found) for split, found in examples.items()} == splits
     assert marker["labels"] == {"cat": 1, "dog": 2}
     assert marker["boxes"] == {"listed": 4, "written": 4}
-    counted = [class_counts(split) for split in marker["splits"].values()]
+    counted = [split.get("instances", split["classes"]) for split in marker["splits"].values()]
     assert {name: sum(counts.get(name, 0) for counts in counted) for name in ("cat", "dog", "")} == {
         "cat": 2,
         "dog": 2,
@@ -187,7 +187,7 @@ def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert
     output = tmp_path / "dataset-of-coco.yaml"
     page = (output / "report.html").read_text(encoding="utf-8")
     card = (output / "README.md").read_text(encoding="utf-8")
-    assert (len(marker["labels"]), numbers_of(marker)["classes"], count_classes(marker)) == (3, 3, 3)
+    assert (len(marker["labels"]), Marker.from_json(marker).numbers()["classes"]) == (3, 3)
     assert ("4 images in 3 classes" in card, "4 images in 3 classes" in page) == (True, True)
     assert "1 of 3 classes has no box at all: emu." in marker["remarks"]
 

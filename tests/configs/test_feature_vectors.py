@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import simplejpeg
 from PIL import Image
-from recordmill.transforms.records.features.settings import resolve
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.transforms.records.features.built_in import mean_std
+from recordmill.transforms.records.features.find_function import resolve
 
 OWN = """
 import hashlib

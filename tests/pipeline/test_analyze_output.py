@@ -10,8 +10,9 @@ import pytest
 import recordmill
 from recordmill.pipeline import analyze_output as module
 from recordmill.pipeline.analyze_output import analyze_output
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.outcome import Outcome
-from recordmill.transforms.publishing.transform_fn import contents_digest
+from recordmill.storage.transform_fn import contents_digest
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_dataset_that_is_there_is_analysed_once(photos, convert, analyses):
     folder = output / "transform_fn"
     folder.mkdir()
     (folder / "saved_model.pb").write_bytes(b"")
-    note = {"split": "train", "size": [1, 1], "contents": contents_digest(late.marker, "train")}
+    note = {"split": "train", "size": [1, 1], "contents": contents_digest(Marker.from_json(late.marker), "train")}
     (folder / "analysis.json").write_text(json.dumps(note))
     again = convert(photos, settings=ANALYZE)
     assert (again.line["status"], again.line["analysis"], len(analyses.asked)) == ("kept", "kept", 1)

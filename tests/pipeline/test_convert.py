@@ -54,7 +54,7 @@ def test_it_is_the_dataset_that_the_command_makes(converted, convert):
     }  # fmt: skip
     done = convert(folder / "photos", output=folder / "by-command", settings=settings)
     assert done.code == 0
-    assert done.marker["plan"]["id"] == dataset.marker["plan"]["id"]
+    assert done.marker["plan"]["id"] == dataset.marker.plan.id
     for path in done.shards():
         assert path.read_bytes() == (folder / "dataset" / path.name).read_bytes()
 
@@ -139,7 +139,7 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
         images={"quality": 90},
     )
     assert {row["key"].partition("/")[0] for _, row in dataset.rows()} == {"old", "new"}
-    images = dataset.marker["plan"]["recipe"]["images"]
+    images = dataset.marker.plan.recipe["images"]
     assert (images["quality"], images["subsampling"]) == (90, "4:4:4")
 
 
@@ -177,7 +177,7 @@ def test_a_refusal_and_too_many_rejected(converted, tmp_path):
         recordmill.convert(folder / "photos", tmp_path / "dataset", quiet=True, seed=9)
     assert caught.value.outcome.status == "refused"
     replaced = recordmill.convert(folder / "photos", tmp_path / "dataset", quiet=True, seed=9, overwrite=True)
-    assert replaced.marker["plan"]["recipe"]["seed"] == 9
+    assert replaced.marker.plan.recipe["seed"] == 9
     bad = tmp_path / "bad" / "cat"
     bad.mkdir(parents=True)
     Path(bad / "1.jpg").write_bytes(b"no image")

@@ -3,7 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
-from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map, is_integer_label
+from recordmill.schemas.label_map import (
+    MOST_TFDS_NAMES,
+    LabelMap,
+    LabelSettings,
+    build_label_map,
+    is_integer_label,
+    tfds_names,
+)
 
 NAMES = LabelSettings()
 
@@ -156,3 +163,32 @@ def test_a_label_is_left_out_on_purpose_where_the_user_chose_among_names():
 def test_a_number_is_shown_by_its_name_where_it_has_one():
     labels = LabelMap({"cat": 5}, numbers={"cat": 0, "dog": 1})
     assert [labels.shown(label) for label in (0, 1, 7, "emu")] == ["cat", "dog", "7", "emu"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        ({}, []),
+        ({"cat": 1, "dog": 2}, ["background", "cat", "dog"]),
+        ({"3": 3, "1": 1}, ["background", "1", "unused_2", "3"]),
+        ({"2": 2}, ["unused_0", "unused_1", "2"]),
+        ({"a\nb": 0, " ": 1, "a\\nb": 2}, ["a\\nb", "_1", "a\\\\nb"]),
+        ({" cat": 0, "cat": 1}, ["cat", "cat_1"]),
+        ({"background": 1}, ["background_0", "background"]),
+        ({"007": 7, "7": 7, "0": 0}, ["0", *(f"unused_{number}" for number in range(1, 7)), "007"]),
+        ({"cat": MOST_TFDS_NAMES}, []),
+        ({"cat": -1}, []),
+    ],
+)
+def test_every_id_has_a_name_of_its_own(labels, names):
+    assert tfds_names(labels) == names
+
+
+@given(st.dictionaries(st.text(), st.integers(0, 40), min_size=1))
+def test_names_come_back_as_tfds_reads_them(labels):
+    names = tfds_names(labels)
+    text = "".join(f"{name}\n" for name in names)
+    assert [
+        line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip()
+    ] == names
+    assert len(set(names)) == len(names) == max(labels.values()) + 1

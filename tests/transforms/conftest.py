@@ -75,17 +75,6 @@ def run(tmp_path) -> RunSettings:
 
 
 @pytest.fixture
-def tree():
-    """`tree(folder)`: the files below a folder, by path, with their bytes."""
-
-    def read(folder) -> dict[str, bytes]:
-        root = Path(folder)
-        return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
-
-    return read
-
-
-@pytest.fixture
 def run_steps():
     """`run_steps(settings, run)`: all steps of a conversion on Beam's in-process runner; gives the outcome file."""
 

@@ -23,13 +23,14 @@ from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset, publish
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.shard_files import failed_report, fingerprint, staging_folder, write_shard
+from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
 
 DESCRIPTIONS = [
     "README.md",

@@ -10,17 +10,10 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.transforms.shards.shard_files import STAGING_PREFIX, staging_folder
-
-OUTCOME = "outcome.json"
-"""How the last run of a plan failed, in its staging folder."""
+from recordmill.schemas.dataset.file_names import OUTCOME, STAGING_PREFIX, staging_names
+from recordmill.storage.dataset_files import staging_folder
 
 _MOST_TRIES = 10
-
-
-def staging_names(names: Iterable[str]) -> list[str]:
-    """Those of an output folder's names that are staging folders."""
-    return [name for name in names if name.startswith(STAGING_PREFIX)]
 
 
 def other_stagings(names: Iterable[str], plan_id: str) -> list[str]:

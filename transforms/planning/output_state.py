@@ -8,17 +8,17 @@ from typing import Any
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.dataset.file_names import MARKER, OUTCOME, STAGING_PREFIX
+from recordmill.schemas.dataset.json_values import differences
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.format_count import format_count
-from recordmill.schemas.marker_shape import find_misfit
 from recordmill.schemas.outcome import TOO_MANY_REJECTED
+from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
 from recordmill.storage.many_files import sizes_of
 from recordmill.storage.shard_like import looks_like_shard
-from recordmill.transforms.planning.output_lock import OUTCOME, find_busy, other_stagings
+from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
-from recordmill.transforms.shards.shard_files import MAY_HEAL, STAGING_PREFIX, staging_folder
-
-MARKER = "recordmill.json"
-"""The file whose presence says that the dataset beside it is complete."""
+from recordmill.transforms.shards.shard_files import MAY_HEAL
 
 _OURS = frozenset(
     (
@@ -38,10 +38,6 @@ _OURS = frozenset(
 """Names in an output, beside shards, that publishing would take: not those of others by accident."""
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
-
-
-class DamagedMarkerError(ValueError):
-    """A file called `recordmill.json` that this version of Recordmill did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class OutputState:
 
     output: str
     names: list[str] = field(default_factory=list)
-    marker: dict[str, Any] | None = None
+    marker: Marker | None = None
     pending: bool = False
     busy: str = ""
     leftovers: tuple[Leftover, ...] = ()
@@ -101,14 +97,6 @@ def read_output(output: str, plan_id: str) -> OutputState:
                 return state
 
 
-def find_marker(output: str) -> dict[str, Any] | None:
-    """The marker of an output's finished dataset; None where there is none, or none that can be read."""
-    try:
-        return read_marker(output)
-    except (FileNotFoundError, DamagedMarkerError):
-        return None
-
-
 def _look(output: str, plan_id: str, names: list[str]) -> OutputState:
     others = other_stagings(names, plan_id)
     pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
@@ -125,11 +113,11 @@ def _look(output: str, plan_id: str, names: list[str]) -> OutputState:
     return OutputState(output, names, marker, pending, busy, leftovers)
 
 
-def _describe_leftover(output: str, name: str, marker: dict[str, Any] | None) -> Leftover:
+def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
     staging = storage.join(output, name)
     names = storage.folder_names(staging)
     done = [each for each in names if each.endswith(".done.json")]
-    if marker and name == f"{STAGING_PREFIX}{marker['plan']['id']}":
+    if marker and name == f"{STAGING_PREFIX}{marker.plan.id}":
         return Leftover(name, worthless="its dataset was in place already")
     if MARKER in names:
         return Leftover(name, complete=True)
@@ -155,33 +143,17 @@ def _read_json(path: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def read_marker(folder: str) -> dict[str, Any]:
-    """The marker of a finished dataset.
-
-    Raises:
-        DamagedMarkerError: it is not a marker that can be understood; the sentence says why.
-    """
-    try:
-        marker: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
-        problem = find_misfit(marker)
-    except orjson.JSONDecodeError as error:
-        problem = f"it is not JSON: {error}"
-    if problem:
-        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be understood: {problem}")
-    return dict(marker)
-
-
-def find_fault(output: str, marker: dict[str, Any]) -> str:
+def find_fault(output: str, marker: Marker) -> str:
     """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is."""
-    shards = [shard for split in marker["splits"].values() for shard in split["shards"]]
-    names = [name for shard in shards for name in (shard["name"], shard["sidecar"])] + marker["files"]
+    shards = list(marker.shards)
+    names = [name for shard in shards for name in (shard.name, shard.sidecar)] + [*marker.files]
     sizes = dict(zip(names, sizes_of(storage.join(output, name) for name in names), strict=True))
     for name in names:
         if sizes[name] is None:
             return f"lacks {name}"
     for shard in shards:
-        if sizes[shard["name"]] != shard["bytes"]:
-            return f"holds {shard['name']} with {sizes[shard['name']]:,} bytes instead of {shard['bytes']:,}"
+        if sizes[shard.name] != shard.bytes:
+            return f"holds {shard.name} with {sizes[shard.name]:,} bytes instead of {shard.bytes:,}"
     return ""
 
 
@@ -207,11 +179,11 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         return "finish", "an earlier run was cut while publishing: its dataset is now in place"
     if state.marker is None:
         return _decide_without_marker(state)
-    if state.marker["plan"]["id"] == plan_id:
+    if state.marker.plan.id == plan_id:
         return _decide_on_the_same(output, state.marker, overwrite)
     if overwrite:
         return "convert", ""
-    changed = ", ".join(_told(differences(state.marker["plan"]["recipe"], recipe)))
+    changed = ", ".join(_told(differences(state.marker.plan.recipe, recipe)))
     advice = "choose another output, or replace it with --overwrite"
     return "refuse", f"{output} holds another dataset ({changed}): {advice}"
 
@@ -234,10 +206,10 @@ def make_room(state: OutputState) -> list[str]:
     return notes
 
 
-def _decide_on_the_same(output: str, marker: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
+def _decide_on_the_same(output: str, marker: Marker, overwrite: bool) -> tuple[Action, str]:
     """What to do about the finished dataset of the same plan."""
     fault = find_fault(output, marker)
-    unread = {reason: count for reason, count in marker["ledger"]["rejected"].items() if reason in MAY_HEAL}
+    unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in MAY_HEAL}
     if overwrite and (fault or unread):
         return "convert", ""
     if fault:
@@ -257,26 +229,6 @@ def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
         what = f"{strangers[0]}, which belongs to no finished dataset"
         return "refuse", f"{state.output} holds {what}: choose an empty folder"
     return "convert", ""
-
-
-def differences(old: Any, new: Any, key: str = "") -> list[str]:
-    """What differs between two recipes, as `key: old -> new` or in words, sorted by key."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        found = []
-        for name in sorted({*old, *new}):
-            found += differences(old.get(name), new.get(name), f"{key}.{name}" if key else name)
-        return found
-    if old == new:
-        return []
-    if key == "listing.digest":
-        return ["other images"]
-    if key == "listing.references" and old and new:
-        return [f"{new:,} of them instead of {old:,}"]
-    return [f"{key}: {_shown(old)} -> {_shown(new)}"]
-
-
-def _shown(value: Any) -> Any:
-    return "not set" if value is None else value
 
 
 def _told(differing: list[str]) -> list[str]:

@@ -9,19 +9,17 @@ from typing import Any, Literal
 import orjson
 
 from recordmill.imaging import imaging_versions
+from recordmill.schemas.dataset.json_values import hash_json
+from recordmill.schemas.dataset.marker import PLAN_VERSION, plan_id_of
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap, build_label_map
-from recordmill.schemas.marker_shape import hash_json, plan_id_of
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.transforms.planning.label_warnings import note_classes
 from recordmill.transforms.planning.splitting import SplitCutoffs, fill_empty_splits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-
-PLAN_VERSION = 2
-"""Raised whenever the same settings and images would give other bytes than before."""
 
 MOST_PER_SHARD = 1_000_000
 """References that one shard may hold: they are sorted in memory."""

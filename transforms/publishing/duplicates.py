@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.dataset.marker import DuplicateCounts, GroupTotals, SameBytes
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 from recordmill.transforms.publishing.disk_buckets import DiskBuckets
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
@@ -68,14 +69,12 @@ class Duplicates:
     """What was found.
 
     Attributes:
-        numbers: as in the marker: `same_bytes` with `groups`, `images` (beyond the first of each group),
-            `across_splits` and `conflicting` (groups of several splits, of several classes), and `look_alike` with
-            `pairs`, `across_splits`, `conflicting`, `bits` and `complete`, None where it was not asked for.
+        numbers: as in the marker.
         same_bytes: some groups, those with several classes or splits first.
         look_alike: some pairs, likewise.
     """
 
-    numbers: dict[str, Any] = field(default_factory=dict)
+    numbers: DuplicateCounts = field(default_factory=lambda: DuplicateCounts(SameBytes(), None))
     same_bytes: list[Group] = field(default_factory=list)
     look_alike: list[Group] = field(default_factory=list)
 
@@ -95,26 +94,22 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
 
-        def keep(groups: Iterator[Group], examples: list[Group]) -> dict[str, int]:
-            numbers = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
+        def keep(groups: Iterator[Group], examples: list[Group]) -> GroupTotals:
+            numbers = GroupTotals()
             for group in groups:
                 lines.write(_line(group))
-                numbers["groups"] += 1
-                numbers["images"] += group.count - 1
-                numbers["across_splits"] += len(group.splits) > 1
-                numbers["conflicting"] += len(group.classes) > 1
+                numbers.add(group.count, group.splits, group.classes)
                 examples.append(group)
                 examples.sort(key=lambda group: group.weight, reverse=True)  # stable: of equals the first stay
                 del examples[EXAMPLES:]
             return numbers
 
         same = keep(find_same_bytes(sidecars, statistics.contents), found.same_bytes)
-        found.numbers = {"same_bytes": same, "look_alike": None}
+        found.numbers = DuplicateCounts(same.same_bytes(), None)
         if len(statistics.hashes) == len(statistics.contents):  # they were taken
             complete, pairs = find_look_alikes(sidecars, statistics)
             alike = keep(pairs, found.look_alike)
-            kept = {"pairs": alike["groups"], **{key: alike[key] for key in ("across_splits", "conflicting")}}
-            found.numbers["look_alike"] = {**kept, "bits": MOST_BITS, "complete": complete}
+            found.numbers = DuplicateCounts(same.same_bytes(), alike.look_alikes(MOST_BITS, complete))
     storage.move_file(temporary, path)
     return found
 

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
+from recordmill.schemas.dataset.json_values import to_json
+from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
@@ -14,7 +15,6 @@ from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.records.boxes import NOT_DROPPED
 
 _REMEDIES = {
     "format_not_allowed": "convert such files first",
@@ -24,35 +24,6 @@ _REMEDIES = {
 
 class LedgerError(Exception):
     """The ledger does not add up: something was lost or written twice. It is a bug or an outage, never a bad image."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """What became of everything that was listed, in references.
-
-    Attributes:
-        listed: everything found.
-        written: Examples, read back from the finished files.
-        rejected: by reason code.
-        ignored: by reason code.
-        left_out: by reason code.
-    """
-
-    listed: int
-    written: int
-    rejected: dict[str, int]
-    ignored: dict[str, int]
-    left_out: dict[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """As plain JSON values, reasons sorted."""
-        return {
-            "listed": self.listed,
-            "written": self.written,
-            "rejected": dict(sorted(self.rejected.items())),
-            "ignored": dict(sorted(self.ignored.items())),
-            "left_out": dict(sorted(self.left_out.items())),
-        }
 
 
 def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
@@ -73,15 +44,20 @@ def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
         if (report.split, report.index) in seen:
             raise LedgerError(f"shard {report.index} of split {report.split} was reported twice")
         seen.add((report.split, report.index))
-    ledger = Ledger(summary.listed, written, dict(rejected), dict(summary.ignored), dict(summary.left_out))
-    accounted = written + rejected.total() + summary.ignored.total() + summary.left_out.total()
-    if accounted != summary.listed:
+    ledger = _ledger(summary, written, rejected)
+    if ledger.accounted != summary.listed:
         raise LedgerError(
-            f"{summary.listed} references were listed and {accounted} are accounted for: {ledger.as_dict()}"
+            f"{summary.listed} references were listed and {ledger.accounted} are accounted for: {to_json(ledger)}"
         )
     if add_digests(*(int(report.digest, 16) for report in reports)) != summary.planned_digest:
         raise LedgerError("the references that were written are not those that were listed, though they are as many")
     return ledger
+
+
+def _ledger(summary: Summary, written: int, rejected: Mapping[str, int]) -> Ledger:
+    """A ledger with its reasons sorted."""
+    fates = (dict(sorted(counts.items())) for counts in (rejected, summary.ignored, summary.left_out))
+    return Ledger(summary.listed, written, *fates)
 
 
 def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[str, str]]:
@@ -95,7 +71,7 @@ def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
         rejected["unknown_label"] = sum(summary.classes[label] for label in unknown)
         examples["unknown_label"] = f"the label {min(unknown)!r:.200}"
     written = summary.references - rejected.get("unknown_label", 0)
-    return Ledger(summary.listed, written, rejected, dict(summary.ignored), dict(summary.left_out)), examples
+    return _ledger(summary, written, rejected), examples
 
 
 def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str, int]:

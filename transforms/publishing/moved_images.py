@@ -6,11 +6,11 @@ Told by their bytes, not their names, so that files renamed since are found too.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
 from recordmill import storage
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.format_count import format_count
 from recordmill.storage.many_files import sizes_of
 from recordmill.transforms.publishing.digest_index import Digests
@@ -23,7 +23,7 @@ Paths = Mapping[str, Iterable[str]]
 """Those of sidecars, by split."""
 
 
-def compare_splits(output: str, marker: Mapping[str, Any], sidecars: Sequence[Sidecar], written: int, unit: str) -> str:
+def compare_splits(output: str, marker: Marker, sidecars: Sequence[Sidecar], written: int, unit: str) -> str:
     """One sentence on what of the dataset in the output will be in another split, or on why that is not known.
 
     Args:
@@ -39,14 +39,13 @@ def compare_splits(output: str, marker: Mapping[str, Any], sidecars: Sequence[Si
     Raises:
         OSError: a sidecar of the new dataset cannot be read.
     """
-    if sum(split["records"] for split in marker["splits"].values()) + written > MOST_COMPARED:
+    if sum(split.records for split in marker.splits.values()) + written > MOST_COMPARED:
         return f"whether {unit}s have moved between splits was not looked at: they are more than {MOST_COMPARED:,}"
     new: defaultdict[str, list[str]] = defaultdict(list)
     for sidecar in sidecars:
         new[sidecar.split].append(sidecar.path)
     old = {
-        name: [storage.join(output, shard["sidecar"]) for shard in split["shards"]]
-        for name, split in marker["splits"].items()
+        name: [storage.join(output, shard.sidecar) for shard in split.shards] for name, split in marker.splits.items()
     }
     if None in sizes_of(path for paths in old.values() for path in paths):
         return f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are missing"

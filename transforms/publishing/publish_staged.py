@@ -9,38 +9,30 @@ renamed, the new ones go back to staging: half of a dataset stays nowhere.
 
 import errno
 import os
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, LABELS, MARKER, REJECTED, shard_name
+from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.dataset_files import find_marker, read_marker, shard_path, staging_folder
 from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
+from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_lock import remove_staging
-from recordmill.transforms.planning.output_state import MARKER, find_marker, read_marker
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing.companions import StagedDataset, describe_dataset
-from recordmill.transforms.publishing.marker import (
-    CONFIGURATION,
-    DUPLICATES,
-    LABELS,
-    REJECTED,
-    check_names,
-    name_sidecars_of_nothing,
-)
+from recordmill.transforms.publishing.marker import check_names, name_sidecars_of_nothing
 from recordmill.transforms.publishing.rollback import read_pending, roll_back
-from recordmill.transforms.publishing.transform_fn import remove_stale
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.shard_files import read_rows, shard_name, shard_path, staging_folder
-
-
-def as_json(value: Any) -> bytes:
-    """Indented JSON with a newline at its end."""
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+from recordmill.transforms.shards.shard_files import read_rows
 
 
 def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> dict[str, str]:
@@ -99,24 +91,22 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
     descriptions = _stage_descriptions(dataset, run.run_id)
     moves += descriptions
-    marker = {**dataset.marker, "files": [*dataset.marker["files"], *(name for _, name in descriptions)]}
+    marker = replace(dataset.marker, files=(*dataset.marker.files, *(name for _, name in descriptions)))
     check_names(marker)
     check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
-    digests = digests_of(staged[name] for name in marker["files"])
-    pending = {
-        **marker,
-        "run": {
-            **run.facts,
-            "id": run.run_id,
-            "inputs": dict(run.inputs),
-            "versions": f"{plan.summary.versions:064x}",
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "shards_reused": sum(report.reused for report in dataset.reports),
-            "digests": dict(zip(marker["files"], digests, strict=True)),
-        },
-        "switch": {"moves": moves, "removes": _old_files(run.output)},
-    }
+    digests = digests_of(staged[name] for name in marker.files)
+    entry = RunEntry(
+        facts=run.facts,
+        id=run.run_id,
+        inputs=run.inputs,
+        versions=f"{plan.summary.versions:064x}",
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        shards_reused=sum(report.reused for report in dataset.reports),
+        digests=dict(zip(marker.files, digests, strict=True)),
+    )
+    switch = Switch(tuple(map(tuple, moves)), _old_files(run.output))
+    pending = {**to_json(replace(marker, run=entry)), "switch": to_json(switch)}
     force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
     force_to_disk([staging])
@@ -133,15 +123,14 @@ def _stage_descriptions(dataset: StagedDataset, run_id: str) -> list[list[str]]:
     return moves
 
 
-def _old_files(output: str) -> list[str]:
+def _old_files(output: str) -> tuple[str, ...]:
     if not storage.exists(storage.join(output, MARKER)):
-        return []
+        return ()
     old = read_marker(output)
-    shards = [shard for split in old["splits"].values() for shard in split["shards"]]
-    return [*(shard[kind] for shard in shards for kind in ("name", "sidecar")), *old["files"]]
+    return (*(name for shard in old.shards for name in (shard.name, shard.sidecar)), *old.files)
 
 
-def publish_staged(output: str, plan_id: str, run_id: str = "") -> dict[str, Any]:
+def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
 
     Can be cut and done again at any point, and done by two runs at once: a file that is no longer in staging is already
@@ -157,8 +146,8 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> dict[str, Any
         OSError: a file cannot be renamed.
         ValueError: what is to be published cannot be read.
     """
-    pending = read_pending(output, plan_id)
-    marker, targets = _published(pending), {target for _, target in pending["switch"]["moves"]}
+    marker, switch = read_pending(output, plan_id)
+    targets = switch.targets.keys()
     sidecars = {target for target in targets if target.startswith("sidecars/")}
     check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
     storage.make_folder(storage.join(output, "sidecars"))
@@ -166,7 +155,7 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> dict[str, Any
     if find_marker(output) != marker:  # else this very switch was cut in its last step
         storage.remove_files([storage.join(output, MARKER)])
     try:
-        _replace_files(output, plan_id, pending, targets)
+        _replace_files(output, plan_id, marker, switch)
     except OSError:
         with suppress(OSError):  # in an outage nothing goes back: as after a cut, the next run finishes it
             roll_back(output, plan_id)
@@ -176,28 +165,25 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> dict[str, Any
     return marker
 
 
-def _replace_files(output: str, plan_id: str, pending: Mapping[str, Any], targets: Set[str]) -> None:
+def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) -> None:
     """Old files away, new ones in, the marker last."""
-    staging = staging_folder(output, plan_id)
-    removes, moves = pending["switch"]["removes"], pending["switch"]["moves"]
-    storage.remove_files(storage.join(output, name) for name in removes if name not in targets)
-    remove_stale(output, pending)
+    staging, targets = staging_folder(output, plan_id), switch.targets
+    storage.remove_files(storage.join(output, name) for name in switch.removes if name not in targets)
+    remove_stale(output, marker)
     waiting = set(storage.folder_names(staging))
     move_files(
-        (storage.join(staging, source), storage.join(output, target)) for source, target in moves if source in waiting
+        (storage.join(staging, source), storage.join(output, target))
+        for source, target in switch.moves
+        if source in waiting
     )
     sidecars = (f"sidecars/{name}" for name in storage.folder_names(storage.join(output, "sidecars")))
-    if missing := sorted(targets - {*storage.folder_names(output), *sidecars}):  # another run is taking its files back
+    there = {*storage.folder_names(output), *sidecars}
+    if missing := sorted(targets.keys() - there):  # another run is taking its files back
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), storage.join(output, missing[0]))
     force_to_disk([storage.join(output, "sidecars"), output])
     # Written in staging, so that a cut leaves no temporary file that nobody deletes.
     published = storage.join(staging, f"published.{MARKER}")
     storage.make_folder(staging)
-    storage.write_file(published, as_json(_published(pending)))
+    storage.write_file(published, as_json(marker.to_json()))
     storage.move_file(published, storage.join(output, MARKER))
     force_to_disk([output])
-
-
-def _published(pending: Mapping[str, Any]) -> dict[str, Any]:
-    """The marker as readers see it."""
-    return {key: value for key, value in pending.items() if key != "switch"}

@@ -1,27 +1,26 @@
 """What a publication that cannot be finished has put into an output goes back to its staging."""
 
-from typing import Any
-
-import orjson
-
 from recordmill import storage
+from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.json_values import MisfitError, from_json
+from recordmill.schemas.dataset.marker import Marker, Switch
+from recordmill.storage.dataset_files import DamagedMarkerError, read_marker_json, staging_folder
 from recordmill.storage.many_files import force_to_disk, move_files, sizes_of
-from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError
-from recordmill.transforms.shards.shard_files import staging_folder
 
 
-def read_pending(output: str, plan_id: str) -> dict[str, Any]:
-    """The marker of the dataset that is complete in staging, with the moves that publish it under `switch`.
+def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
+    """The marker of the dataset that is complete in staging, and the moves that publish it.
 
     Raises:
         FileNotFoundError: none is.
         ValueError: it cannot be read.
     """
     staging = staging_folder(output, plan_id)
-    pending: Any = orjson.loads(storage.read_range(storage.join(staging, MARKER)))
-    if not isinstance(pending, dict) or "switch" not in pending:
-        raise DamagedMarkerError(f"{staging}/{MARKER} does not say how its dataset is published")
-    return dict(pending)
+    marker, value = read_marker_json(staging)
+    try:
+        return marker, from_json(Switch, value.get("switch"))
+    except MisfitError as misfit:
+        raise DamagedMarkerError(f"{staging}/{MARKER} does not say how its dataset is published: {misfit}") from None
 
 
 def roll_back(output: str, plan_id: str) -> None:
@@ -36,13 +35,13 @@ def roll_back(output: str, plan_id: str) -> None:
         OSError: the files cannot be renamed either.
         ValueError: what was being published cannot be read.
     """
-    switch = read_pending(output, plan_id)["switch"]
+    _, switch = read_pending(output, plan_id)
     if storage.exists(storage.join(output, MARKER)):
         return
     staging, sidecars = staging_folder(output, plan_id), storage.join(output, "sidecars")
     waiting = set(storage.folder_names(staging))
-    moved = {target: source for source, target in switch["moves"] if source not in waiting}
-    there = _files_among({*moved, *switch["removes"]}, output)
+    moved = {target: source for target, source in switch.targets.items() if source not in waiting}
+    there = _files_among({*moved, *switch.removes}, output)
     move_files((storage.join(output, target), storage.join(staging, moved[target])) for target in there & moved.keys())
     storage.remove_files(storage.join(output, name) for name in there - moved.keys())
     if not storage.folder_names(sidecars):

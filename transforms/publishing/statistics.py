@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
-from recordmill.transforms.shards.shard_files import shard_path
 
 Counts = NDArray[np.int64]
 

@@ -21,10 +21,6 @@ from recordmill.schemas.settings.boxes import BoxSettings
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
 
-NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
-"""What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
-listed."""
-
 
 def boxes_of(
     boxes: Iterable[Sequence[float]],

@@ -19,33 +19,14 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.schemas.row_totals import RowTotals
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import AnnotationTally
 from recordmill.transforms.records.convert_image import ConvertedImage
 
-STAGING_PREFIX = ".staging-"
-
-EXAMPLES = "examples.json"
-"""Pictures of changed images for the report, of a split's first shard; see `change_examples`."""
-
 MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
 """Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
-
-
-def staging_folder(output: str, plan_id: str) -> str:
-    """Where a plan's shards are written until they are published: a hidden folder of the output's own."""
-    return storage.join(output, f"{STAGING_PREFIX}{plan_id}")
-
-
-def shard_path(staging: str, split: str, index: int, kind: str) -> str:
-    """Where a shard's file lies in staging; `kind` is `tfrecord`, `jsonl` (sidecar), `done.json` or `EXAMPLES`."""
-    return storage.join(staging, shard_name(split, index, kind))
-
-
-def shard_name(split: str, index: int, kind: str) -> str:
-    """The name of a shard's file in the staging folder."""
-    return f"{split}-{index:05d}.{kind}"
 
 
 def read_rows(sidecar: str) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,8 @@ from typing import Any
 from recordmill.reading.analyze.channel_moments import AnalysisError, choose_split, open_dataset, read_moments
 from recordmill.reading.analyze.image_model import save_image_model
 from recordmill.reading.analyze.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
-from recordmill.transforms.publishing.transform_fn import (
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.storage.transform_fn import (
     DEFAULT_SIZE,
     ForeignFolderError,
     contents_digest,
@@ -87,7 +88,7 @@ def analyze_dataset(
     note = _describe(statistics, marker, split, size)
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
-        save_image_model(built, statistics, size, marker["labels"], marker["plan"]["recipe"]["labels"]["catch_all"])
+        save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
         try:
             publish_transform_fn(built, note, path)
         except ForeignFolderError as error:
@@ -99,16 +100,16 @@ def _import_tensorflow() -> None:
     import tfx_bsl.public.tfxio  # noqa: F401
 
 
-def _describe(statistics: Statistics, marker: Mapping[str, Any], split: str, size: tuple[int, int]) -> dict[str, Any]:
+def _describe(statistics: Statistics, marker: Marker, split: str, size: tuple[int, int]) -> dict[str, Any]:
     """`analysis.json`."""
     return {
-        "plan": marker["plan"]["id"],
+        "plan": marker.plan.id,
         "contents": contents_digest(marker, split),
         "split": split,
         "size": size,
         **asdict(statistics),
         "rank_error": RANK_ERROR,
-        "labels": marker["labels"],
+        "labels": marker.labels,
     }
 
 

@@ -10,8 +10,9 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.transforms.planning.output_state import MARKER, DamagedMarkerError, read_marker
-from recordmill.transforms.planning.plan import PLAN_VERSION
+from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
+from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
@@ -21,7 +22,7 @@ class AnalysisError(ValueError):
     """A dataset that cannot be analysed; one sentence says why, and what to do."""
 
 
-def open_dataset(path: str) -> dict[str, Any]:
+def open_dataset(path: str) -> Marker:
     """The marker of the finished dataset in a folder.
 
     Raises:
@@ -35,22 +36,22 @@ def open_dataset(path: str) -> dict[str, Any]:
         raise AnalysisError(f"{error}: convert the images again") from None
 
 
-def choose_split(marker: Mapping[str, Any], asked: str | None, path: str) -> str:
+def choose_split(marker: Marker, asked: str | None, path: str) -> str:
     """The split to learn from: the one asked for, else `train`.
 
     Raises:
         AnalysisError: the dataset has no such split, or no image in it.
     """
-    splits = marker["splits"]
+    splits = marker.splits
     name = asked or "train"
     if name not in splits:
         raise AnalysisError(f"{path} has no split {name}: name one of {', '.join(splits)} with --split")
-    if not splits[name]["records"]:
+    if not splits[name].records:
         raise AnalysisError(f"split {name} of {path} has no images: name another with --split")
     return name
 
 
-def read_moments(path: str, marker: Mapping[str, Any], split: str) -> NDArray[np.int64]:
+def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
     """The numbers of every image of a split, in the order of its shards and records.
 
     Args:
@@ -65,43 +66,43 @@ def read_moments(path: str, marker: Mapping[str, Any], split: str) -> NDArray[np
     Raises:
         AnalysisError: the sidecars have no moments, or are not those that the marker lists.
     """
-    _check_recipe(path, marker["plan"]["recipe"])
+    _check_recipe(path, marker.plan.settings)
     numbers = array("q")
-    for shard in marker["splits"][split]["shards"]:
+    for shard in marker.splits[split].shards:
         for row in _read_rows(path, shard):
             numbers.extend(_numbers_of(row, path))
     return np.frombuffer(numbers, np.int64).reshape(-1, len(COLUMNS))
 
 
-def _check_recipe(path: str, recipe: Mapping[str, Any]) -> None:
-    images = recipe.get("images", {})
-    if images.get("check") == "header":
+def _check_recipe(path: str, recipe: Recipe) -> None:
+    images = recipe.images
+    if images.check == "header":
         raise AnalysisError(
             f"{path} was made with images.check: header, without its pixels being seen: "
             "convert it again with images.check: decode and analyze: true, and --overwrite"
         )
-    if images.get("store") == "raw":
+    if recipe.is_raw:
         raise AnalysisError(
             f"{path} holds raw pixels, and the model decodes images: convert it with images.store: png or jpeg"
         )
-    if not images.get("moments"):
+    if not images.moments:
         raise AnalysisError(
             f"the sidecars of {path} have no moments: convert it again with --set analyze=true --overwrite"
         )
-    if recipe.get("plan_version", 0) < PLAN_VERSION:
+    if recipe.plan_version < PLAN_VERSION:
         raise AnalysisError(
             f"{path} was made by an older version, whose moments are of other pixels: convert it again with --overwrite"
         )
 
 
-def _read_rows(path: str, shard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _read_rows(path: str, shard: ShardEntry) -> Iterator[dict[str, Any]]:
     try:
-        content = storage.read_range(storage.join(path, shard["sidecar"]))
+        content = storage.read_range(storage.join(path, shard.sidecar))
     except FileNotFoundError:
-        raise AnalysisError(f"{path} lacks {shard['sidecar']}: convert the images again with --overwrite") from None
-    if hashlib.sha256(content).hexdigest() != shard["sidecar_sha256"]:
+        raise AnalysisError(f"{path} lacks {shard.sidecar}: convert the images again with --overwrite") from None
+    if hashlib.sha256(content).hexdigest() != shard.sidecar_sha256:
         raise AnalysisError(
-            f"{path}/{shard['sidecar']} is not the file that {MARKER} lists: convert the images again with --overwrite"
+            f"{path}/{shard.sidecar} is not the file that {MARKER} lists: convert the images again with --overwrite"
         )
     rows = map(orjson.loads, content.splitlines())
     return (row for row in rows if "rejected" not in row)

@@ -10,14 +10,13 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.example_walk import DamagedExampleError, ExampleWalk, feature_values
+from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.reading.expectations import expect
 from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.dataset.file_names import REJECTED
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
-from recordmill.transforms.publishing.marker import REJECTED
 
 _NAMES = ("image/filename", "image_name", "image/source_id", "filename")
 
@@ -52,26 +51,21 @@ class FoundRecord:
         Raises:
             DamagedExampleError: it is no Example.
         """
-        ExampleWalk()(memoryview(self.data))  # raises in our words
-        values = {}
-        for key, feature in sorted(Example.FromString(self.data).features.feature.items()):
-            name = feature.WhichOneof("kind")
-            values[key] = (name.removesuffix("_list"), list(getattr(feature, name).value)) if name else ("empty", [])
-        return values
+        example = ParsedExample(self.data)
+        return {key: (kind or "empty", list(example.values(key) or ())) for key, kind, _ in example.profile}
 
     def is_example(self) -> bool:
         """Whether it can be parsed."""
         try:
-            ExampleWalk()(memoryview(self.data))
+            ParsedExample(self.data)
         except DamagedExampleError:
             return False
         return True
 
     def image(self, dataset: Dataset) -> bytes:
         """Its encoded image; no bytes where it has none."""
-        data = memoryview(self.data)
         try:
-            return find_image(data, ExampleWalk()(data), expect(dataset))[1]
+            return find_image(ParsedExample(self.data), expect(dataset))[1]
         except DamagedExampleError:
             return b""
 
@@ -159,17 +153,16 @@ def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRec
 
 
 def _find_by_records(dataset: Dataset, file: str, content: bytes | None) -> Iterator[FoundRecord]:
-    walk, expected = ExampleWalk(), expect(dataset)
+    expected = expect(dataset)
     base = os.path.basename(file).encode("utf-8", "surrogateescape")
     for found in read_records(dataset):
-        data = memoryview(found.data)
         try:
-            fields = walk(data)
+            example = ParsedExample(found.data)
         except DamagedExampleError:
             continue
-        names = [value for key in _NAMES for value in feature_values(data, fields, key) if isinstance(value, bytes)]
+        names = [value for key in _NAMES for value in example.values(key) or () if isinstance(value, bytes)]
         named = base in names or file.encode("utf-8", "surrogateescape") in names
-        if named or (content and find_image(data, fields, expected)[1] == content):
+        if named or (content and find_image(example, expected)[1] == content):
             yield found
 
 

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.example_walk import DamagedExampleError, ExampleWalk, Profile, feature_values
+from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
 from recordmill.reading.expectations import expect
 from recordmill.reading.shard import Shard
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
-from recordmill.transforms.publishing.marker import class_counts
 
 _MOST_LABELS = 100_000
 
@@ -91,7 +91,7 @@ class Summary:
         return {
             "path": self.dataset.folder,
             "kind": self.dataset.kind,
-            "convention": self.dataset.marker.get("convention", ""),
+            "convention": self.dataset.marker.convention if self.dataset.marker else "",
             "scanned": self.scanned,
             "splits": {name: split.as_dict() for name, split in self.splits.items()},
             "features": {key: asdict(feature) for key, feature in self.features.items()},
@@ -111,7 +111,7 @@ def summarize_dataset(
         progress: called now and then with the number of records since the last call.
     """
     if dataset.marker and dataset.whole and not scan:
-        return _by_marker(dataset)
+        return _by_marker(dataset, dataset.marker)
     label_keys = expect(dataset).label_keys
     splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
     profiles: Counter[Profile] = Counter()
@@ -128,11 +128,11 @@ def summarize_dataset(
     return Summary(dataset, splits, _describe(profiles, meanings), True, tuple(unreadable))
 
 
-def _by_marker(dataset: Dataset) -> Summary:
+def _by_marker(dataset: Dataset, marker: Marker) -> Summary:
     splits = {}
-    for name, stated in dataset.marker["splits"].items():
-        labels = Counter({label: count for label, count in class_counts(stated).items() if label})
-        splits[name] = SplitSummary(len(stated["shards"]), stated["records"], stated["bytes"], labels=labels)
+    for name, stated in marker.splits.items():
+        labels = Counter({label: count for label, count in stated.class_counts.items() if label})
+        splits[name] = SplitSummary(len(stated.shards), stated.records, stated.bytes, labels=labels)
     features = {
         feature.key: FeatureSummary(feature.kind, "[?]" if feature.many else "[]", None, feature.meaning)
         for feature in sorted(dataset.features, key=lambda feature: feature.key)
@@ -147,7 +147,6 @@ def _scan_shard(
     label_keys: tuple[str, ...],
     progress: Callable[[int], None],
 ) -> None:
-    walk = ExampleWalk()
     with StoredFile(shard.path) as stored:
         split.bytes += stored.size
         for number, (_, data) in enumerate(RecordFile(stored), start=1):
@@ -157,15 +156,15 @@ def _scan_shard(
                 split.damages += 1
                 continue
             try:
-                content = walk(data)
+                example = ParsedExample(data)
             except DamagedExampleError:
                 split.damages += 1
                 continue
             split.records += 1
             split.smallest = min(split.smallest or len(data), len(data))
             split.largest = max(split.largest or 0, len(data))
-            profiles[content.profile] += 1
-            labels = next(filter(len, (feature_values(data, content, key) for key in label_keys)), ())
+            profiles[example.profile] += 1
+            labels = next(filter(None, map(example.values, label_keys)), ())
             for label in labels:
                 text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
                 if text in split.labels or len(split.labels) < _MOST_LABELS:

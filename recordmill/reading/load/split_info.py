@@ -12,9 +12,8 @@ from recordmill import storage
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
+from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.features import Feature
-from recordmill.transforms.planning.output_state import MARKER
-from recordmill.transforms.publishing.marker import class_counts
 
 _PEEK_BYTES = 2**18
 
@@ -122,8 +121,8 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
     dataset = open_dataset(str(path))
     if not (dataset.marker and dataset.whole):
         raise LoadError(f"{path} holds no {MARKER}: name the folder of a finished dataset")
-    names, recipe = dataset.split_names(split), dataset.marker["plan"]["recipe"]
-    counts = sum((Counter(class_counts(dataset.marker["splits"][name])) for name in names), Counter[str]())
+    names, recipe = dataset.split_names(split), dataset.marker.plan.settings
+    counts = sum((Counter(dataset.marker.splits[name].class_counts) for name in names), Counter[str]())
     return SplitInfo(
         folder=dataset.folder,
         split="+".join(names),
@@ -131,6 +130,6 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
         labels=dataset.labels,
         class_counts={name: count for name, count in sorted(counts.items()) if name and count},
         shards=dataset.shards_of(names),
-        compression=recipe["compression"],
-        raw=(recipe.get("images") or {}).get("store") == "raw",
+        compression=recipe.compression,
+        raw=recipe.is_raw,
     )

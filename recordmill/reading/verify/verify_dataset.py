@@ -21,7 +21,7 @@ from recordmill.reading.verify.verify_marker import check_marker
 from recordmill.reading.verify.verify_pixels import PixelCheck
 from recordmill.reading.verify.verify_shard import Level, ShardCheck, verify_shard
 from recordmill.reading.verify.verify_side_files import check_side_files
-from recordmill.transforms.planning.output_state import MARKER
+from recordmill.schemas.dataset.file_names import MARKER, SIDECARS
 
 _SHOWN_DUPLICATES = 100
 _WORTH_PROCESSES = 2**28  # bytes: less is read in the time that processes take to start
@@ -122,12 +122,12 @@ def verify_dataset(
     if not dataset.features:
         findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
+        if marker := dataset.marker:
+            findings += [*check_marker(dataset, marker, checks), *check_side_files(dataset, marker)]
         findings += [
-            *(check_marker(dataset, checks) if dataset.kind == "recordmill" else ()),
-            *check_side_files(dataset),
             *_find_missing(dataset),
             *_find_strangers(dataset),
-            *_find_duplicates(checks, dataset.marker.get("unit", "image")),
+            *_find_duplicates(checks, marker.unit if marker else "image"),
         ]
     return Verification(dataset, level, checks, tuple(findings))
 
@@ -185,14 +185,14 @@ def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
     for shard in find_shards(dataset.folder):
         if shard.name not in listed and not _is_in_a_dataset(dataset.folder, shard.name):
             yield Finding("stale", "the dataset does not list this file: a reader that globs takes it", shard.name)
-    if dataset.kind == "recordmill":
-        sidecars = storage.join(dataset.folder, "sidecars")
+    if dataset.marker:
+        sidecars = storage.join(dataset.folder, SIDECARS)
         known = {shard.sidecar for shard in dataset.shards}
-        known |= {storage.join(dataset.folder, name) for name in dataset.marker["files"]}
+        known |= {storage.join(dataset.folder, name) for name in dataset.marker.files}
         for name in storage.folder_names(sidecars):
             if storage.join(sidecars, name) not in known:
                 yield Finding(
-                    "stale", "the dataset does not list this file: it lies among the sidecars", f"sidecars/{name}"
+                    "stale", "the dataset does not list this file: it lies among the sidecars", f"{SIDECARS}/{name}"
                 )
 
 

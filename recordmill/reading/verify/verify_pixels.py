@@ -5,7 +5,7 @@ import re
 
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.analyze.decode_images import ImageDecoder
-from recordmill.reading.example_walk import Content, feature_values
+from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations
 
 _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height", "image_width"))
@@ -14,13 +14,13 @@ _HEX = re.compile(rb"[0-9a-f]{64}")
 _UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
 
 
-def find_image(data: memoryview, content: Content, expected: Expectations) -> tuple[str, bytes]:
+def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
     """The key and the bytes of a record's encoded image; ("", b"") where it has none.
 
     A feature that only has an image's usual name must begin like one: raw pixels have such names too.
     """
     for key in expected.image_keys:
-        values = feature_values(data, content, key)
+        values = example.values(key) or ()
         if len(values) == 1 and isinstance(values[0], bytes):
             image = values[0]
             if expected.images_are_stated or sniff(image) in _UNMISTAKABLE:
@@ -40,13 +40,13 @@ class PixelCheck:
         self._decoder = decoder
         self.images = 0
 
-    def __call__(self, data: memoryview, content: Content) -> tuple[str, str]:
+    def __call__(self, example: ParsedExample) -> tuple[str, str]:
         """The kind of what is wrong with a record's image, and what; two empty strings where nothing is."""
-        key, image = find_image(data, content, self._expected)
+        key, image = find_image(example, self._expected)
         if not key:
             return "", ""
         self.images += 1
-        stated = feature_values(data, content, _DIGEST)
+        stated = example.values(_DIGEST) or ()
         is_digest = len(stated) == 1 and isinstance(stated[0], bytes) and _HEX.fullmatch(stated[0])
         if is_digest and hashlib.sha256(image).hexdigest().encode() != stated[0]:
             return "sha256", f"the image's sha256 is not the one of {_DIGEST}"
@@ -54,7 +54,7 @@ class PixelCheck:
         if decoded.problem:
             return "pixels", decoded.problem
         for height_key, width_key in _SIZES:
-            said = [*feature_values(data, content, height_key), *feature_values(data, content, width_key)]
+            said = [*(example.values(height_key) or ()), *(example.values(width_key) or ())]
             if len(said) == 2 and said != [decoded.height, decoded.width]:
                 there = f"{decoded.width} x {decoded.height} pixels"
                 return "pixels", f"the image has {there} and the record says {said[1]} x {said[0]}"

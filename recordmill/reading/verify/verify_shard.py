@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from recordmill.reading.analyze.label_range import LabelRange
-from recordmill.reading.example_walk import Content, DamagedExampleError, ExampleWalk, Profile
+from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
 from recordmill.reading.expectations import Expectations
-from recordmill.reading.label_names import LabelNames, fit_names, judge_rows
+from recordmill.reading.label_names import LabelNames, fit_names, judge_labels, judge_rows
 from recordmill.reading.shard import Shard
 from recordmill.reading.sidecar_rows import SidecarRows
 from recordmill.reading.verify.finding import Finding
@@ -23,7 +22,7 @@ MOST_FINDINGS = 1_000
 
 _TOLD_EVERY = 256  # records
 
-LookAtPixels = Callable[[memoryview, Content], tuple[str, str]]
+LookAtPixels = Callable[[ParsedExample], tuple[str, str]]
 """The kind of what is wrong with a record's image, and what; two empty strings where nothing is."""
 
 
@@ -147,7 +146,7 @@ def _read_records(
 ) -> tuple[list[int], int]:
     """Looks at every record; returns where each one begins, and where the last one's frame ends."""
     classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
-    walk, labels, names = ExampleWalk(), LabelRange(classes), LabelNames(classes)
+    names = LabelNames(classes)
     judged: dict[Profile, str] = {}
     offsets: list[int] = []
     end = 0
@@ -159,21 +158,21 @@ def _read_records(
         offsets.append(offset)
         end = offset + len(data) + FRAMING_BYTES
         try:
-            content = walk(data)
+            example = ParsedExample(data)
         except DamagedExampleError as error:
             check.add("example", str(error), *rows.place(offset, number))
             continue
-        verdict = judged.get(content.profile)
+        profile = example.profile
+        verdict = judged.get(profile)
         if verdict is None:
-            verdict = expected.judge(content.profile) or _compare_kinds(content.profile, check, number)
-            judged[content.profile] = verdict
+            verdict = judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
         if verdict:
             check.add("feature", verdict, *rows.place(offset, number))
-        if problem := labels.judge(data, content):
+        if problem := judge_labels(example, classes):
             check.add("label", problem, *rows.place(offset, number))
-        names.look(data, content, number, offset)
+        names.look(example, number, offset)
         if look_at_pixels:
-            kind, problem = look_at_pixels(data, content)
+            kind, problem = look_at_pixels(example)
             if problem:
                 check.add(kind, problem, *rows.place(offset, number))
         if not len(offsets) % _TOLD_EVERY:

@@ -7,9 +7,10 @@ from itertools import zip_longest
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.verify.finding import Finding
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.dataset.file_names import LABELS, REPORT
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.storage.many_files import digests_of
-from recordmill.transforms.publishing.marker import LABELS, REPORT
 
 FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
 """Files that people complete by hand (a licence, a citation), and that no reader of records needs."""
@@ -17,25 +18,25 @@ FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
 _AT_ONCE = 16
 
 
-def check_side_files(dataset: Dataset) -> Iterator[Finding]:
+def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
     """What is wrong with the files that the marker lists beside the shards, in its order; first those that are missing.
 
     A list of classes that contradicts the marker's labels is told by its first other line, any other file by its
     digest, where the marker states one (`run.digests`).
     """
     there = []
-    for name in dataset.marker.get("files", ()):
+    for name in marker.files:
         if storage.size_of(storage.join(dataset.folder, name)) is None:
             yield Finding("missing", "the file is not there", name)
         else:
             there.append(name)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from (found for found in pool.map(lambda name: _check(dataset, name), there) if found)
+        yield from (found for found in pool.map(lambda name: _check(dataset, marker, name), there) if found)
 
 
-def _check(dataset: Dataset, name: str) -> Finding | None:
+def _check(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
     path = storage.join(dataset.folder, name)
-    stated = dataset.marker.get("run", {}).get("digests", {}).get(name)
+    stated = (marker.run.digests or {}).get(name)
     try:
         if (forms := _label_maps(name, dataset.labels)) and (problem := _compare(storage.read_range(path), forms)):
             return Finding("names", problem, name)
@@ -58,11 +59,7 @@ def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
     if name == "label_map.pbtxt":
         return [label_map.as_pbtxt()]
     if name.endswith(f".{LABELS}"):
-        from recordmill.transforms.publishing.companions.tfds_files import (
-            class_names,  # with all that describes datasets
-        )
-
-        return ["".join(f"{each}\n" for each in class_names(labels))]
+        return ["".join(f"{each}\n" for each in tfds_names(labels))]
     return []
 
 

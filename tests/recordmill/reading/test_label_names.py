@@ -1,9 +1,10 @@
 import pytest
+from make_marker import make_marker
 
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.example_walk import ExampleWalk
+from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import expect
-from recordmill.reading.label_names import LabelNames, fit_names, judge_rows
+from recordmill.reading.label_names import LabelNames, fit_names, judge_labels, judge_rows
 from recordmill.schemas.features import Feature
 
 IDS = {"cat": 1, "dög": 2}
@@ -15,11 +16,10 @@ BOXES = (
 
 
 def told(features, records, labels=IDS, kind="recordmill"):
-    marker = {"plan": {"recipe": {}}} if kind == "recordmill" else {}
-    names, walk = LabelNames(expect(Dataset("/x", kind, (), features, labels=labels, marker=marker))), ExampleWalk()
+    marker = make_marker() if kind == "recordmill" else None
+    names = LabelNames(expect(Dataset("/x", kind, (), features, labels=labels, marker=marker)))
     for number, record in enumerate(records):
-        data = memoryview(record)
-        names.look(data, walk(data), number, 100 * number)
+        names.look(ParsedExample(record), number, 100 * number)
     return list(names.findings())
 
 
@@ -83,3 +83,28 @@ def test_equal_rows_are_told_once():
     rows = [{"class": "cat", "label": 2, "offset": n, "key": f"{n}"} for n in range(1002)]
     problem = "in the sidecar class 'cat' has the id 2 here and 1 in recordmill.json"
     assert list(judge_rows(rows, IDS)) == [(f"{problem}, and likewise in 1,001 further records", 0, 0, "0")]
+
+
+def judge(record, labels, features=()):
+    return judge_labels(ParsedExample(record), expect(Dataset("/x", "files", (), features, labels=labels)))
+
+
+def test_labels_are_among_the_ids(example):
+    labels = {"cat": 1, "dog": 2}
+    problem = "the label is 7, none of the 2 ids from 1 to 2 (image/class/label)"
+    assert judge(example({"image/class/label": 2}), labels) == ""
+    assert judge(example({"image/class/label": 7}), labels) == problem
+    assert judge(example({"image/class/label": [1, 7]}), labels) == problem
+    assert judge(example({"image/class/label": b"cat"}), labels) == ""
+    assert judge(example({"other": 7}), labels) == ""
+    assert judge(example({"image/class/label": 7}), {}) == ""
+
+
+def test_every_label_of_boxes_and_of_images_with_several_is_looked_at(example):
+    labels = {"cat": 1, "dog": 2}
+    features = [Feature("one", "int64", "label", ""), Feature("some", "int64", "labels", "", many=True)]
+    features.append(Feature("boxes", "int64", "box_labels", "", many=True))
+    assert judge(example(one=1, some=[2, 1], boxes=[1, 1]), labels, features) == ""
+    problem = "the label is {}, none of the 2 ids from 1 to 2 ({})"
+    assert judge(example(one=1, some=[2, 3]), labels, features) == problem.format(3, "some")
+    assert judge(example(one=1, some=[2], boxes=[1, 9]), labels, features) == problem.format(9, "boxes")

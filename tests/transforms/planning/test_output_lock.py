@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from recordmill import storage
+from recordmill.schemas.dataset.file_names import staging_names
 from recordmill.transforms.planning.output_lock import (
     claim_output,
     find_busy,
@@ -18,7 +19,6 @@ from recordmill.transforms.planning.output_lock import (
     release_claim,
     release_claims,
     remove_staging,
-    staging_names,
 )
 
 

@@ -3,43 +3,31 @@ import shutil
 from functools import partial
 
 import pytest
+from make_marker import marker_json
 
 from recordmill import storage
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.storage.dataset_files import find_marker
 from recordmill.transforms.planning.output_state import (
     Leftover,
     OutputState,
     decide_action,
-    differences,
     find_fault,
-    find_marker,
     make_room,
     read_output,
 )
 
-COUNTS = {"records": 1, "sha256": "", "sidecar_sha256": ""}
-SHARDS = [
-    {"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n, **COUNTS} for n in (0, 1)
-]
+SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
 LEDGER = {"listed": 5, "written": 2, "rejected": {"decode_error": 3}, "ignored": {}, "left_out": {}}
-MARKER = {
-    "recordmill": 1,
-    "name": "",
-    "plan": {"id": "aaa", "recipe": {"seed": 0, "images": {"quality": 95}, "compression": "none"}},
-    "convention": "default",
-    "unit": "image",
-    "features": {},
-    "labels": {},
-    "splits": {"train": {"records": 2, "bytes": 2001, "classes": {}, "shards": SHARDS}},
-    "ledger": LEDGER,
-    "changes": {},
-    "duplicates": {},
-    "input_bytes": 9,
-    "output_bytes": 2001,
-    "files": ["labels.txt", "sidecars/rejected-00000.jsonl"],
-    "notes": [],
-    "run": {"id": "r"},
-}
-FILES = ["train-0.tfrecord", "train-1.tfrecord", "sidecars/train-0.jsonl", "sidecars/train-1.jsonl", *MARKER["files"]]
+STORED = marker_json(
+    {"seed": 0, "images": {"quality": 95}},
+    plan_id="aaa",
+    splits={"train": {"records": 2, "bytes": 2001, "shards": SHARDS}},
+    ledger=LEDGER,
+    files=["labels.txt", "sidecars/rejected-00000.jsonl"],
+)
+MARKER = Marker.from_json(STORED)
+FILES = ["train-0.tfrecord", "train-1.tfrecord", "sidecars/train-0.jsonl", "sidecars/train-1.jsonl", *MARKER.files]
 RECIPE = {"seed": 1, "images": {"quality": 95}, "compression": "none"}
 
 
@@ -55,7 +43,7 @@ def dataset(tmp_path):
         (tmp_path / name).write_bytes(b"")
     for shard in SHARDS:
         (tmp_path / shard["name"]).write_bytes(bytes(shard["bytes"]))
-    (tmp_path / "recordmill.json").write_text(json.dumps(MARKER))
+    (tmp_path / "recordmill.json").write_text(json.dumps(STORED))
     return tmp_path
 
 
@@ -73,7 +61,7 @@ def test_the_same_dataset_is_kept(dataset):
 
 def test_what_could_not_be_read_may_be_tried_again(dataset):
     rejected = {"changed": 1, "decode_error": 3, "unreadable": 1200}
-    (dataset / "recordmill.json").write_text(json.dumps({**MARKER, "ledger": {**LEDGER, "rejected": rejected}}))
+    (dataset / "recordmill.json").write_text(json.dumps({**STORED, "ledger": {**LEDGER, "rejected": rejected}}))
     state = read_output(str(dataset), "aaa")
     assert decide(state) == (
         "keep",
@@ -223,7 +211,7 @@ def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, over
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"{", json.dumps(MARKER).encode()[:-5], b"\0" * 100, b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"{", json.dumps(STORED).encode()[:-5], b"\0" * 100, b"\xff"])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_damaged_marker_is_refused_in_a_sentence(dataset, content, overwrite):
     (dataset / "recordmill.json").write_bytes(content)
@@ -329,7 +317,7 @@ def test_files_that_another_run_takes_back_meanwhile_are_nobodys(dataset, monkey
     assert decide(read_output(str(dataset), "aaa")) == ("convert", "")
 
 
-NEWER = [json.dumps({**MARKER, "recordmill": 2}), *(json.dumps({**MARKER, key: None}) for key in MARKER)]
+NEWER = [json.dumps({**STORED, "recordmill": 2}), *(json.dumps({**STORED, key: None}) for key in STORED)]
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{", *NEWER])
@@ -340,27 +328,10 @@ def test_a_marker_that_cannot_be_understood_is_refused_in_a_sentence(tmp_path, c
     assert (action, sentence) == ("refuse", f"{tmp_path}/recordmill.json cannot be read: {advice}")
 
 
-def test_the_marker_of_a_folder_is_found(dataset):
-    assert find_marker(str(dataset)) == MARKER
-    assert find_marker(str(dataset / "absent")) is None
-
-
-def test_differences_name_the_keys_path():
-    old = {"a": 1, "b": {"c": [1], "d": 2}, "gone": 3, "listing": {"digest": "x", "references": 1}}
-    new = {"a": 1, "b": {"c": [2], "d": 2}, "new": 4, "listing": {"digest": "y", "references": 1}}
-    assert differences(old, new) == ["b.c: [1] -> [2]", "gone: 3 -> not set", "other images", "new: not set -> 4"]
-    assert differences(old, old) == []
-
-
-def test_other_images_are_told_in_words():
-    old, new = ({"listing": {"digest": digest, "references": count}} for digest, count in (("a", 1219), ("b", 80)))
-    assert differences(old, new) == ["other images", "80 of them instead of 1,219"]
-
-
 def test_an_output_is_read_from_its_folder(tmp_path):
     output = str(tmp_path)
     assert read_output(f"{output}/absent", "aaa") == OutputState(f"{output}/absent", [], None, False)
-    (tmp_path / "recordmill.json").write_text(json.dumps(MARKER))
+    (tmp_path / "recordmill.json").write_text(json.dumps(STORED))
     staging = tmp_path / ".staging-aaa"
     staging.mkdir()
     names = [".staging-aaa", "recordmill.json"]

@@ -1,10 +1,11 @@
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
@@ -12,43 +13,7 @@ from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.publishing.annotation_ledger import (
-    ImagesWithoutBoxes,
-    check_boxes,
-    check_labels,
-    describe_annotations,
-    most_frequent,
-    show_dropped,
-)
-
-SHIPS = ImagesWithoutBoxes(no_file=88, all_dropped=33, dropped={"unknown_class": {"1": 28, "2": 13}})
-
-
-@pytest.mark.parametrize(
-    ("without", "said"),
-    [
-        (SHIPS, "121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1, 2)"),
-        (ImagesWithoutBoxes(no_file=1), "1 image has no box: 1 has no annotation file"),
-        (ImagesWithoutBoxes(no_objects=2_000), "2,000 images have no box: 2,000 have annotations without objects"),
-        (ImagesWithoutBoxes(), ""),
-    ],
-)
-def test_images_without_boxes_are_explained(without, said):
-    assert without.explain() == said
-
-
-def test_they_come_back_from_a_marker_and_from_one_that_says_nothing():
-    assert ImagesWithoutBoxes.from_marker({"images_without_boxes": asdict(SHIPS)}) == SHIPS
-    assert ImagesWithoutBoxes.from_marker({"boxes": {"listed": 1, "written": 1}}).total == 0
-
-
-def test_the_most_frequent_reasons_and_classes_come_first_and_few_are_named():
-    assert show_dropped({"other_shape": {"": 3}}) == "other_shape"
-    numbered = {str(number): 1 for number in range(9)}
-    assert show_dropped({"empty": {"cat": 1, "dog": 2}, "unknown_class": numbered}) == (
-        "unknown_class: 0, 1, 2, 3, 4, ...; empty: dog, cat"
-    )
-    assert most_frequent({"b": 1, "a": 1, "c": 2}) == ["c", "a", "b"]
+from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, describe_annotations
 
 
 def test_a_marker_says_nothing_of_annotations_where_there_are_none():
@@ -64,12 +29,7 @@ def test_a_marker_says_what_became_of_annotations():
     )
     assert describe_annotations(totals, has_boxes=True) == {
         "dropped_boxes": {"cropped_away": {"cat": 4}, "outside": {"cat": 2, "dog": 1}},
-        "images_without_boxes": {
-            "no_file": 0,
-            "no_objects": 0,
-            "all_dropped": 1,
-            "dropped": {"outside": {"dog": 1}},
-        },
+        "images_without_boxes": ImagesWithoutBoxes(all_dropped=1, dropped={"outside": {"dog": 1}}),
         "labels_of_images": {"listed": 3, "written": 3},
     }
 

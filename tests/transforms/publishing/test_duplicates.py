@@ -1,12 +1,14 @@
 import hashlib
 import json
 import os
+from dataclasses import asdict
 from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import find_same_bytes, list_duplicates
 from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics
@@ -49,7 +51,7 @@ def listed(tmp_path):
 def test_a_dataset_without_duplicates(listed):
     found, lines = listed(("test", [image("a", "one")]), ("train", [image("b", "two"), REJECTED]))
     assert (found.numbers, found.same_bytes, found.look_alike) == (
-        {"same_bytes": NOTHING, "look_alike": None},
+        DuplicateCounts(SameBytes(), None),
         [],
         [],
     )
@@ -62,7 +64,7 @@ def test_same_bytes_across_splits_and_of_several_classes(listed):
         ("train", [image("c", "one"), image("d", "two", "dog"), image("e", "three"), image("f", "one")]),
         ("train", [image("g", "three"), REJECTED]),
     )
-    assert found.numbers["same_bytes"] == {"groups": 3, "images": 4, "across_splits": 2, "conflicting": 1}
+    assert asdict(found.numbers.same_bytes) == {"groups": 3, "images": 4, "across_splits": 2, "conflicting": 1}
     digests = {content: hashlib.sha256(content.encode()).hexdigest() for content in ("one", "two", "three")}
     expected = [
         {
@@ -107,13 +109,13 @@ def test_a_large_group_is_listed_in_part_and_counted_in_full(listed, monkeypatch
     monkeypatch.setattr(duplicates, "MOST_LISTED", 3)
     found, (line,) = listed(("train", [image(f"{number}", "same", f"{number % 2}") for number in range(10)]))
     assert (line["count"], [each["key"] for each in line["images"]]) == (10, ["0", "1", "2"])
-    assert found.numbers["same_bytes"] == {"groups": 1, "images": 9, "across_splits": 0, "conflicting": 1}
+    assert asdict(found.numbers.same_bytes) == {"groups": 1, "images": 9, "across_splits": 0, "conflicting": 1}
 
 
 def test_a_report_gets_some_examples(listed):
     rows = [image(f"{number}", f"{number % 20}") for number in range(40)]
     found, lines = listed(("train", rows))
-    assert (len(found.same_bytes), len(lines), found.numbers["same_bytes"]["groups"]) == (duplicates.EXAMPLES, 20, 20)
+    assert (len(found.same_bytes), len(lines), found.numbers.same_bytes.groups) == (duplicates.EXAMPLES, 20, 20)
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["train", "test"])), max_size=40), st.integers(1, 50))
@@ -140,8 +142,8 @@ def test_look_alikes_are_pairs_of_different_bytes(listed):
         ("test", [image("a", "one", hashed=PATTERN), image("far", "far", hashed=PATTERN ^ 0xFFFF)]),
         ("train", [image("b", "one", hashed=PATTERN), image("c", "two", "dog", hashed=PATTERN ^ 0b111)]),
     )
-    assert found.numbers["same_bytes"]["groups"] == 1
-    assert found.numbers["look_alike"] == {
+    assert found.numbers.same_bytes.groups == 1
+    assert asdict(found.numbers.look_alike) == {
         "pairs": 1, "across_splits": 1, "conflicting": 1, "bits": 5, "complete": True,
     }  # fmt: skip
     same, alike = lines
@@ -158,9 +160,9 @@ def test_look_alikes_are_pairs_of_different_bytes(listed):
 @pytest.mark.parametrize("blank", [0, 2**64 - 1, 0b11111, 2**64 - 1 - (1 << 40)])
 def test_pictures_without_a_pattern_look_like_nothing(listed, blank):
     found, lines = listed(("train", [image("a", "one", hashed=blank), image("b", "two", hashed=blank)]))
-    assert (lines, found.numbers["look_alike"]["pairs"], found.numbers["look_alike"]["complete"]) == ([], 0, True)
+    assert (lines, found.numbers.look_alike.pairs, found.numbers.look_alike.complete) == ([], 0, True)
 
 
 def test_hashes_of_some_images_alone_are_not_compared(listed):
     found, _ = listed(("train", [image("a", "one", hashed=PATTERN), image("b", "two")]))
-    assert found.numbers["look_alike"] is None
+    assert found.numbers.look_alike is None

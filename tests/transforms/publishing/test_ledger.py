@@ -3,6 +3,8 @@ from dataclasses import replace
 
 import pytest
 
+from recordmill.schemas.dataset.json_values import to_json
+from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_digest import digest_of
@@ -11,7 +13,6 @@ from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import (
-    Ledger,
     LedgerError,
     balance_boxes,
     balance_ledger,
@@ -48,7 +49,7 @@ def ledger(written, **rejected):
 
 
 def test_everything_listed_is_accounted_for():
-    assert balance_ledger(summary(18), reports_of()).as_dict() == {
+    assert to_json(balance_ledger(summary(18), reports_of())) == {
         "listed": 18,
         "written": 9,
         "rejected": {"empty": 2, "truncated": 2},

@@ -1,9 +1,11 @@
 from dataclasses import replace
 
-import orjson
 import pytest
+from make_marker import make_marker
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -14,26 +16,18 @@ from recordmill.schemas.shard_totals import FinishedShards, gather_reports
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-from recordmill.transforms.publishing.ledger import Ledger
 from recordmill.transforms.publishing.marker import (
-    CONFIGURATION,
-    DUPLICATES,
-    LABELS,
-    REJECTED,
-    REPORT,
     build_marker,
     check_names,
-    class_counts,
-    count_classes,
-    counted_unit,
     name_shards,
     name_sidecars_of_nothing,
-    numbers_of,
     preview_numbers,
 )
 
 SETTINGS = make_settings(name="pets")
-DUPLICATE_NUMBERS = {"same_bytes": {"groups": 1}}
+DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)
+DUPLICATES_STORED = to_json(DUPLICATE_NUMBERS)
+EMPTY_RUN = {"id": "", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
 LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 
 
@@ -92,7 +86,7 @@ def marker():
 
 
 def test_the_marker_is_exact():
-    built = marker()
+    built = marker().to_json()
     train = built["splits"]["train"]
     assert (train["records"], train["bytes"], train["classes"]) == (5, 500, {"cat": 4, "dog": 1})
     assert train["shards"][1] == {
@@ -112,13 +106,14 @@ def test_the_marker_is_exact():
         "unit": "image",
         "features": feature_schema(ExampleLayout(SETTINGS).features),
         "labels": {"cat": 0, "dog": 1},
-        "ledger": LEDGER.as_dict(),
+        "ledger": to_json(LEDGER),
         "changes": {"rotated": 3},
-        "duplicates": {"same_bytes": {"groups": 1}},
+        "duplicates": DUPLICATES_STORED,
         "input_bytes": 200,
         "output_bytes": 600,
         "files": ["labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl", "sidecars/rejected-00000.jsonl"],
         "notes": ["a note"],
+        "run": EMPTY_RUN,
     }
 
 
@@ -149,8 +144,10 @@ def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, patt
     splits = SplitSettings(fractions={split: 1.0})
     settings = replace(SETTINGS, splits=splits, shards=ShardSettings(count=1, name=pattern))
     shards = name_shards([report(split, 0, 1)], settings)
+    plan = make_plan(starts={split: [0]})
+    described = build_marker(plan, shards, LEDGER, settings, FinishedShards(), DUPLICATE_NUMBERS)
     with pytest.raises(ValueError, match="two files") as caught:
-        check_names(build_marker(make_plan(starts={split: [0]}), shards, LEDGER, settings, FinishedShards()))
+        check_names(described)
     assert str(caught.value) == (
         f"two files or folders of the dataset would be called {clash}: change shards.name or the splits' names"
     )
@@ -165,15 +162,10 @@ def test_two_shards_with_one_name_are_an_error():
     )
     reports = [report("a", index, 1) for index in range(101)] + [report("a10", 0, 1)]
     plan, finished = make_plan(starts={"a": [0], "a10": [0]}), gather_reports(reports)
-    described = build_marker(plan, name_shards(reports, settings), LEDGER, settings, finished)
+    described = build_marker(plan, name_shards(reports, settings), LEDGER, settings, finished, DUPLICATE_NUMBERS)
     with pytest.raises(ValueError, match=r"would be called a100\.record: change shards\.name"):
         check_names(described)
     check_names(marker())
-
-
-def test_files_that_are_no_shards_have_fixed_names():
-    assert (LABELS, REJECTED, CONFIGURATION) == ("labels.txt", "rejected.jsonl", "config.yaml")
-    assert (DUPLICATES, REPORT) == ("duplicates.jsonl", "report.html")
 
 
 def test_the_order_of_the_reports_changes_no_byte():
@@ -185,37 +177,37 @@ def test_the_order_of_the_reports_changes_no_byte():
         gather_reports(REPORTS[::-1]),
         DUPLICATE_NUMBERS,
     )
-    assert orjson.dumps(other) == orjson.dumps(marker())
+    assert as_json(other.to_json()) == as_json(marker().to_json())
 
 
 def test_an_outcome_repeats_the_numbers():
-    assert numbers_of(marker()) == {
+    assert marker().numbers() == {
         "unit": "image",
         "splits": {"train": {"images": 5, "shards": 2, "bytes": 500}, "test": {"images": 1, "shards": 1, "bytes": 100}},
         "classes": 2,
-        "ledger": LEDGER.as_dict(),
+        "ledger": to_json(LEDGER),
         "changes": {"rotated": 3},
-        "duplicates": {"same_bytes": {"groups": 1}},
+        "duplicates": DUPLICATES_STORED,
         "input_bytes": 200,
         "output_bytes": 600,
     }
 
 
 def test_classes_are_those_of_the_label_map_everywhere():
-    with_emu = {**marker(), "labels": {"cat": 0, "dog": 1, "emu": 2}}
-    assert count_classes(with_emu) == numbers_of(with_emu)["classes"] == 3
+    with_emu = replace(marker(), labels={"cat": 0, "dog": 1, "emu": 2})
+    assert with_emu.numbers()["classes"] == len(with_emu.class_counts) == 3
 
 
 def test_what_is_counted_by_class_has_a_name():
-    instances = {"splits": {"train": {"instances": {}}}, "unit": "image"}
-    assert counted_unit(marker()) == "image"
-    assert counted_unit({**instances, "boxes": {"listed": 1}}) == "box"
-    assert counted_unit(instances) == "label"
+    instances = {"splits": {"train": {"instances": {}}}}
+    assert marker().counted_unit == "image"
+    assert make_marker(**instances, boxes={"listed": 1}).counted_unit == "box"
+    assert make_marker(**instances).counted_unit == "label"
 
 
 def test_an_outcome_names_the_report_where_there_is_one():
-    described = {**marker(), "files": [*marker()["files"], "report.html"]}
-    assert numbers_of(described) == {**numbers_of(marker()), "report": "report.html"}
+    described = replace(marker(), files=(*marker().files, "report.html"))
+    assert described.numbers() == {**marker().numbers(), "report": "report.html"}
 
 
 def test_a_preview_tells_what_is_expected():
@@ -233,12 +225,14 @@ def test_a_preview_tells_what_is_expected():
 def test_boxes_are_counted_by_class_beside_the_images():
     boxes = [replace(REPORTS[0], instances={"dog": 2, "cat": 4}), replace(REPORTS[1], instances={"cat": 1})]
     shards = name_shards(boxes, SETTINGS)
-    told = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes))["splits"]
+    told = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes), DUPLICATE_NUMBERS).splits
     own = {report.split: report for report in boxes}
-    assert {name: split.get("instances") for name, split in told.items()} == {
+    assert {name: split.instances for name, split in told.items()} == {
         name: dict(sorted(own[name].instances.items())) if name in own else {} for name in told
     }
-    assert [class_counts(told[name]) for name in own] == [own[name].instances for name in own]
+    assert [told[name].class_counts for name in own] == [own[name].instances for name in own]
     finished = gather_reports(REPORTS)
-    plain = build_marker(make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, finished)["splits"]
-    assert all(class_counts(split) == split["classes"] and "instances" not in split for split in plain.values())
+    plain = build_marker(
+        make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, finished, DUPLICATE_NUMBERS
+    ).splits
+    assert all(split.class_counts == split.classes and split.instances is None for split in plain.values())

@@ -5,43 +5,29 @@ from contextlib import suppress
 from itertools import count
 
 import pytest
+from make_marker import marker_json
 
 from recordmill import storage
-from recordmill.transforms.planning.output_state import DamagedMarkerError, decide_action, read_output
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.storage.dataset_files import DamagedMarkerError
+from recordmill.storage.transform_fn import contents_digest
+from recordmill.transforms.planning.output_state import decide_action, read_output
 from recordmill.transforms.publishing.publish_staged import publish_staged
-from recordmill.transforms.publishing.transform_fn import contents_digest
 
 OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}
 PLANS = ["", "old", "new"]
 """Of the dataset that is replaced: none, another one, and the same, which is damaged or was made of unread files."""
+RUN = {"inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
 SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
 
 def described(plan_id, files):
-    counts = {"records": 1, "sha256": "", "sidecar_sha256": ""}
     shards = [
-        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content), **counts}
-        for name, content in files.items()
+        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content)} for name, content in files.items()
     ]
-    return {
-        "recordmill": 1,
-        "name": "",
-        "plan": {"id": plan_id, "recipe": {"compression": "none"}},
-        "convention": "default",
-        "unit": "image",
-        "features": {},
-        "labels": {},
-        "splits": {"train": {"records": len(files), "bytes": 0, "classes": {}, "shards": shards}},
-        "ledger": {"listed": 0, "written": 0, "rejected": {}, "ignored": {}, "left_out": {}},
-        "changes": {},
-        "duplicates": {},
-        "input_bytes": 0,
-        "output_bytes": 0,
-        "files": SIDE_FILES,
-        "notes": [],
-        "run": {"id": plan_id},
-    }
+    splits = {"train": {"shards": shards}}
+    return marker_json(plan_id=plan_id, splits=splits, files=SIDE_FILES, run={**RUN, "id": plan_id})
 
 
 def contents(word, plan_id, files):
@@ -98,7 +84,7 @@ def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, 
         state = read_output(str(output), "new")
         action, _ = decide_action(state, "new", {}, False)
         if action == "finish":
-            assert publish_staged(str(output), "new") == described("new", NEW)
+            assert publish_staged(str(output), "new").to_json() == described("new", NEW)
         else:  # cut while the last of staging was deleted
             assert action == "keep"
             storage.remove_folder(str(output / ".staging-new"))
@@ -184,12 +170,12 @@ def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits)
     output = tmp_path / "out"
     arrange(output, "old")
     pending = json.loads((output / ".staging-new" / "recordmill.json").read_bytes())
-    pending["plan"]["recipe"] = {"labels": {"catch_all": None}}
+    pending["plan"]["recipe"] = {"compression": "none", "labels": {"catch_all": None}}
     pending["labels"] = {"cat": 0}
     for number, shard in enumerate(pending["splits"]["train"]["shards"]):
         shard["sidecar_sha256"] = f"{number}"
     (output / ".staging-new" / "recordmill.json").write_text(json.dumps(pending))
-    contents = contents_digest(pending, "train") if fits else "of the old one"
+    contents = contents_digest(Marker.from_json(pending), "train") if fits else "of the old one"
     (output / "transform_fn").mkdir()
     (output / "transform_fn" / "saved_model.pb").write_text("model")
     note = {"split": "train", "size": [1, 1], "contents": contents}
@@ -295,6 +281,6 @@ def test_a_file_that_is_gone_again_is_noticed_before_the_marker(tmp_path, monkey
 
 def test_a_staging_marker_without_its_moves_is_damaged(tmp_path):
     (tmp_path / ".staging-p").mkdir()
-    (tmp_path / ".staging-p" / "recordmill.json").write_text('{"plan": {"id": "p"}}')
-    with pytest.raises(DamagedMarkerError, match=r"recordmill.json does not say how its dataset is published$"):
+    (tmp_path / ".staging-p" / "recordmill.json").write_text(json.dumps(marker_json()))
+    with pytest.raises(DamagedMarkerError, match=r"does not say how its dataset is published: it is not an object$"):
         publish_staged(str(tmp_path), "p")

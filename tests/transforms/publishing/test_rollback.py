@@ -2,6 +2,7 @@ import json
 from itertools import count
 
 import pytest
+from make_marker import marker_json
 
 from recordmill import storage
 from recordmill.transforms.planning.output_state import decide_action, read_output
@@ -10,7 +11,8 @@ from recordmill.transforms.publishing.rollback import roll_back
 
 MOVED = {"a.tfrecord": b"new a", "labels.txt": b"new labels", "sidecars/a.tfrecord.jsonl": b"new sidecar of a"}
 WAITING = {"b.tfrecord": b"new b", "sidecars/b.tfrecord.jsonl": b"new sidecar of b"}
-MARKER = {"plan": {"id": "p"}, "splits": {"train": {"shards": []}}, "files": []}
+RUN = {"id": "r", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
+MARKER = marker_json(splits={"train": {}}, run=RUN)
 
 
 def arrange(output, old=()):
@@ -54,7 +56,7 @@ def test_files_and_folders_of_others_stay(tmp_path, tree):
 def test_a_dataset_whose_marker_is_there_stays(tmp_path, tree, plan_id):
     # Another run has finished this one; or the switch from the other had not begun.
     arrange(tmp_path)
-    (tmp_path / "recordmill.json").write_text(json.dumps({**MARKER, "plan": {"id": plan_id}}))
+    (tmp_path / "recordmill.json").write_text(json.dumps(marker_json(plan_id=plan_id)))
     before = tree(tmp_path)
     roll_back(str(tmp_path), "p")
     assert tree(tmp_path) == before

@@ -9,17 +9,10 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import digest_of, version_digest_of
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_records
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import (
-    Fingerprint,
-    failed_report,
-    find_finished,
-    fingerprint,
-    shard_path,
-    staging_folder,
-    write_shard,
-)
+from recordmill.transforms.shards.shard_files import Fingerprint, failed_report, find_finished, fingerprint, write_shard
 
 
 def image(key, record=b"record", **row):

@@ -5,15 +5,16 @@ and where in which file it lies.
 """
 
 import glob
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
+from recordmill.schemas.dataset.file_names import LABELS
+from recordmill.schemas.dataset.marker import ShardEntry
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.record_fields import PIXEL_FIELDS
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
-from recordmill.transforms.publishing.marker import LABELS
 
 _CONTEXT = {
     "@language": "en",
@@ -71,25 +72,25 @@ _COLUMNS = {
 def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """`croissant.json`, of any dataset."""
     marker, unit = dataset.marker, dataset.settings.unit
-    splits = {name: split["shards"] for name, split in marker["splits"].items() if split["shards"]}
+    splits = {name: split.shards for name, split in marker.splits.items() if split.shards}
     columns = [each for each in _COLUMNS if dataset.settings.holds_images or each not in PIXEL_FIELDS]
     description = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": marker["name"] or "dataset",
-        "description": f"{format_count(marker['ledger']['written'], unit)} as tf.train.Example in TFRecord files.",
+        "name": marker.name or "dataset",
+        "description": f"{format_count(marker.ledger.written, unit)} as tf.train.Example in TFRecord files.",
         "version": "1.0.0",
         "distribution": [each for name, shards in splits.items() for each in _file_sets(name, shards)],
         "recordSet": [
-            *([_labels(marker["labels"])] if marker["labels"] else []),
+            *([_labels(marker.labels)] if marker.labels else []),
             *(_records(name, unit, columns) for name in splits),
         ],
     }
     yield "croissant.json", [orjson.dumps(description, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)]
 
 
-def _file_sets(split: str, shards: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _file_sets(split: str, shards: Sequence[ShardEntry]) -> Iterator[dict[str, Any]]:
     for kind, key, form in (
         ("shards", "name", "application/x-tfrecord"),
         ("sidecars", "sidecar", "application/jsonlines"),
@@ -100,11 +101,11 @@ def _file_sets(split: str, shards: list[dict[str, Any]]) -> Iterator[dict[str, A
             "name": f"{kind}-{split}",
             "description": f"{kind} of the split {split}",
             "encodingFormat": form,
-            "includes": [glob.escape(shard[key]) for shard in shards],
+            "includes": [glob.escape(getattr(shard, key)) for shard in shards],
         }
 
 
-def _labels(labels: dict[str, int]) -> dict[str, Any]:
+def _labels(labels: Mapping[str, int]) -> dict[str, Any]:
     rows = sorted((label_id, name) for name, label_id in labels.items())
     return {
         "@type": "cr:RecordSet",

@@ -2,24 +2,18 @@
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from recordmill.imaging.prepared_image import CHANGES
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.marker import Marker, ShardEntry
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.rejection import explain_reason
-from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, most_frequent, show_names
 from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_files import why_not_tfds
-from recordmill.transforms.publishing.marker import (
-    class_counts,
-    count_classes,
-    counted_unit,
-    features_of,
-)
-from recordmill.transforms.records.boxes import NOT_DROPPED
 
 MOST_CLASSES = 100
 """Classes that the card lists; `labels.txt` has all."""
@@ -34,15 +28,15 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
         "Splits": [_splits(marker)],
         "Labels": _labels(marker),
         "Features": [
-            f"Each {marker['unit']} is one `tf.train.Example`: {dataset.layout.convention.title}.",
+            f"Each {marker.unit} is one `tf.train.Example`: {dataset.layout.convention.title}.",
             _features(dataset),
         ],
         "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
         "How it was made": _making(marker),
-        "What became of everything listed": [_ledger(marker), *_boxes(marker), *_bullets(marker["notes"])],
+        "What became of everything listed": [_ledger(marker), *_boxes(marker), *_bullets(marker.notes)],
         "Files": [_files(dataset)],
     }
-    paragraphs = [f"# {_text(marker['name'] or 'Dataset')}"]
+    paragraphs = [f"# {_text(marker.name or 'Dataset')}"]
     for title, texts in sections.items():
         paragraphs += [*([f"## {title}"] if title else []), *texts]
     yield "README.md", ["\n\n".join(paragraphs).encode(), b"\n"]
@@ -50,30 +44,30 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
 
 def _introduction(dataset: StagedDataset) -> str:
     marker = dataset.marker
-    classes = f" in {format_count(count_classes(marker), 'class')}" if marker["labels"] else ""
-    shards = format_count(sum(len(split["shards"]) for split in marker["splits"].values()), "TFRecord file")
-    written = format_count(marker["ledger"]["written"], marker["unit"])
-    return f"{written}{classes}, in {shards} of {marker['output_bytes']:,} bytes, made by Recordmill."
+    classes = f" in {format_count(len(marker.labels), 'class')}" if marker.labels else ""
+    shards = format_count(len(list(marker.shards)), "TFRecord file")
+    written = format_count(marker.ledger.written, marker.unit)
+    return f"{written}{classes}, in {shards} of {marker.output_bytes:,} bytes, made by Recordmill."
 
 
-def _splits(marker: Mapping[str, Any]) -> str:
+def _splits(marker: Marker) -> str:
     rows = [
-        (f"`{name}`", split["records"], len(split["shards"]), split["bytes"], _first_name(split["shards"]))
-        for name, split in marker["splits"].items()
-        if split["shards"]
+        (f"`{name}`", split.records, len(split.shards), split.bytes, _first_name(split.shards))
+        for name, split in marker.splits.items()
+        if split.shards
     ]
-    return _table(("split", f"{marker['unit']}s", "files", "bytes", "names"), rows)
+    return _table(("split", f"{marker.unit}s", "files", "bytes", "names"), rows)
 
 
-def _first_name(shards: Sequence[Mapping[str, Any]]) -> str:
-    return f"`{shards[0]['name']}`{', ...' if len(shards) > 1 else ''}"
+def _first_name(shards: Sequence[ShardEntry]) -> str:
+    return f"`{shards[0].name}`{', ...' if len(shards) > 1 else ''}"
 
 
-def _labels(marker: Mapping[str, Any]) -> list[str]:
-    ids = sorted((label_id, name) for name, label_id in marker["labels"].items())
+def _labels(marker: Marker) -> list[str]:
+    ids = sorted((label_id, name) for name, label_id in marker.labels.items())
     if not ids:
         return ["There are none."]
-    splits = {name: class_counts(split) for name, split in marker["splits"].items()}
+    splits = {name: split.class_counts for name, split in marker.splits.items()}
     rows = [
         (label_id, _text(name), *(classes.get(name, 0) for classes in splits.values()))
         for label_id, name in ids[:MOST_CLASSES]
@@ -83,10 +77,10 @@ def _labels(marker: Mapping[str, Any]) -> list[str]:
     left = len(ids) - MOST_CLASSES
     listed = "which `labels.txt` and `recordmill.json` list."
     more = [f"and {format_count(left, 'class')} more, {listed}"] if left > 0 else []
-    unit = counted_unit(marker)
+    unit = marker.counted_unit
     counted = f"How many {format_count(2, unit).removeprefix('2 ')} of each class each split has:"
     return [
-        *([counted] if unit != marker["unit"] else []),
+        *([counted] if unit != marker.unit else []),
         _table(("id", "class", *(f"`{name}`" for name in splits)), rows),
         *more,
     ]
@@ -95,7 +89,7 @@ def _labels(marker: Mapping[str, Any]) -> list[str]:
 def _other_readers(dataset: StagedDataset) -> str:
     reason = why_not_tfds(dataset)
     sure = {feature.key for feature in dataset.sure_features}
-    unsure = [f"`{feature.key}`" for feature in features_of(dataset.marker) if feature.key not in sure]
+    unsure = [f"`{feature.key}`" for feature in dataset.marker.example_features if feature.key not in sure]
     without = f", without {', '.join(unsure)}, which not every example has" if unsure else ""
     index = "is in `sidecars/*.idx`" if dataset.settings.index_files else "was not asked for (`index_files: true`)"
     return "\n".join(
@@ -112,38 +106,38 @@ def _other_readers(dataset: StagedDataset) -> str:
 
 def _features(dataset: StagedDataset) -> str:
     """A table of the features that some Example has, in the convention's order."""
-    stored = {feature.key for feature in features_of(dataset.marker)}
+    stored = {feature.key for feature in dataset.marker.example_features}
     return describe_features(feature for feature in dataset.layout.features if feature.key in stored)
 
 
-def _making(marker: Mapping[str, Any]) -> list[str]:
-    recipe = marker["plan"]["recipe"]
+def _making(marker: Marker) -> list[str]:
+    recipe = marker.plan.recipe
     versions = ", ".join(f"{name} {version}" for name, version in sorted(recipe.get("versions", {}).items()))
-    changes = [(f"`{name}`", CHANGES.get(name, ""), count) for name, count in marker["changes"].items()]
+    changes = [(f"`{name}`", CHANGES.get(name, ""), count) for name, count in marker.changes.items()]
     return [
-        f"Plan `{marker['plan']['id']}`, as `config.yaml` says: the same input and that configuration give the same "
+        f"Plan `{marker.plan.id}`, as `config.yaml` says: the same input and that configuration give the same "
         f"bytes again{f' with {versions}' if versions else ''}.",
-        _table(("change", "what was done", "images"), changes) if changes else f"No {marker['unit']} was changed.",
+        _table(("change", "what was done", "images"), changes) if changes else f"No {marker.unit} was changed.",
     ]
 
 
-def _ledger(marker: Mapping[str, Any]) -> str:
-    ledger = marker["ledger"]
-    rows: list[tuple[Any, ...]] = [("listed", "", ledger["listed"]), ("written", "", ledger["written"])]
-    for kind in ("rejected", "ignored", "left_out"):
-        for reason, count in ledger[kind].items():
-            rows.append((kind.replace("_", " "), f"`{reason}`: {explain_reason(kind, reason)}", count))
-    return _table(("", "reason", f"{marker['unit']}s"), rows)
+def _ledger(marker: Marker) -> str:
+    ledger = marker.ledger
+    rows: list[tuple[Any, ...]] = [("listed", "", ledger.listed), ("written", "", ledger.written)]
+    for fate, counts in ledger.by_fate():
+        for reason, count in counts.items():
+            rows.append((fate.replace("_", " "), f"`{reason}`: {explain_reason(fate, reason)}", count))
+    return _table(("", "reason", f"{marker.unit}s"), rows)
 
 
-def _boxes(marker: Mapping[str, Any]) -> Iterator[str]:
+def _boxes(marker: Marker) -> Iterator[str]:
     """The ledger of boxes, and the images that have none."""
-    if boxes := marker.get("boxes"):
+    if boxes := marker.boxes:
         names = sorted(boxes, key=lambda name: (name in NOT_DROPPED, boxes[name]), reverse=True)
-        dropped = marker.get("dropped_boxes", {})
+        dropped = marker.dropped_boxes or {}
         rows = [(f"`{name}`", _text(show_names(most_frequent(dropped.get(name, {})))), boxes[name]) for name in names]
         yield _table(("boxes", "classes", ""), rows)
-    if said := ImagesWithoutBoxes.from_marker(marker).explain(marker["unit"]):
+    if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
         yield f"{_text(said)}."
 
 

@@ -6,6 +6,7 @@ because a reader that globs for shards (`train-*`) must not find them.
 
 from collections.abc import Iterable, Iterator
 
+from recordmill.schemas.dataset.file_names import index_name
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
@@ -18,11 +19,6 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
     if dataset.settings.index_files:
         for shard in dataset.shards:
             yield index_name(shard.name), _index_lines(dataset, shard.report)
-
-
-def index_name(shard: str) -> str:
-    """The name of a shard's index, below the output folder."""
-    return f"sidecars/{shard}.idx"
 
 
 def _index_lines(dataset: StagedDataset, report: ShardReport) -> Iterator[bytes]:

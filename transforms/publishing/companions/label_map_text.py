@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
-from recordmill.transforms.publishing.marker import class_counts
 
 
 def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """The file that the convention names, e.g. `label_map.pbtxt`; none where it names none."""
     if name := dataset.layout.convention.label_map_file:
-        counted = {label for split in dataset.marker["splits"].values() for label in class_counts(split)}
-        labels = {label: number for label, number in dataset.marker["labels"].items() if number or label in counted}
+        counted = {label for split in dataset.marker.splits.values() for label in split.class_counts}
+        labels = {label: number for label, number in dataset.marker.labels.items() if number or label in counted}
         yield name, [LabelMap(labels).as_pbtxt().encode()]
 
 

@@ -2,43 +2,42 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.features import Feature
 from recordmill.schemas.record_fields import BOX_FIELDS
-from recordmill.transforms.publishing.marker import features_of
 
 _DTYPES = {"bytes": "tf.string", "float": "tf.float32", "int64": "tf.int64"}
 
 
-def reading_snippet(marker: Mapping[str, Any]) -> str:
+def reading_snippet(marker: Marker) -> str:
     """A short script that reads a split of a dataset with tf.data, without Recordmill.
 
     Run in the dataset's folder it prints the first element. It finds the files in the marker, so that it goes on
     working whatever they are called; features, compression and decoding are this dataset's.
 
     Args:
-        marker: the contents of `recordmill.json`.
+        marker: the dataset's.
     """
-    features = features_of(marker)
+    features = marker.example_features
     keys = {feature.field: feature for feature in features}
     image, label = keys.get("encoded"), keys.get("label") or keys.get("labels") or keys.get("label_text")
     boxes = not BOX_FIELDS.isdisjoint(keys)
-    names = bool(label and label.field == "label" and not label.many and marker["labels"])
-    raw = (marker["plan"]["recipe"].get("images") or {}).get("store") == "raw"
+    names = bool(label and label.field == "label" and not label.many and marker.labels)
+    raw = marker.plan.settings.is_raw
     sizes = raw and not {"height", "width"} <= set(keys)
     blocks = [
         ["import json", "", "import tensorflow as tf"],
         [*_files(_first_split(marker), names), *(_sizes() if image and sizes else ())],
         ["features = {", *(f"    {line}" for line in map(_describe, features)), "}"],
         ["", *_read(keys, image, label, raw), ""],
-        [*_dataset(marker["plan"]["recipe"]["compression"]), *_first(image, label, names, boxes)],
+        [*_dataset(marker.plan.settings.compression), *_first(image, label, names, boxes)],
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def _first_split(marker: Mapping[str, Any]) -> str:
-    filled = [name for name, split in marker["splits"].items() if split["records"]]
+def _first_split(marker: Marker) -> str:
+    filled = [name for name, split in marker.splits.items() if split.records]
     return "train" if "train" in filled or not filled else filled[0]
 
 

@@ -1,18 +1,16 @@
 """Worth a look: what to know of a dataset before training on it; found once, for terminal, card and page."""
 
 import posixpath
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, show_dropped, show_names
+from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
-from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, show_dropped, show_names
-from recordmill.transforms.publishing.marker import class_counts, counted_unit
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
-from recordmill.transforms.records.boxes import NOT_DROPPED
 
 Section = Literal["ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]
 """The sections of the report that a remark can point to: their anchors."""
@@ -32,7 +30,7 @@ class Remark:
     section: Section
 
 
-def find_remarks(marker: Mapping[str, Any], statistics: Statistics, settings: DatasetSettings) -> list[Remark]:
+def find_remarks(marker: Marker, statistics: Statistics, settings: DatasetSettings) -> list[Remark]:
     """The remarks, the worst first; the same for the same dataset. The marker's notes are not among them."""
     return [
         *_find_duplicates(marker),
@@ -45,41 +43,33 @@ def find_remarks(marker: Mapping[str, Any], statistics: Statistics, settings: Da
     ]
 
 
-def add_up_classes(marker: Mapping[str, Any]) -> Counter[str]:
-    """How often the whole dataset has each class: all of its label map, and the empty name for what has none."""
-    counts: Counter[str] = Counter(dict.fromkeys(marker["labels"], 0))
-    for split in marker["splits"].values():
-        counts.update(class_counts(split))
-    return counts
-
-
-def found_unit(marker: Mapping[str, Any]) -> str:
+def found_unit(marker: Marker) -> str:
     """What was listed, in a word: rows of tables, else files."""
-    return "row" if marker["unit"] == "row" else "file"
+    return "row" if marker.unit == "row" else "file"
 
 
-def _find_duplicates(marker: Mapping[str, Any]) -> Iterator[Remark]:
-    unit = marker["unit"]
-    for kind, one, many in (
-        ("same_bytes", f"{unit} is", f"{unit}s are"),
-        ("look_alike", "pair of images that look alike is", "pairs of images that look alike are"),
+def _find_duplicates(marker: Marker) -> Iterator[Remark]:
+    unit = marker.unit
+    same, alike = marker.duplicates.same_bytes, marker.duplicates.look_alike or SameBytes()
+    for numbers, one, many in (
+        (same, f"{unit} is", f"{unit}s are"),
+        (alike, "pair of images that look alike is", "pairs of images that look alike are"),
     ):
-        numbers = marker["duplicates"].get(kind) or {}
-        if count := numbers.get("conflicting"):
+        if count := numbers.conflicting:
             yield Remark(f"{count:,} {one if count == 1 else many} in different classes at once.", "duplicates")
-        if count := numbers.get("across_splits"):
+        if count := numbers.across_splits:
             what = f"{count:,} {one if count == 1 else many} in more than one split"
             yield Remark(f"{what}: scores will look too good.", "duplicates")
 
 
-def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
-    of, counts = counted_unit(marker), add_up_classes(marker)
-    classes, unlabelled = len(marker["labels"]), counts.pop("", 0)
+def _find_classes(marker: Marker) -> Iterator[Remark]:
+    of, counts = marker.counted_unit, marker.class_counts
+    classes, unlabelled = len(marker.labels), counts.pop("", 0)
     filled = [count for count in counts.values() if count]
     if not filled:
         return
-    for name, split in marker["splits"].items():
-        own = class_counts(split)
+    for name, split in marker.splits.items():
+        own = split.class_counts
         if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
             some = f"{lacking:,} of {len(filled):,} classes" if len(filled) > 1 else "the only class"
             yield Remark(f"{name} has no {of} of {some}{' that have any' if len(filled) < classes else ''}.", "classes")
@@ -88,7 +78,7 @@ def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
         what = f"{len(unused):,} of {format_count(classes, 'class')} {verb} no {of} at all"
         yield Remark(f"{what}: {show_names(unused)}.", "classes")
     if unlabelled:
-        whole = format_count(sum(split["records"] for split in marker["splits"].values()), marker["unit"])
+        whole = format_count(sum(split.records for split in marker.splits.values()), marker.unit)
         yield Remark(f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes")
     if len(filled) > 1 and max(filled) >= LARGE_IMBALANCE * min(filled):
         yield Remark(
@@ -98,13 +88,13 @@ def _find_classes(marker: Mapping[str, Any]) -> Iterator[Remark]:
         )
 
 
-def _find_boxes(marker: Mapping[str, Any]) -> Iterator[Remark]:
-    boxes: Mapping[str, int] = marker.get("boxes", {})
+def _find_boxes(marker: Marker) -> Iterator[Remark]:
+    boxes = marker.boxes or {}
     if dropped := sum(count for what, count in boxes.items() if what not in NOT_DROPPED):
-        reasons = show_dropped(marker.get("dropped_boxes", {}))
+        reasons = show_dropped(marker.dropped_boxes or {})
         what = f"{dropped:,} of {format_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
-    if said := ImagesWithoutBoxes.from_marker(marker).explain(marker["unit"]):
+    if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
         yield Remark(f"{said}.", "boxes")
 
 
@@ -134,8 +124,8 @@ def _find_one_size(statistics: Statistics, settings: DatasetSettings) -> Iterato
         yield Remark(f"All images have one size, {width:,} x {height:,} pixels.", "sizes")
 
 
-def _find_rejected(marker: Mapping[str, Any]) -> Iterator[Remark]:
-    if rejected := sum(marker["ledger"]["rejected"].values()):
+def _find_rejected(marker: Marker) -> Iterator[Remark]:
+    if rejected := sum(marker.ledger.rejected.values()):
         verb = "was" if rejected == 1 else "were"
         yield Remark(f"{format_count(rejected, found_unit(marker))} {verb} rejected.", "rejected")
 

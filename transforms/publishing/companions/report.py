@@ -10,11 +10,12 @@ from importlib import resources
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from recordmill.schemas.dataset.file_names import EXAMPLES, REPORT
 from recordmill.schemas.format_count import format_count
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.format_size import format_size
 from recordmill.transforms.publishing.companions import report_sections as sections
-from recordmill.transforms.publishing.companions.remarks import add_up_classes, found_unit
+from recordmill.transforms.publishing.companions.remarks import found_unit
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.stored_values import gather_values
 from recordmill.transforms.publishing.companions.thumbnails import (
@@ -27,9 +28,7 @@ from recordmill.transforms.publishing.companions.thumbnails import (
     make_thumbnails,
 )
 from recordmill.transforms.publishing.duplicates import Group
-from recordmill.transforms.publishing.marker import REPORT, count_classes
 from recordmill.transforms.records.change_examples import read_examples
-from recordmill.transforms.shards.shard_files import EXAMPLES
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -94,25 +93,25 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     large = SIDE_WITH_BOXES if len(samples) <= MOST_WITH_BOXES else SIDE_OF_MANY_WITH_BOXES
     wanted = [Wanted(place, name, large) if with_boxes else Wanted(place) for name, place in samples]
     wanted += [Wanted((image.sidecar, image.row)) for _, images in groups for image in images]
-    pictures = iter(make_thumbnails(wanted, dataset.settings, marker["labels"]))
+    pictures = iter(make_thumbnails(wanted, dataset.settings, marker.labels))
     sheet: dict[str, list[dict[str, Any]]] = {name: [] for name in dataset.statistics.samples}
     for name, (sidecar, row) in samples:
         sheet[name].append({"picture": next(pictures), "key": row["key"], "split": sidecar.split})
     sheet = {name: shown for name, shown in sheet.items() if shown}
     if not any(each["picture"] for shown in sheet.values() for each in shown):
         sheet = {}  # raw observations, or any files: nothing to look at
-    images = sum(split["records"] for split in marker["splits"].values())
+    images = sum(split.records for split in marker.splits.values())
     return {
         "marker": marker,
         "title": dataset.title,
-        "summary": _summary(images, marker["unit"], count_classes(marker)),
-        "unit": marker["unit"],
+        "summary": _summary(images, marker.unit, len(marker.labels)),
+        "unit": marker.unit,
         "found": found_unit(marker),
         "images": images,
         "remarks": dataset.remarks,
         "ledger": sections.describe_ledger(marker),
         "classes": classes,
-        "class_counts": add_up_classes(marker),
+        "class_counts": marker.class_counts,
         "sheet": sheet,
         "boxes_are_drawn": with_boxes,
         "boxes_are_many": len(samples) > MOST_WITH_BOXES,
@@ -129,7 +128,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
             {"group": group, "images": [{"picture": next(pictures), "found": image} for image in shown]}
             for group, shown in groups
         ],
-        "run": sections.describe_run(dataset.run, images, marker["input_bytes"]),
+        "run": sections.describe_run(dataset.run, images, marker.input_bytes),
         "configuration": dataset.config_text[:LONGEST_CONFIGURATION],
         "configuration_is_cut": len(dataset.config_text) > LONGEST_CONFIGURATION,
     }

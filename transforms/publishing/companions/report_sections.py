@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from recordmill.imaging.prepared_image import CHANGES
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.rejection import REASONS, Fate, explain_reason
 from recordmill.storage.format_size import format_size
-from recordmill.transforms.publishing.annotation_ledger import ImagesWithoutBoxes, most_frequent, show_names
 from recordmill.transforms.publishing.companions.charts import (
     Histogram,
     draw_flow,
@@ -21,7 +22,6 @@ from recordmill.transforms.publishing.companions.charts import (
     draw_histogram,
     draw_stack,
 )
-from recordmill.transforms.publishing.companions.remarks import add_up_classes
 from recordmill.transforms.publishing.companions.stored_values import (
     AREA_BINS,
     MOST_TEXTS,
@@ -29,9 +29,7 @@ from recordmill.transforms.publishing.companions.stored_values import (
     StoredValues,
     most_frequent_texts,
 )
-from recordmill.transforms.publishing.marker import class_counts, count_classes, counted_unit
 from recordmill.transforms.publishing.statistics import ASPECT_BINS, BINS_PER_DOUBLING, Statistics
-from recordmill.transforms.records.boxes import NOT_DROPPED
 
 MOST_BARS = 40
 """Classes that have a bar; of more, the largest and the smallest."""
@@ -49,39 +47,39 @@ MOST_SINGLE_NUMBERS = 32
 MOST_TEXTS_SHOWN = 6
 """Texts of a column that are shown."""
 
+
 _UNWRITTEN: tuple[Fate, ...] = ("rejected", "left_out", "ignored")
 
 
-def describe_ledger(marker: Mapping[str, Any]) -> dict[str, Any]:
+def describe_ledger(marker: Marker) -> dict[str, Any]:
     """The ledger as a flow: a branch for each split, and one for each reason why something is in none."""
-    ledger = marker["ledger"]
-    splits = sorted(marker["splits"].items(), key=lambda item: -item[1]["records"])
-    branches = [
-        {"kind": "written", "name": name, "count": split["records"], "place": list(marker["splits"]).index(name)}
+    ledger = marker.ledger
+    splits = sorted(marker.splits.items(), key=lambda item: -item[1].records)
+    branches: list[dict[str, Any]] = [
+        {"kind": "written", "name": name, "count": split.records, "place": list(marker.splits).index(name)}
         for name, split in splits[:MOST_BRANCHES]
     ]
     if rest := splits[MOST_BRANCHES:]:
-        count = sum(split["records"] for _, split in rest)
+        count = sum(split.records for _, split in rest)
         branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
-    for kind in _UNWRITTEN:
-        for reason, count in sorted(ledger[kind].items(), key=lambda item: (-item[1], item[0])):
-            note = explain_reason(kind, reason)
-            branches.append({"kind": kind, "name": reason.replace("_", " "), "count": count, "note": note})
+    for fate in _UNWRITTEN:
+        for reason, count in sorted(getattr(ledger, fate).items(), key=lambda item: (-item[1], item[0])):
+            note = explain_reason(fate, reason)
+            branches.append({"kind": fate, "name": reason.replace("_", " "), "count": count, "note": note})
     flow = draw_flow([branch["count"] for branch in branches])
-    totals = {"written": ledger["written"]}
-    totals |= {kind: sum(ledger[kind].values()) for kind in _UNWRITTEN}
-    return {"listed": ledger["listed"], "totals": totals, "flow": flow, "branches": branches}
+    totals = {"written": ledger.written} | {fate: sum(getattr(ledger, fate).values()) for fate in _UNWRITTEN}
+    return {"listed": ledger.listed, "totals": totals, "flow": flow, "branches": branches}
 
 
-def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
+def describe_classes(marker: Marker) -> dict[str, Any]:
     """The balance of the classes: a bar for each, divided by split; of many classes the largest and smallest.
 
     Of Examples with boxes or several labels these are counted; `of` says what is. A class without any is a row too.
     """
-    splits = {name: class_counts(split) for name, split in marker["splits"].items()}
+    splits = {name: split.class_counts for name, split in marker.splits.items()}
     rows: list[dict[str, Any]] = [
         {"name": name, "count": count, "counts": [classes.get(name, 0) for classes in splits.values()]}
-        for name, count in add_up_classes(marker).items()
+        for name, count in marker.class_counts.items()
     ]
     rows.sort(key=lambda row: (-row["count"], row["name"]))
     counts = np.array([row["count"] for row in rows if row["count"]] or [0], np.int64)
@@ -98,8 +96,8 @@ def describe_classes(marker: Mapping[str, Any]) -> dict[str, Any]:
     ]
     sizes = np.bincount(np.log2(np.maximum(counts, 1)).astype(np.int64))
     return {
-        "count": count_classes(marker),
-        "of": counted_unit(marker),
+        "count": len(marker.labels),
+        "of": marker.counted_unit,
         "in_split": {name: sum(1 for each, count in own.items() if each and count) for name, own in splits.items()},
         "splits": list(splits),
         "largest": largest,
@@ -151,12 +149,12 @@ def _ratio(number: int) -> str:
     return f"{ratio:.3g}:1" if ratio >= 1 else f"1:{1 / ratio:.3g}"
 
 
-def describe_boxes(marker: Mapping[str, Any], statistics: Statistics, stored: StoredValues) -> dict[str, Any] | None:
+def describe_boxes(marker: Marker, statistics: Statistics, stored: StoredValues) -> dict[str, Any] | None:
     """What became of the boxes, how many an image has, and how large they are; None where the dataset has none."""
-    ledger: Mapping[str, int] = marker.get("boxes", {})
+    ledger = marker.boxes or {}
     if not ledger:
         return None
-    classes = marker.get("dropped_boxes", {})
+    classes = marker.dropped_boxes or {}
     dropped = sorted(ledger.keys() - NOT_DROPPED, key=lambda name: (-ledger[name], name))
     return {
         "listed": ledger["listed"],
@@ -166,7 +164,7 @@ def describe_boxes(marker: Mapping[str, Any], statistics: Statistics, stored: St
             {"name": name, "count": ledger[name], "classes": show_names(most_frequent(classes.get(name, {})))}
             for name in dropped
         ],
-        "without": ImagesWithoutBoxes.from_marker(marker),
+        "without": marker.images_without_boxes or ImagesWithoutBoxes(),
         "average": ledger.get("written", 0) / max(statistics.boxes.total(), 1),
         "most": max(statistics.boxes, default=0),
         "numbers": _draw_numbers(statistics.boxes) if statistics.boxes else None,
@@ -250,16 +248,16 @@ def show_value(value: float, digits: int = 6) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def describe_changes(marker: Mapping[str, Any]) -> list[dict[str, Any]]:
+def describe_changes(marker: Marker) -> list[dict[str, Any]]:
     """What was changed on the way, the most frequent first."""
-    changes = sorted(marker["changes"].items(), key=lambda item: (-item[1], item[0]))
+    changes = sorted(marker.changes.items(), key=lambda item: (-item[1], item[0]))
     return [{"name": name, "count": count, "meaning": CHANGES.get(name, "")} for name, count in changes]
 
 
-def describe_rejected(marker: Mapping[str, Any], statistics: Statistics) -> list[dict[str, Any]]:
+def describe_rejected(marker: Marker, statistics: Statistics) -> list[dict[str, Any]]:
     """The reasons for which images were rejected, each with its meaning and some examples."""
     told = []
-    for reason, count in sorted(marker["ledger"]["rejected"].items(), key=lambda item: (-item[1], item[0])):
+    for reason, count in sorted(marker.ledger.rejected.items(), key=lambda item: (-item[1], item[0])):
         examples = statistics.rejected.get(reason, [])
         meaning = REASONS[examples[0]["stage"]].get(reason, "") if examples else ""
         told.append({"reason": reason, "count": count, "meaning": meaning, "examples": examples})

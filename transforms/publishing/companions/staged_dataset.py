@@ -5,15 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from recordmill.schemas.dataset.marker import LABEL_FIELDS, Marker
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
+from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.publishing.companions.remarks import Remark
 from recordmill.transforms.publishing.duplicates import Duplicates
-from recordmill.transforms.publishing.marker import LABEL_FIELDS, PublishedShard
+from recordmill.transforms.publishing.marker import PublishedShard
 from recordmill.transforms.publishing.statistics import Statistics
-from recordmill.transforms.shards.shard_files import read_rows, shard_path
+from recordmill.transforms.shards.shard_files import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class StagedDataset:
         run: what the marker's `run` part says so far. Of all descriptions the report alone repeats it.
     """
 
-    marker: Mapping[str, Any]
+    marker: Marker
     settings: DatasetSettings
     config_text: str
     shards: Sequence[PublishedShard]
@@ -52,12 +54,12 @@ class StagedDataset:
     @property
     def title(self) -> str:
         """What people call it: its name, else that of the folder where it will be."""
-        return self.marker["name"] or posixpath.basename(posixpath.dirname(self.folder)) or "Dataset"
+        return self.marker.name or posixpath.basename(posixpath.dirname(self.folder)) or "Dataset"
 
     @property
     def sure_features(self) -> tuple[Feature, ...]:
         """The features that every Example has: all but those that some Example lacks, such as a label."""
-        unlabelled = any("" in split["classes"] for split in self.marker["splits"].values())
+        unlabelled = any("" in split.classes for split in self.marker.splits.values())
         features = self.layout.features
         missing = {key for report in self.reports for key in report.missing}
         return tuple(

@@ -123,7 +123,7 @@ def gather_values(dataset: StagedDataset) -> StoredValues:
     features = [each for each in dataset.layout.features if each.constant is None]
     columns = [Column(each) for each in features if each.field not in RECORD_FIELDS]
     sides = {each.field: each.key for each in features if each.field in ("bbox", "xmin", "ymin", "xmax", "ymax")}
-    has_boxes = bool(dataset.marker.get("boxes")) and ("bbox" in sides or len(sides) == 4)
+    has_boxes = bool(dataset.marker.boxes) and ("bbox" in sides or len(sides) == 4)
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
     for record in _sample(dataset, found) if columns or has_boxes else ():
         entries = Example.FromString(bytes(record)).features.feature

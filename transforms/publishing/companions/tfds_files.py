@@ -5,20 +5,17 @@ With them `tfds.builder_from_directory(folder)` loads the dataset. They are the 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.format_count import format_count
-from recordmill.schemas.label_map import one_line
+from recordmill.schemas.label_map import tfds_names
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_template import NoTemplateError, file_template
-
-MOST_CLASSES = 65_536
-"""Class ids from 0 below this number have names in TFDS; labels beyond are plain integers there."""
 
 _FEATURES = "tensorflow_datasets.core.features"
 _TEXT = {"pythonClassName": f"{_FEATURES}.text_feature.Text", "text": {}}
@@ -29,7 +26,7 @@ def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
     """The files for TFDS; none for a dataset that it cannot read."""
     if why_not_tfds(dataset):
         return
-    names = class_names(dataset.marker["labels"])
+    names = tfds_names(dataset.marker.labels)
     features = dataset.sure_features
     yield "dataset_info.json", [_json(_dataset_info(dataset, features))]
     yield "features.json", [_json(_features_dict(features, len(names), _pixels(dataset)))]
@@ -47,39 +44,19 @@ def why_not_tfds(dataset: StagedDataset) -> str:
     return "" if dataset.sure_features else "each feature is missing somewhere, and it has no optional ones"
 
 
-def class_names(labels: Mapping[str, int]) -> list[str]:
-    """A name for each id from 0 to the last, all different, on one line each, without spaces around them.
-
-    Ids that no class has are called `background` (0, where classes are counted from 1) or `unused_<id>`. There are none
-    where ids are negative or too large to be listed.
-    """
-    if not labels or min(labels.values()) < 0 or max(labels.values()) >= MOST_CLASSES:
-        return []
-    by_id = {label_id: name for name, label_id in sorted(labels.items(), reverse=True)}
-    spare = {0: "background"} if min(by_id) == 1 else {}
-    names: dict[str, None] = {}
-    taken = {one_line(name).strip() for name in by_id.values()}
-    for label_id in range(max(by_id) + 1):
-        name = one_line(by_id[label_id]).strip() if label_id in by_id else spare.get(label_id, f"unused_{label_id}")
-        while not name or name in names or (label_id not in by_id and name in taken):
-            name = f"{name}_{label_id}"
-        names[name] = None
-    return list(names)
-
-
 def _is_label(feature: Feature) -> bool:
     return feature.kind == "int64" and re.fullmatch(r"(.*_)?labels?", feature.field) is not None
 
 
 def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[str, Any]:
     marker = dataset.marker
+    written = format_count(marker.ledger.written, marker.unit)
     info: dict[str, Any] = {
-        "name": _dataset_name(marker["name"]),
+        "name": _dataset_name(marker.name),
         "version": "1.0.0",
-        "description": f"{format_count(marker['ledger']['written'], marker['unit'])}, plan {marker['plan']['id']}. "
-        "README.md says more.",
+        "description": f"{written}, plan {marker.plan.id}. README.md says more.",
         "fileFormat": "tfrecord",
-        "splits": [_split_info(dataset, name) for name, split in marker["splits"].items() if split["shards"]],
+        "splits": [_split_info(dataset, name) for name, split in marker.splits.items() if split.shards],
     }
     keys = {feature.field: feature.key for feature in features if not feature.many}
     if "encoded" in keys and "label" in keys:
@@ -95,11 +72,11 @@ def _dataset_name(name: str) -> str:
 
 
 def _split_info(dataset: StagedDataset, name: str) -> dict[str, Any]:
-    split = dataset.marker["splits"][name]
+    split = dataset.marker.splits[name]
     return {
         "name": name,
-        "shardLengths": [str(shard["records"]) for shard in split["shards"]],
-        "numBytes": str(split["bytes"] - FRAMING_BYTES * split["records"]),
+        "shardLengths": [str(shard.records) for shard in split.shards],
+        "numBytes": str(split.bytes - FRAMING_BYTES * split.records),
         "filepathTemplate": file_template(dataset.settings),
     }
 

@@ -13,7 +13,8 @@ from PIL import Image
 from recordmill.reading.analyze import analyze_dataset as module
 from recordmill.reading.analyze.analyze_dataset import analyze_dataset, check_tensorflow
 from recordmill.reading.analyze.channel_moments import AnalysisError
-from recordmill.transforms.publishing.transform_fn import contents_digest
+from recordmill.storage.dataset_files import read_marker
+from recordmill.storage.transform_fn import contents_digest
 
 REPO = Path(__file__).parents[4]
 
@@ -99,10 +100,10 @@ def test_mean_and_variance_are_numpys(analysed, dataset):
 
 @pytest.mark.slow
 def test_the_note_says_what_it_was_learnt_from(analysed, dataset):
-    marker, note = json.loads((dataset / "recordmill.json").read_bytes()), note_of(dataset)
-    assert (note["plan"], note["split"], note["size"]) == (marker["plan"]["id"], "train", [48, 64])
+    marker, note = read_marker(str(dataset)), note_of(dataset)
+    assert (note["plan"], note["split"], note["size"]) == (marker.plan.id, "train", [48, 64])
     assert note["contents"] == contents_digest(marker, "train")
-    assert note["labels"] == marker["labels"] == {"day": 0, "night": 1}
+    assert note["labels"] == marker.labels == {"day": 0, "night": 1}
 
 
 # Statistics of the model's own output, then a network trained through it, exported with it, and served a JPEG.

@@ -1,8 +1,10 @@
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from make_marker import make_marker
 from PIL import Image
 
 from recordmill.reading.analyze.channel_moments import COLUMNS, AnalysisError, choose_split, open_dataset, read_moments
@@ -43,9 +45,9 @@ def stored_images(dataset):
     from recordmill import load_convention, parse_example
 
     features = load_convention("default").features
-    for shard in open_dataset(str(dataset))["splits"]["train"]["shards"]:
-        rows = map(json.loads, (dataset / shard["sidecar"]).read_text().splitlines())
-        content = (dataset / shard["name"]).read_bytes()
+    for shard in open_dataset(str(dataset)).splits["train"].shards:
+        rows = map(json.loads, (dataset / shard.sidecar).read_text().splitlines())
+        content = (dataset / shard.name).read_bytes()
         for row in rows:
             if "offset" in row:
                 record = content[row["offset"] + 12 : row["offset"] + 12 + row["length"]]
@@ -66,7 +68,7 @@ def test_a_split_is_named_or_train(marker):
     assert choose_split(marker, None, "x") == choose_split(marker, "train", "x") == "train"
     with pytest.raises(AnalysisError, match=r"^x has no split test: name one of train with --split$"):
         choose_split(marker, "test", "x")
-    empty = {"splits": {"train": {"records": 0}, "test": {"records": 1}}}
+    empty = make_marker(splits={"train": {}, "test": {"classes": {"cat": 1}}})
     assert choose_split(empty, "test", "x") == "test"
     with pytest.raises(AnalysisError, match=r"^split train of x has no images: name another with --split$"):
         choose_split(empty, None, "x")
@@ -103,19 +105,19 @@ def test_what_is_no_dataset_is_said(tmp_path, content, problem):
     ],
 )
 def test_a_dataset_without_fitting_moments_is_refused(marker, change, problem):
-    changed = {**marker, "plan": {"recipe": {**marker["plan"]["recipe"], **change}}}
+    changed = replace(marker, plan=replace(marker.plan, recipe={**marker.plan.recipe, **change}))
     with pytest.raises(AnalysisError) as error:
         read_moments("D", changed, "train")
     assert str(error.value).startswith(problem)
 
 
 def with_sidecar(marker, **changes):
-    shard = {**marker["splits"]["train"]["shards"][0], **changes}
-    return {**marker, "splits": {"train": {"shards": [shard]}}}
+    train = marker.splits["train"]
+    return replace(marker, splits={"train": replace(train, shards=(replace(train.shards[0], **changes),))})
 
 
 def test_sidecars_that_the_marker_does_not_list_are_refused(dataset, marker):
-    name = marker["splits"]["train"]["shards"][0]["sidecar"]
+    name = marker.splits["train"].shards[0].sidecar
     with pytest.raises(AnalysisError) as error:
         read_moments(str(dataset), with_sidecar(marker, sidecar_sha256="0" * 64), "train")
     assert str(error.value) == f"{dataset}/{name} is not the file that recordmill.json lists: {REBUILD}"

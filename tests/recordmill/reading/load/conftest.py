@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from make_marker import marker_json
 from PIL import Image
 
 from recordmill.pipeline.launch import launch
@@ -105,26 +106,13 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
             stated = {"name": name, "records": len(own), "bytes": found.bytes, "sha256": found.sha256}
             files.append({**stated, "sidecar": sidecar, "sidecar_sha256": hashlib.sha256(lines).hexdigest()})
         several = {"instances": instances} if instances else {}
-        marker = {
-            "recordmill": 1,
-            "name": "",
-            "plan": {"id": "put", "recipe": {"compression": compression, "images": images or {}}},
-            "convention": "own",
-            "unit": "image",
-            "ledger": {"listed": 0, "written": 0, "rejected": {}, "ignored": {}, "left_out": {}},
-            "changes": {},
-            "duplicates": {},
-            "input_bytes": 0,
-            "output_bytes": 0,
-            "files": [],
-            "notes": [],
-            "run": {},
-            "features": feature_schema(features),
-            "labels": labels or {},
-            "splits": {
-                "train": {"records": len(records), "bytes": 0, "classes": classes or {}, "shards": files, **several}
-            },
-        }
+        split = {"records": len(records), "classes": classes or {}, "shards": files, **several}
+        marker = marker_json(
+            {"compression": compression, "images": images or {}},
+            features=feature_schema(features),
+            labels=labels or {},
+            splits={"train": split},
+        )
         (folder / "recordmill.json").write_text(json.dumps(marker))
         return folder
 

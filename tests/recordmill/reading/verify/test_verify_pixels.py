@@ -4,7 +4,7 @@ import pytest
 
 from recordmill.reading.analyze.decode_images import ImageDecoder
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.example_walk import ExampleWalk
+from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import expect
 from recordmill.reading.verify.verify_pixels import PixelCheck, find_image
 
@@ -15,7 +15,7 @@ STRANGER = expect(Dataset("/x", "files", ()))
 def judge():
     with ImageDecoder(10**6) as decoder:
         check = PixelCheck(STRANGER, decoder)
-        yield lambda record: check(memoryview(record), ExampleWalk()(memoryview(record)))
+        yield lambda record: check(ParsedExample(record))
 
 
 def test_an_image_is_what_its_record_says(judge, example, draw):
@@ -34,10 +34,8 @@ def test_an_image_is_what_its_record_says(judge, example, draw):
 
 def test_raw_pixels_are_no_image(judge, example):
     assert judge(example(image=bytes(3072), label=1)) == ("", "")
-    record = memoryview(example(image=bytes(3072)))
-    assert find_image(record, ExampleWalk()(record), STRANGER) == ("", b"")
+    assert find_image(ParsedExample(example(image=bytes(3072))), STRANGER) == ("", b"")
 
 
 def test_the_tutorials_image_is_found(example, draw):
-    record = memoryview(example(image_raw=draw(1), label=1))
-    assert find_image(record, ExampleWalk()(record), STRANGER) == ("image_raw", draw(1))
+    assert find_image(ParsedExample(example(image_raw=draw(1), label=1)), STRANGER) == ("image_raw", draw(1))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.shard_totals import gather_reports
@@ -13,7 +14,7 @@ from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.companions import StagedDataset
-from recordmill.transforms.publishing.ledger import Ledger
+from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
@@ -63,7 +64,9 @@ def stage(tmp_path):
         starts = {"train": [0, 2**63], "test": [0]}
         plan = Plan("0123456789abcdef", "convert", "", SplitCutoffs(), starts, LabelMap(ids), Summary(), [], recipe)
         shards = name_shards(reports, settings)
-        marker = build_marker(plan, shards, Ledger(8, 7, {"truncated": 1}, {}, {}), settings, gather_reports(reports))
+        ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), Duplicates().numbers
+        ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), Duplicates().numbers
+        marker = build_marker(plan, shards, ledger, settings, gather_reports(reports), found)
         assert len(os.listdir(folder)) == 9
         return StagedDataset(marker, settings, "seed: 0\n", shards, reports, str(folder))
 

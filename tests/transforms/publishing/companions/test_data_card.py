@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.transforms.publishing.companions.data_card import MOST_CLASSES, _text, describe_card
 from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
 from recordmill.transforms.publishing.companions.remarks import Remark
@@ -42,7 +43,7 @@ def test_it_says_what_the_dataset_is(stage, say):
 
 def test_it_says_what_became_of_everything(stage, say):
     dataset = stage()
-    noted = replace(dataset, marker={**dataset.marker, "notes": ["1. was *moved*"], "changes": {"rotated": 1_000}})
+    noted = replace(dataset, marker=replace(dataset.marker, notes=("1. was *moved*",), changes={"rotated": 1_000}))
     text = card(say, noted)
     assert section(text, "What became of everything listed").splitlines()[:5] == [
         "|  | reason | images |",
@@ -65,14 +66,14 @@ def test_it_repeats_what_is_worth_a_look(stage, say):
 
 def test_it_says_what_became_of_boxes_and_which_images_have_none(stage, say):
     dataset = stage()
-    for split in dataset.marker["splits"].values():
-        split["instances"] = {"cat": 2}
-    boxes = {
-        "boxes": {"cropped_away": 2, "listed": 9, "outside": 1, "written": 6, "clipped": 3},
-        "dropped_boxes": {"outside": {"cat": 1}, "cropped_away": {"_dog_": 2}},
-        "images_without_boxes": {"no_file": 1, "no_objects": 0, "all_dropped": 1, "dropped": {"outside": {"cat": 1}}},
-    }
-    text = card(say, replace(dataset, marker={**dataset.marker, **boxes}))
+    marker = replace(
+        dataset.marker,
+        splits={name: replace(split, instances={"cat": 2}) for name, split in dataset.marker.splits.items()},
+        boxes={"cropped_away": 2, "listed": 9, "outside": 1, "written": 6, "clipped": 3},
+        dropped_boxes={"outside": {"cat": 1}, "cropped_away": {"_dog_": 2}},
+        images_without_boxes=ImagesWithoutBoxes(no_file=1, all_dropped=1, dropped={"outside": {"cat": 1}}),
+    )
+    text = card(say, replace(dataset, marker=marker))
     assert section(text, "Labels").startswith("How many boxes of each class each split has:\n\n| id | class |")
     assert section(text, "What became of everything listed").split("\n\n")[1:] == [
         "| boxes | classes |  |\n| --- | --- | --- |\n| `listed` |  | 9 |\n| `written` |  | 6 |\n| `clipped` |  | 3 |\n"
@@ -83,8 +84,8 @@ def test_it_says_what_became_of_boxes_and_which_images_have_none(stage, say):
 
 def test_it_explains_every_reason(stage, say):
     dataset = stage()
-    ledger = {**dataset.marker["ledger"], "ignored": {"hidden": 2}, "left_out": {"limit": 1}}
-    text = card(say, replace(dataset, marker={**dataset.marker, "ledger": ledger}))
+    ledger = replace(dataset.marker.ledger, ignored={"hidden": 2}, left_out={"limit": 1})
+    text = card(say, replace(dataset, marker=replace(dataset.marker, ledger=ledger)))
     assert section(text, "What became of everything listed").splitlines()[5:7] == [
         "| ignored | `hidden`: its name begins with a dot | 2 |",
         "| left out | `limit`: there are more than `limit` asks for | 1 |",
@@ -130,12 +131,14 @@ def test_many_classes_are_counted(stage, say):
     assert lines[-1] == "and 2 classes more, which `labels.txt` and `recordmill.json` list."
 
 
+def with_classes(dataset, classes):
+    splits = {name: replace(split, classes=classes(split)) for name, split in dataset.marker.splits.items()}
+    return replace(dataset, marker=replace(dataset.marker, splits=splits))
+
+
 def test_images_without_a_label_are_counted_too(stage, say):
     assert section(card(say, stage(unlabelled=True)), "Labels").splitlines()[-1] == "|  | *no label* | 1 | 0 |"
-    unlabelled = stage(labels={})
-    for split in unlabelled.marker["splits"].values():
-        split["classes"] = {}
-    text = card(say, unlabelled)
+    text = card(say, with_classes(stage(labels={}), lambda split: {}))
     assert section(text, "Labels") == "There are none."
     assert "\n\n7 images, in 3 TFRecord files" in text
 
@@ -143,9 +146,8 @@ def test_images_without_a_label_are_counted_too(stage, say):
 def test_features_that_no_example_has_are_not_listed(stage, say):
     dataset = stage(unlabelled=True)
     assert "| `image/class/label` | int64 |" in section(card(say, dataset), "Features")
-    for split in dataset.marker["splits"].values():
-        split["classes"] = {"": split["records"]}
-    listed = re.findall(r"^\| `(\S+)` ", section(card(say, dataset), "Features"), re.MULTILINE)
+    without = with_classes(dataset, lambda split: {"": split.records})
+    listed = re.findall(r"^\| `(\S+)` ", section(card(say, without), "Features"), re.MULTILINE)
     assert listed == [
         "image/encoded",
         "image/format",

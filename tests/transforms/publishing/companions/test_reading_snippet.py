@@ -4,12 +4,14 @@ import sys
 
 import numpy as np
 import pytest
+from make_marker import make_marker, marker_json
 from PIL import Image
 from run_python import run_python
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.features import Feature, encode_example, feature_schema
+from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
 
@@ -33,8 +35,7 @@ def read(monkeypatch):
     pytest.importorskip("tensorflow")
 
     def read(folder, tail=""):
-        marker = json.loads((folder / "recordmill.json").read_bytes())
-        (folder / "snippet.py").write_text(reading_snippet(marker) + tail, encoding="utf-8")
+        (folder / "snippet.py").write_text(reading_snippet(read_marker(str(folder))) + tail, encoding="utf-8")
         with monkeypatch.context() as patch:
             for name in [each for each in sys.modules if each.partition(".")[0] == "recordmill"]:
                 patch.setitem(sys.modules, name, None)
@@ -65,18 +66,10 @@ def publish(folder, features, records, *, store="encoded", rows=(), labels=None,
         sink.write(encode_example(features, record))
     sink.close()
     (folder / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    marker = {
-        "plan": {"recipe": {"compression": compression, "images": {"store": store}}},
-        "features": feature_schema(features),
-        "labels": labels or {},
-        "splits": {
-            "all": {
-                "records": len(records),
-                "classes": classes or {},
-                "shards": [{"name": "x.tfrecord", "sidecar": "x.jsonl"}],
-            }
-        },
-    }
+    shard = {"name": "x.tfrecord", "sidecar": "x.jsonl", "records": len(records)}
+    split = {"records": len(records), "classes": classes or {}, "shards": [shard]}
+    recipe = {"compression": compression, "images": {"store": store}}
+    marker = marker_json(recipe, features=feature_schema(features), labels=labels or {}, splits={"all": split})
     (folder / "recordmill.json").write_text(json.dumps(marker))
     return folder
 
@@ -143,9 +136,8 @@ def test_boxes_are_read_beside_their_image(read, tmp_path):
 
 def test_the_text_word_for_word():
     features = feature_schema((ENCODED, LABEL, BOXES, TEXT))
-    recipe = {"compression": "gzip", "images": None}
-    splits = {"empty": {"records": 0, "classes": {}}, "dev": {"records": 1, "classes": {"cat": 1}}}
-    marker = {"plan": {"recipe": recipe}, "features": features, "labels": {"cat": 0}, "splits": splits}
+    splits = {"empty": {}, "dev": {"classes": {"cat": 1}}}
+    marker = make_marker({"compression": "gzip"}, features=features, labels={"cat": 0}, splits=splits)
     assert (
         reading_snippet(marker)
         == """\

@@ -1,17 +1,18 @@
 import pytest
+from make_marker import make_marker
 from make_settings import make_settings
 
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.publishing.companions.remarks import Remark, add_up_classes, find_remarks
+from recordmill.transforms.publishing.companions.remarks import Remark, find_remarks
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
 
 SAME = {"groups": 1, "images": 2, "across_splits": 1, "conflicting": 1}
 
 
 def split(**classes):
-    return {"records": sum(classes.values()), "bytes": 9, "classes": classes, "shards": []}
+    return {"classes": classes}
 
 
 def marker(**changed):
@@ -20,9 +21,8 @@ def marker(**changed):
         "splits": {"train": split(cat=10, dog=5), "test": split(cat=5, dog=2)},
         "labels": {"cat": 0, "dog": 1},
         "ledger": {"listed": 22, "written": 22, "rejected": {}, "ignored": {}, "left_out": {}},
-        "duplicates": {},
     }
-    return {**basis, **changed}
+    return make_marker(**{**basis, **changed})
 
 
 def texts(told, statistics=None, **images):
@@ -75,7 +75,7 @@ def test_images_without_a_label_are_told_where_others_have_one():
 def test_of_images_with_several_classes_these_are_counted(boxes, of):
     splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
     told = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
-    assert add_up_classes(told) == {"cat": 20, "dog": 2}
+    assert told.class_counts == {"cat": 20, "dog": 2}
     lacking, imbalance = texts(told)
     assert lacking == f"test has no {of} of 2 of 2 classes."
     assert imbalance.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ")

@@ -8,6 +8,8 @@ import pytest
 from make_settings import make_settings
 from PIL import Image
 
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
+from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, LookAlikes, NamedImages, SameBytes
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
@@ -20,7 +22,6 @@ from recordmill.transforms.publishing.companions.remarks import find_remarks
 from recordmill.transforms.publishing.companions.report import describe_report, show_name, show_percent
 from recordmill.transforms.publishing.companions.stored_values import Column, StoredValues
 from recordmill.transforms.publishing.duplicates import Duplicates, Found, Group
-from recordmill.transforms.publishing.ledger import Ledger
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, gather_statistics, list_sidecars
 from recordmill.transforms.records.change_examples import ChangeExample
@@ -123,7 +124,7 @@ def make(
     marker = build_marker(
         plan, name_shards(reports, settings), ledger, settings, gather_reports(reports), found.numbers
     )
-    marker["notes"] = notes
+    marker = replace(marker, notes=tuple(notes))
     statistics = statistics or Statistics()
     remarks = find_remarks(marker, statistics, settings)
     return StagedDataset(marker, settings, config, [], reports, "", statistics, found, remarks, run or {})
@@ -191,10 +192,8 @@ def evil_dataset(tmp_path):
     statistics.rejected = {"truncated": rows[:5]}
     images = [Found(sidecar, row) for row in rows]
     groups = [Group(images, len(images), EVIL[:2], EVIL), Group(images[:2], 2, EVIL[:1], EVIL[:2], 3)]
-    numbers = {
-        "same_bytes": {"groups": 1, "images": 5, "across_splits": 1, "conflicting": 1},
-        "look_alike": {"pairs": 1, "across_splits": 0, "conflicting": 1, "bits": 5, "complete": False},
-    }
+    alike = LookAlikes(pairs=1, across_splits=0, conflicting=1, bits=5, complete=False)
+    numbers = DuplicateCounts(SameBytes(1, 5, 1, 1), alike)
     counts = dict.fromkeys(EVIL, 2)
     return make(
         {"train": counts, "test": {EVIL[0]: 1}},
@@ -257,13 +256,17 @@ def test_boxes_have_their_ledger_and_histograms_with_scales(page, found_values):
     values.areas[[9, 12]] = 3, 9
     found_values(values)
     dataset = make({"train": {"": 3}}, Statistics(boxes=Counter({0: 2, 4: 1})))
-    dataset.marker["labels"].update({"cat": 0, "lost": 1})
-    dataset.marker["splits"]["train"]["instances"] = {"cat": 12}
-    dataset.marker.update({"boxes": {"listed": 15, "written": 12, "clipped": 1, "outside": 1, "unknown_class": 2}})
-    dataset.marker.update({"dropped_boxes": {"outside": {EVIL[0]: 1}, "unknown_class": {"7": 2}}})
-    dataset.marker.update({"images_without_boxes": {"no_file": 1, "no_objects": 0, "all_dropped": 1}})
-    dataset.marker.update({"named": {"images": 3, "files": 2}})
-    parsed = page(dataset)
+    splits = dataset.marker.splits
+    marker = replace(
+        dataset.marker,
+        labels={"cat": 0, "lost": 1},
+        splits={**splits, "train": replace(splits["train"], instances={"cat": 12})},
+        boxes={"listed": 15, "written": 12, "clipped": 1, "outside": 1, "unknown_class": 2},
+        dropped_boxes={"outside": {EVIL[0]: 1}, "unknown_class": {"7": 2}},
+        images_without_boxes=ImagesWithoutBoxes(no_file=1, all_dropped=1),
+        named=NamedImages(3, 2),
+    )
+    parsed = page(replace(dataset, marker=marker))
     assert "3 images were named by 2 files. 3 files were found and each is accounted for" in parsed.text
     assert (
         "15 boxes were listed, 12 written (1 of them clipped). An image has 4.0 on average, 4 at most." in parsed.text
@@ -307,8 +310,7 @@ def test_the_name_of_a_class_is_above_its_pictures(tmp_path, page):
 @pytest.mark.parametrize(("name", "title"), [("pets", "pets"), ("", "animals"), (EVIL[0], EVIL[0])])
 def test_it_is_called_like_the_dataset_or_its_folder(page, name, title):
     dataset = replace(make({"train": {"cat": 4}}), folder="/data/animals/.staging-0123")
-    dataset.marker["name"] = name
-    parsed = page(dataset)
+    parsed = page(replace(dataset, marker=replace(dataset.marker, name=name)))
     assert parsed.text.startswith(f"{title} {title} 4 images in 1 class, as TFRecords in the convention default")
 
 

@@ -2,6 +2,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from make_marker import make_marker
 
 from recordmill.schemas.features import Feature
 from recordmill.transforms.publishing.companions import report_sections as sections
@@ -18,7 +19,7 @@ LEDGER = {
 
 
 def split(**classes):
-    return {"records": sum(classes.values()), "bytes": 9, "classes": classes, "shards": []}
+    return {"classes": classes}
 
 
 def marker(**changed):
@@ -28,10 +29,8 @@ def marker(**changed):
         "labels": {"cat": 0, "dog": 1},
         "ledger": LEDGER,
         "changes": {"rotated": 1, "reencoded": 3},
-        "duplicates": {},
-        "notes": [],
     }
-    return {**basis, **changed}
+    return make_marker(**{**basis, **changed})
 
 
 def test_the_ledger_has_a_branch_for_everything_listed():

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from make_marker import make_marker
 from make_settings import make_settings
 
 from recordmill.schemas.features import Feature, encode_example
@@ -49,7 +50,9 @@ def staged(tmp_path):
             ]
             mark = Fingerprint("0" * 64, "0" * 64)
             reports.append(write_shard(str(tmp_path), "train", index, images, mark, settings.compression).finish())
-        return StagedDataset(marker, settings, "", name_shards(reports, settings), reports, str(tmp_path))
+        return StagedDataset(
+            make_marker(**marker), settings, "", name_shards(reports, settings), reports, str(tmp_path)
+        )
 
     return write
 
@@ -77,13 +80,13 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
     found = gather_values(dataset)
     assert {int(at): int(found.areas[at]) for at in np.flatnonzero(found.areas)} == {0: 1, 18: 1, 19: 1}
     assert found.records == 2
-    assert gather_values(replace(dataset, marker={})).records == 0
+    assert gather_values(replace(dataset, marker=make_marker())).records == 0
 
 
 def test_images_without_boxes_or_columns_are_not_read():
     report = ShardReport("train", 0, 1, "", 1, 9, "", "", 9, {"cat": 1}, {}, {})
     settings = make_settings()
-    dataset = StagedDataset({}, settings, "", name_shards([report], settings), [report], "/nowhere")
+    dataset = StagedDataset(make_marker(), settings, "", name_shards([report], settings), [report], "/nowhere")
     assert gather_values(dataset).records == 0
 
 

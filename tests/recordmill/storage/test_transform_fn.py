@@ -1,11 +1,13 @@
 import json
 import os
 import time
+from dataclasses import replace
 
 import pytest
+from make_marker import make_marker
 
-from recordmill.transforms.publishing import transform_fn
-from recordmill.transforms.publishing.transform_fn import (
+from recordmill.storage import transform_fn
+from recordmill.storage.transform_fn import (
     ForeignFolderError,
     contents_digest,
     fits,
@@ -16,14 +18,10 @@ from recordmill.transforms.publishing.transform_fn import (
 
 
 def marker_of(labels=("cat", "dog"), shards=("aa", "bb"), catch_all=None):
-    return {
-        "plan": {"id": "p", "recipe": {"labels": {"catch_all": catch_all}}},
-        "labels": {name: index for index, name in enumerate(labels)},
-        "splits": {
-            "train": {"shards": [{"sidecar_sha256": digest} for digest in shards]},
-            "test": {"shards": [{"sidecar_sha256": "cc"}]},
-        },
-    }
+    ids = {name: index for index, name in enumerate(labels)}
+    shards = {"train": shards, "test": ["cc"]}
+    splits = {name: {"shards": [{"sidecar_sha256": digest} for digest in each]} for name, each in shards.items()}
+    return make_marker({"labels": {"catch_all": catch_all}}, labels=ids, splits=splits)
 
 
 def note_of(marker, split="train", size=(4, 6)):
@@ -82,7 +80,7 @@ def test_publishing_replaces_the_whole_folder(built, output, tree):
         (marker_of(labels=("cat", "eel")), None, None, False),
         (marker_of(labels=("dog", "cat")), None, None, False),
         (marker_of(catch_all="dog"), None, None, False),
-        ({**marker_of(), "splits": {}}, None, None, False),
+        (replace(marker_of(), splits={}), None, None, False),
     ],
 )
 def test_a_note_fits_the_rows_and_labels_that_it_was_made_of(marker, split, size, fit):

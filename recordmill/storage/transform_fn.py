@@ -18,9 +18,8 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-
-TRANSFORM_FN = "transform_fn"
-"""The folder, below the dataset's; TensorFlow Transform's own name for it."""
+from recordmill.schemas.dataset.file_names import TRANSFORM_FN
+from recordmill.schemas.dataset.marker import Marker
 
 DEFAULT_SIZE = (224, 224)
 """Height and width of the model's images, where those of the dataset are of several sizes."""
@@ -36,13 +35,13 @@ class ForeignFolderError(ValueError):
     """A folder of that name which Recordmill did not write."""
 
 
-def contents_digest(marker: Mapping[str, Any], split: str) -> str:
+def contents_digest(marker: Marker, split: str) -> str:
     """What an analysis of one split depends on, in hex: the rows of its sidecars and the label map.
 
     Not the plan's id: an image edited in place keeps that.
     """
-    labels = marker["plan"]["recipe"]["labels"]["catch_all"], marker["labels"]
-    shards = [shard["sidecar_sha256"] for shard in marker["splits"][split]["shards"]]
+    labels = marker.plan.settings.labels.get("catch_all"), marker.labels
+    shards = [shard.sidecar_sha256 for shard in marker.splits[split].shards]
     return hashlib.sha256(orjson.dumps([labels, shards], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -60,7 +59,7 @@ def read_note(output: str) -> dict[str, Any] | None:
 
 def fits(
     note: Mapping[str, Any] | None,
-    marker: Mapping[str, Any],
+    marker: Marker,
     split: str | None = None,
     size: tuple[int, int] | None = None,
 ) -> bool:
@@ -72,14 +71,14 @@ def fits(
         split: what it should have been learnt from; None for any.
         size: height and width that its model should give; None for any.
     """
-    if note is None or note["split"] not in marker["splits"]:
+    if note is None or note["split"] not in marker.splits:
         return False
     if split not in (None, note["split"]) or size not in (None, tuple(note["size"])):
         return False
     return bool(note["contents"] == contents_digest(marker, note["split"]))
 
 
-def remove_stale(output: str, marker: Mapping[str, Any]) -> None:
+def remove_stale(output: str, marker: Marker) -> None:
     """Removes a `transform_fn/` that was made of another dataset than the marker describes; strangers' folders stay."""
     if storage.exists(storage.join(output, TRANSFORM_FN, NOTE)) and not fits(read_note(output), marker):
         _remove(output)

@@ -1,0 +1,54 @@
+"""A dataset's own files: its marker, the rows of its sidecars, and where they lie while it is made."""
+
+from typing import Any
+
+import orjson
+
+from recordmill import storage
+from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, shard_name
+from recordmill.schemas.dataset.json_values import MisfitError
+from recordmill.schemas.dataset.marker import Marker
+
+
+class DamagedMarkerError(ValueError):
+    """A file called `recordmill.json` that this version of Recordmill cannot read."""
+
+
+def read_marker(folder: str) -> Marker:
+    """The marker of a finished dataset.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedMarkerError: it is not a marker that can be understood; the sentence says why.
+    """
+    return read_marker_json(folder)[0]
+
+
+def read_marker_json(folder: str) -> tuple[Marker, dict[str, Any]]:
+    """As `read_marker`, with all that the file holds."""
+    try:
+        value: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
+        return Marker.from_json(value), value
+    except orjson.JSONDecodeError as error:
+        problem = f"it is not JSON: {error}"
+    except MisfitError as misfit:
+        problem = str(misfit)
+    raise DamagedMarkerError(f"{folder}/{MARKER} cannot be understood: {problem}")
+
+
+def find_marker(output: str) -> Marker | None:
+    """The marker of an output's finished dataset; None where there is none, or none that can be read."""
+    try:
+        return read_marker(output)
+    except (FileNotFoundError, DamagedMarkerError):
+        return None
+
+
+def staging_folder(output: str, plan_id: str) -> str:
+    """Where a plan's shards are written until they are published: a hidden folder of the output's own."""
+    return storage.join(output, f"{STAGING_PREFIX}{plan_id}")
+
+
+def shard_path(staging: str, split: str, index: int, kind: str) -> str:
+    """Where a shard's file lies in staging; see `shard_name`."""
+    return storage.join(staging, shard_name(split, index, kind))

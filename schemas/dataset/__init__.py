@@ -1,0 +1,4 @@
+"""The format of a dataset on disk: its marker, its sidecars, and the names of its files.
+
+docs/format.md describes it.
+"""

@@ -1,0 +1,63 @@
+"""What became of boxes, as the marker counts it, and how to say it in words."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from recordmill.schemas.format_count import format_count
+
+NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
+"""What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
+listed."""
+
+MOST_NAMES = 5
+"""Classes that a sentence names under one reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesWithoutBoxes:
+    """Images that were written and have no box, by cause.
+
+    Attributes:
+        no_file: no file describes the image; YOLO takes it for one without objects.
+        no_objects: its annotation names no object.
+        all_dropped: all its boxes were dropped.
+        dropped: the boxes of the images in `all_dropped`, by reason and class.
+    """
+
+    no_file: int = 0
+    no_objects: int = 0
+    all_dropped: int = 0
+    dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.no_file + self.no_objects + self.all_dropped
+
+    def explain(self, unit: str = "image") -> str:
+        """All causes in a sentence for people; the empty string where every image has a box."""
+        causes = [
+            (self.no_file, "has no annotation file", "have no annotation file"),
+            (self.no_objects, "has an annotation without objects", "have annotations without objects"),
+            (self.all_dropped, *2 * (f"lost all boxes ({show_dropped(self.dropped)})",)),
+        ]
+        said = ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count)
+        return f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}" if said else ""
+
+
+def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:
+    """Reasons with the classes of their boxes, most frequent first: `unknown_class: 7, 12; empty: cat`."""
+    reasons = sorted(dropped.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    said = ((reason, show_names(most_frequent(counts))) for reason, counts in reasons)
+    return "; ".join(f"{reason}: {names}" if names else reason for reason, names in said)
+
+
+def show_names(names: Iterable[str]) -> str:
+    """Some names, and that there are more."""
+    shown = [name for name in names if name]
+    return ", ".join(shown[:MOST_NAMES]) + (", ..." if len(shown) > MOST_NAMES else "")
+
+
+def most_frequent(counts: Mapping[str, int]) -> list[str]:
+    """Names by how often they are counted, then by code point."""
+    return sorted(counts, key=lambda name: (-counts[name], name))

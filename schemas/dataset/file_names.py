@@ -1,0 +1,46 @@
+"""What the files of a dataset are called, in its folder and in the staging folder where it is made."""
+
+from collections.abc import Iterable
+
+MARKER = "recordmill.json"
+"""The file whose presence says that the dataset next to it is complete."""
+
+LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"
+"""The files of a dataset besides its shards, their sidecars and the marker."""
+
+REPORT = "report.html"
+"""The page for people, where the settings ask for it."""
+
+SIDECARS = "sidecars"
+"""The folder of the sidecars."""
+
+TRANSFORM_FN = "transform_fn"
+"""The folder of an analysis; TensorFlow Transform's own name for it."""
+
+STAGING_PREFIX = ".staging-"
+
+OUTCOME = "outcome.json"
+"""How the last run of a plan failed, in its staging folder."""
+
+EXAMPLES = "examples.json"
+"""Pictures of changed images for the report, of a split's first shard, in the staging folder."""
+
+
+def sidecar_name(shard: str) -> str:
+    """The path of a shard's sidecar below the dataset's folder."""
+    return f"{SIDECARS}/{shard}.jsonl"
+
+
+def index_name(shard: str) -> str:
+    """The path of a shard's index below the dataset's folder."""
+    return f"{SIDECARS}/{shard}.idx"
+
+
+def shard_name(split: str, index: int, kind: str) -> str:
+    """The name of a shard's file in staging; `kind` is `tfrecord`, `jsonl` (sidecar), `done.json` or `EXAMPLES`."""
+    return f"{split}-{index:05d}.{kind}"
+
+
+def staging_names(names: Iterable[str]) -> list[str]:
+    """Those of an output folder's names that are staging folders."""
+    return [name for name in names if name.startswith(STAGING_PREFIX)]

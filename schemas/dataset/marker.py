@@ -1,0 +1,399 @@
+"""`recordmill.json`, the marker: what a dataset holds and how it was made. Only complete datasets have one."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
+from recordmill.schemas.dataset.file_names import REPORT
+from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
+from recordmill.schemas.features import Feature, FeatureEntry, features_from_schema
+
+MARKER_FORMAT = 1
+"""Raised when readers of the format before it would misunderstand the file."""
+
+PLAN_VERSION = 2
+"""Raised when the same settings and images would give other bytes than before."""
+
+LABEL_FIELDS = frozenset(("label", "label_text"))
+"""What an Example of an image without a label lacks."""
+
+
+def plan_id_of(recipe: Mapping[str, Any]) -> str:
+    """The name of a dataset's contents: equal recipes, equal bytes."""
+    return hash_json(recipe)[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRecipe:
+    """What readers need to know of the settings of images."""
+
+    max_pixels: int = 0
+    store: str = ""
+    check: str = ""
+    moments: bool = False
+    near_duplicates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListingRecipe:
+    """What readers need to know of what was listed."""
+
+    references: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What readers need to know of the settings; all are in `PlanEntry.recipe`."""
+
+    compression: str
+    images: ImageRecipe = field(default_factory=ImageRecipe)
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    split_order: tuple[str, ...] | None = None
+    listing: ListingRecipe = field(default_factory=ListingRecipe)
+    plan_version: int = 0
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether images are stored as their pixels, not encoded."""
+        return self.images.store == "raw"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """What decides the dataset's bytes.
+
+    Attributes:
+        id: the first 16 hex digits of the SHA-256 of `recipe` as JSON with sorted keys and no spaces.
+        recipe: all settings, the versions of what decodes and encodes images, and a digest of what was listed.
+    """
+
+    id: str
+    recipe: Mapping[str, Any]
+
+    @property
+    def settings(self) -> Recipe:
+        """What readers need to know of the recipe."""
+        return from_json(Recipe, self.recipe)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEntry:
+    """One TFRecord file.
+
+    Attributes:
+        name: its path below the dataset's folder.
+        records: how many records it holds.
+        bytes: its size.
+        sha256: its SHA-256, in hex.
+        sidecar: the path of its sidecar below the dataset's folder.
+        sidecar_sha256: the sidecar's SHA-256, in hex.
+    """
+
+    name: str
+    records: int
+    bytes: int
+    sha256: str
+    sidecar: str
+    sidecar_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitEntry:
+    """One split.
+
+    Attributes:
+        records: how many records it holds.
+        bytes: the size of its files.
+        classes: records by class name; the empty name for records without one label.
+        instances: boxes by class name where records have boxes, labels where they have several; absent elsewhere.
+        shards: its files, in the order of their names.
+    """
+
+    records: int
+    bytes: int
+    classes: Mapping[str, int]
+    instances: Mapping[str, int] | None = None
+    shards: tuple[ShardEntry, ...]
+
+    @property
+    def class_counts(self) -> Mapping[str, int]:
+        """How often the split has each class: its boxes or labels where records may have several, else its records."""
+        return self.classes if self.instances is None else self.instances
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What became of everything that was listed: `listed` is the sum of all others.
+
+    Attributes:
+        listed: everything that was found.
+        written: records, read back from the finished files.
+        rejected: by reason.
+        ignored: by reason.
+        left_out: by reason.
+    """
+
+    listed: int
+    written: int
+    rejected: Mapping[str, int]
+    ignored: Mapping[str, int]
+    left_out: Mapping[str, int]
+
+    def by_fate(self) -> Iterator[tuple[Literal["rejected", "ignored", "left_out"], Mapping[str, int]]]:
+        """What is in no split: its fate, and how many by reason."""
+        yield "rejected", self.rejected
+        yield "ignored", self.ignored
+        yield "left_out", self.left_out
+
+    @property
+    def accounted(self) -> int:
+        """The sum of everything whose fate is known."""
+        return self.written + sum(sum(counts.values()) for _, counts in self.by_fate())
+
+
+@dataclass(frozen=True, slots=True)
+class NamedImages:
+    """Images that were found because a file names them.
+
+    Attributes:
+        images: how many.
+        files: how many files name them.
+    """
+
+    images: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class SameBytes:
+    """Images of the same bytes, as `duplicates.jsonl` lists them.
+
+    Attributes:
+        groups: groups of at least two images.
+        images: all images of all groups but one of each.
+        across_splits: groups in several splits.
+        conflicting: groups in several classes.
+    """
+
+    groups: int = 0
+    images: int = 0
+    across_splits: int = 0
+    conflicting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LookAlikes:
+    """Pairs of images that look alike, as `duplicates.jsonl` lists them.
+
+    Attributes:
+        pairs: how many.
+        across_splits: pairs in two splits.
+        conflicting: pairs in two classes.
+        bits: by how many of its 64 bits the difference hash of a pair may differ.
+        complete: whether all pairs are listed.
+    """
+
+    pairs: int
+    across_splits: int
+    conflicting: int
+    bits: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateCounts:
+    """What the dataset holds twice.
+
+    Attributes:
+        same_bytes: images of the same bytes.
+        look_alike: pairs that look alike; null where `images.near_duplicates` is off.
+    """
+
+    same_bytes: SameBytes
+    look_alike: LookAlikes | None
+
+
+@dataclass(slots=True)
+class GroupTotals:
+    """What groups of images add up to: of the same bytes, or pairs that look alike."""
+
+    groups: int = 0
+    images: int = 0
+    across_splits: int = 0
+    conflicting: int = 0
+
+    def add(self, count: int, splits: Sequence[str], classes: Sequence[str]) -> None:
+        """Takes in a group of so many images, with the splits and the classes that they are in."""
+        self.groups += 1
+        self.images += count - 1
+        self.across_splits += len(splits) > 1
+        self.conflicting += len(classes) > 1
+
+    def same_bytes(self) -> SameBytes:
+        """Those of groups of the same bytes."""
+        return SameBytes(self.groups, self.images, self.across_splits, self.conflicting)
+
+    def look_alikes(self, bits: int, complete: bool) -> LookAlikes:
+        """Those of pairs that look alike."""
+        return LookAlikes(self.groups, self.across_splits, self.conflicting, bits, complete)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEntry:
+    """The run that published the dataset; everything else in the marker is the same for the same dataset.
+
+    Attributes:
+        facts: the keys `recordmill` and `beam` (versions), `runner` and `started` (time in UTC).
+        id: the run's id.
+        inputs: folders or files by input name; the empty name for an only input.
+        versions: a digest of the times and sizes of all files that were listed.
+        finished: time in UTC.
+        shards_reused: shards that an earlier run had finished.
+        digests: the SHA-256 of each file in `files`, in hex.
+    """
+
+    facts: Mapping[str, Any] = field(default_factory=dict, metadata={"rest": True})
+    id: str = ""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    versions: str = ""
+    finished: str = ""
+    shards_reused: int = 0
+    digests: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """How a dataset that is complete in staging gets into its folder; the key `switch` of the marker in staging.
+
+    Attributes:
+        moves: pairs of a file's name in staging and its path in the dataset's folder.
+        removes: paths of files of the replaced dataset.
+    """
+
+    moves: tuple[tuple[str, ...], ...]
+    removes: tuple[str, ...]
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """Names in staging by path in the dataset's folder."""
+        return {target: source for source, target in self.moves}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """`recordmill.json`.
+
+    Attributes:
+        format: the format's version, 1. The key is `recordmill`.
+        name: the setting `name`; empty where it is not set.
+        plan: what decides the dataset's bytes.
+        convention: the convention's name; `own` for one that the settings declare.
+        unit: what a record is, in a word: `image`, `row` or `file`.
+        features: what records hold, by the key in the Example.
+        labels: class ids by class name.
+        splits: by name, in the order of the settings.
+        ledger: what became of everything that was listed.
+        named: absent where no file names images.
+        boxes: boxes by what became of them; absent where there are none.
+        dropped_boxes: boxes that no record has, by reason and class; absent where there are none.
+        images_without_boxes: absent where records have no boxes.
+        labels_of_images: labels of images that may have several, by what became of them; absent elsewhere.
+        changes: records by what was changed on the way.
+        duplicates: what the dataset holds twice.
+        input_bytes: bytes of the sources of all records.
+        output_bytes: bytes of all shards.
+        files: paths of all files besides shards, their sidecars and the marker.
+        notes: what the conversion noted, for people.
+        remarks: what is worth a look, for people; absent in datasets of older versions.
+        run: the run that published the dataset.
+    """
+
+    format: int = field(default=MARKER_FORMAT, metadata={"key": "recordmill"})
+    name: str
+    plan: PlanEntry
+    convention: str
+    unit: str
+    features: Mapping[str, FeatureEntry]
+    labels: Mapping[str, int]
+    splits: Mapping[str, SplitEntry]
+    ledger: Ledger
+    named: NamedImages | None = None
+    boxes: Mapping[str, int] | None = None
+    dropped_boxes: Mapping[str, Mapping[str, int]] | None = None
+    images_without_boxes: ImagesWithoutBoxes | None = None
+    labels_of_images: Mapping[str, int] | None = None
+    changes: Mapping[str, int]
+    duplicates: DuplicateCounts
+    input_bytes: int
+    output_bytes: int
+    files: tuple[str, ...]
+    notes: tuple[str, ...]
+    remarks: tuple[str, ...] | None = None
+    run: RunEntry = field(default_factory=RunEntry)
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        """The marker that a file's JSON describes.
+
+        Raises:
+            MisfitError: it is not a marker, or one of another format; the message says why.
+        """
+        form = value.get("recordmill") if isinstance(value, dict) else None
+        if type(form) is int and form != MARKER_FORMAT:
+            raise MisfitError(f"has format {form}, which another version of Recordmill reads")
+        marker = from_json(cls, value)
+        for key in ("recordmill", "run"):
+            if key not in value:
+                raise MisfitError("is missing", key)
+        try:
+            from_json(Recipe, marker.plan.recipe)
+        except MisfitError as misfit:
+            raise misfit.below("recipe").below("plan") from None
+        return marker
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON of the file."""
+        stored: dict[str, Any] = to_json(self)
+        return stored
+
+    @property
+    def shards(self) -> Iterator[ShardEntry]:
+        """All shards, split by split."""
+        return (shard for split in self.splits.values() for shard in split.shards)
+
+    @property
+    def example_features(self) -> tuple[Feature, ...]:
+        """The features that Examples have, sorted by key: without the label's where no Example has a label."""
+        names = {name for split in self.splits.values() for name in split.classes}
+        features = features_from_schema(self.features)
+        return tuple(each for each in features if names != {""} or each.field not in LABEL_FIELDS)
+
+    @property
+    def counted_unit(self) -> str:
+        """What `SplitEntry.class_counts` counts, in a word: box or label where records may have several."""
+        if all(split.instances is None for split in self.splits.values()):
+            return self.unit
+        return "box" if self.boxes else "label"
+
+    @property
+    def class_counts(self) -> Counter[str]:
+        """How often the dataset has each class of its label map, and the empty name for what has none."""
+        counts = Counter(dict.fromkeys(self.labels, 0))
+        for split in self.splits.values():
+            counts.update(split.class_counts)
+        return counts
+
+    def numbers(self) -> dict[str, Any]:
+        """The numbers that an outcome repeats."""
+        splits = {
+            name: {"images": split.records, "shards": len(split.shards), "bytes": split.bytes}
+            for name, split in self.splits.items()
+        }
+        annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
+        keys = ("ledger", "named", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
+        stored = self.to_json()
+        numbers = {key: stored[key] for key in keys if key in stored}
+        report = {"report": REPORT} if REPORT in self.files else {}
+        return {"unit": self.unit, "splits": splits, "classes": len(self.labels), **numbers, **report}

@@ -1,0 +1,79 @@
+import copy
+
+import pytest
+from make_marker import marker_json
+
+from recordmill.schemas.dataset.json_values import MisfitError
+from recordmill.schemas.dataset.marker import Marker
+
+SHARD = {"name": "a", "records": 1, "bytes": 2}
+MARKER = marker_json(
+    {"images": {}},
+    features={"image": {"kind": "bytes", "shape": [], "field": "encoded", "meaning": ""}},
+    labels={"cat": 0},
+    splits={"train": {"classes": {"cat": 1}, "shards": [SHARD, SHARD]}},
+    files=["labels.txt"],
+    run={"recordmill": "0.2.0", "id": "r", "digests": {"labels.txt": "00"}},
+    something="new",
+)
+
+
+def changed(path, value):
+    marker = copy.deepcopy(MARKER)
+    *parents, last = path
+    inner = marker
+    for key in parents:
+        inner = inner[key]
+    if value is ...:
+        del inner[last]
+    else:
+        inner[last] = value
+    return marker
+
+
+def problem_of(value):
+    try:
+        Marker.from_json(value)
+    except MisfitError as misfit:
+        return str(misfit)
+    return ""
+
+
+def test_a_marker_fits_and_may_hold_more():
+    assert problem_of(MARKER) == ""
+    assert problem_of(changed(["run", "digests"], ...)) == ""
+    assert problem_of(changed(["splits", "train", "instances"], {"cat": 2})) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (["labels"], ..., "labels is missing"),
+        (["features", "image", "field"], ..., "features.image.field is missing"),
+        (["plan", "recipe", "compression"], ..., "plan.recipe.compression is missing"),
+        (["plan", "recipe", "images"], [], "plan.recipe.images is not an object"),
+        (["features", "image", "kind"], "text", "features.image.kind is not one of bytes, float, int64"),
+        (["duplicates", "look_alike"], ..., "duplicates.look_alike is missing"),
+        (["run"], ..., "run is missing"),
+        (["boxes"], None, "boxes is not an object"),
+        (["labels", "cat"], "0", "labels.cat is not a whole number"),
+        (["labels", "cat"], True, "labels.cat is not a whole number"),
+        (["splits", "train", "shards"], {}, "splits.train.shards is not a list"),
+        (["splits", "train", "shards", 1, "bytes"], ..., "splits.train.shards[1].bytes is missing"),
+        (["splits", "train", "instances"], {"cat": 0.5}, "splits.train.instances.cat is not a whole number"),
+        (["files", 0], 7, "files[0] is not a text"),
+        (["run", "digests", "labels.txt"], None, "run.digests.labels.txt is not a text"),
+        (["recordmill"], "1", "recordmill is not a whole number"),
+        (["recordmill"], 2, "it has format 2, which another version of Recordmill reads"),
+    ],
+)
+def test_what_does_not_fit_is_named(path, value, problem):
+    assert problem_of(changed(path, value)) == problem
+
+
+def test_a_marker_is_written_as_it_was_read():
+    stored = {**MARKER, "boxes": {"listed": 1}, "named": {"images": 1, "files": 1}, "remarks": ["a"]}
+    stored["images_without_boxes"] = {"no_file": 1, "no_objects": 0, "all_dropped": 0, "dropped": {}}
+    stored["run"] = {"beam": "2", "id": "r", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
+    del stored["something"]
+    assert Marker.from_json(stored).to_json() == stored

@@ -51,8 +51,7 @@ class RecordCoder(FastCoder):
 
     def _field_coders(self) -> list[coders.Coder]:
         types = get_type_hints(self._record)
-        kinds = (types[field.name] for field in fields(self._record))
-        return [RecordCoder(kind) if is_dataclass(kind) else FIELD_CODERS[kind] for kind in kinds]
+        return [_coder_of(types[field.name]) for field in fields(self._record)]
 
     def _create_impl(self) -> CoderImpl:
         return _RecordCoderImpl(self._record, [coder.get_impl() for coder in self._field_coders()])
@@ -62,6 +61,10 @@ class RecordCoder(FastCoder):
 
     def __hash__(self) -> int:
         return hash(self._record)
+
+
+def _coder_of(kind: Any) -> coders.Coder:
+    return RecordCoder(kind) if isinstance(kind, type) and is_dataclass(kind) else FIELD_CODERS[kind]
 
 
 class _RecordCoderImpl(AbstractComponentCoderImpl):

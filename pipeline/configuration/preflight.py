@@ -98,8 +98,6 @@ def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
     Raises:
         PathError: there is no file system for such paths, or the store does not answer.
     """
-    from recordmill.transforms.planning.output_state import MARKER
-
     if not storage.is_local(output) and _bucket(output) not in {_bucket(each.path) for each in inputs}:
         _is_file("output", output, storage.join(output, MARKER), here)
 
@@ -147,8 +145,6 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
 
 def _holds_dataset(output: str) -> bool:
     """Whether a folder is a dataset already; yes where that cannot be found out, since the job will say why."""
-    from recordmill.transforms.planning.output_state import MARKER
-
     try:
         return describe_with_timeout(os.path.join(output, MARKER)) is not None
     except (OSError, ValueError):

@@ -119,13 +119,43 @@ def test_what_cannot_be_opened_is_told_to_programs_too(run):
     ],
 )
 def test_help_and_usage_errors_import_no_beam(words, code, tmp_path):
+    assert run_without(("apache_beam", "pyarrow", "tensorflow"), words, tmp_path)[0] == code
+
+
+def run_without(modules, words, folder):
+    """The exit code of a command in a process of its own, 99 where it imports one of the modules; and its errors."""
     script = (
         "import sys\n"
         f"sys.argv = {['recordmill', *words]!r}\n"
         "from recordmill.pipeline.run import main\n"
         "try: main()\n"
         "except SystemExit as end: code = end.code or 0\n"
-        "sys.exit(99 if {'apache_beam', 'pyarrow', 'tensorflow'} & sys.modules.keys() else code)"
+        f"sys.exit(99 if {set(modules)!r} & sys.modules.keys() else code)"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    return done.returncode, [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+
+
+PNG_QUALITY = ["--set=images.store=png", "--set=images.quality=50"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--set=images.qualty=3"], "--set: images.qualty is no setting: did you mean images.quality?"),
+        (["--set=images.quality=many"], "--set: images.quality is 'many': write a whole number"),
+        (["--set=images.quality=[1"], "--set images.quality=[1: the value is not YAML"),
+        (["--config=broken.yaml"], "the configuration broken.yaml is not YAML"),
+        (["--set=analyze=true", "--set=images.check=header"], "--set: analyze needs every image's pixels"),
+        (PNG_QUALITY, "images.quality has no effect, since images are stored as png"),
+        (["--config=configs/class_folders.yaml", *PNG_QUALITY], "images.quality has no effect, since images are"),
+    ],
+)
+def test_errors_in_the_configuration_import_no_beam(flags, sentence, class_folders, tmp_path):
+    class_folders(tmp_path / "photos", {"cat": 2, "dog": 2})
+    (tmp_path / "broken.yaml").write_text("seed: [1")
+    code, errors = run_without(
+        ("apache_beam", "tensorflow"), ["run", "--input=photos", "--output=out", *flags], tmp_path
+    )
+    assert (code, len(errors), errors[0].removeprefix("error: ")[: len(sentence)]) == (2, 1, sentence)

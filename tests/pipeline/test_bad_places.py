@@ -15,7 +15,7 @@ def test_a_missing_input(convert, earlier, tmp_path):
     assert convert(missing).told == (1, f"the input {missing} does not exist: check the path")
 
 
-def test_no_output(convert_in_child, photos, spawn):
+def test_no_output(photos, spawn):
     process = spawn(f"--input={photos}")
     stdout, stderr = process.communicate()
     assert process.returncode == 2
@@ -56,8 +56,8 @@ def test_an_output_that_is_a_file(convert, photos, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_an_output_whose_name_is_not_utf_8(convert_in_child, photos):
-    done = convert_in_child(photos, settings=ALL, output=photos.with_name(os.fsdecode(b"caf\xe9")))
+def test_an_output_whose_name_is_not_utf_8(convert, photos):
+    done = convert(photos, settings=ALL, output=photos.with_name(os.fsdecode(b"caf\xe9")))
     assert done.told == (2, rf"the path {photos.parent}/caf\xe9 is not UTF-8: rename it, or give a link to it")
 
 

@@ -99,63 +99,60 @@ def test_what_cannot_be_opened_is_told_to_programs_too(run):
     assert run("verify", "/no/such/place", "--no_json")[1] == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ([], 2),
-        (["--help"], 0),
-        (["--version"], 0),
-        (["run", "--help"], 0),
-        (["verify", "--help"], 0),
-        (["inspect", "--help"], 0),
-        (["analyze", "--help"], 0),
-        (["run"], 2),
-        (["run", "--input=x"], 2),
-        (["run", "--ouput=x"], 2),
-        (["run", "--temp_location", "x", "--zzz"], 2),
-        (["verify"], 2),
-        (["inspect", "x", "--limit=0"], 2),
-        (["analyze", "x", "--size=0"], 2),
-    ],
-)
-def test_help_and_usage_errors_import_no_beam(words, code, tmp_path):
-    assert run_without(("apache_beam", "pyarrow", "tensorflow"), words, tmp_path)[0] == code
-
-
-def run_without(modules, words, folder):
-    """The exit code of a command in a process of its own, 99 where it imports one of the modules; and its errors."""
-    script = (
-        "import sys\n"
-        f"sys.argv = {['recordmill', *words]!r}\n"
-        "from recordmill.pipeline.run import main\n"
-        "try: main()\n"
-        "except SystemExit as end: code = end.code or 0\n"
-        f"sys.exit(99 if {set(modules)!r} & sys.modules.keys() else code)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    return done.returncode, [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-
-
+# The words of a command line, and the exit code; in one process, which none of them may make any heavier.
+LIGHT = [
+    ([], 2),
+    (["--help"], 0),
+    (["--version"], 0),
+    (["run", "--help"], 0),
+    (["verify", "--help"], 0),
+    (["inspect", "--help"], 0),
+    (["analyze", "--help"], 0),
+    (["run"], 2),
+    (["run", "--input=x"], 2),
+    (["run", "--ouput=x"], 2),
+    (["run", "--temp_location", "x", "--zzz"], 2),
+    (["verify"], 2),
+    (["inspect", "x", "--limit=0"], 2),
+    (["analyze", "x", "--size=0"], 2),
+]
 PNG_QUALITY = ["--set=images.store=png", "--set=images.quality=50"]
+WRONG = [
+    (["--set=images.qualty=3"], "--set: images.qualty is no setting: did you mean images.quality?"),
+    (["--set=images.quality=many"], "--set: images.quality is 'many': write a whole number"),
+    (["--set=images.quality=[1"], "--set images.quality=[1: the value is not YAML"),
+    (["--config=broken.yaml"], "the configuration broken.yaml is not YAML"),
+    (["--set=analyze=true", "--set=images.check=header"], "--set: analyze needs every image's pixels"),
+    (PNG_QUALITY, "images.quality has no effect, since images are stored as png"),
+    (["--config=configs/class_folders.yaml", *PNG_QUALITY], "images.quality has no effect, since images are stored"),
+]
+"""Errors in a configuration, which are found without Beam too."""
+IMPORTED_AND_CODE = """
+import json, sys
+from recordmill.pipeline.run import main
+found = []
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["recordmill", *words]
+    try:
+        main()
+    except SystemExit as end:
+        heavy = sorted({"apache_beam", "pyarrow", "tensorflow"} & sys.modules.keys())
+        found.append([words, heavy, end.code or 0])
+sys.stdout.write("\\n" + json.dumps(found))
+"""
 
 
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["--set=images.qualty=3"], "--set: images.qualty is no setting: did you mean images.quality?"),
-        (["--set=images.quality=many"], "--set: images.quality is 'many': write a whole number"),
-        (["--set=images.quality=[1"], "--set images.quality=[1: the value is not YAML"),
-        (["--config=broken.yaml"], "the configuration broken.yaml is not YAML"),
-        (["--set=analyze=true", "--set=images.check=header"], "--set: analyze needs every image's pixels"),
-        (PNG_QUALITY, "images.quality has no effect, since images are stored as png"),
-        (["--config=configs/class_folders.yaml", *PNG_QUALITY], "images.quality has no effect, since images are"),
-    ],
-)
-def test_errors_in_the_configuration_import_no_beam(flags, sentence, class_folders, tmp_path):
+def test_help_and_errors_of_usage_and_configuration_import_no_beam(class_folders, tmp_path):
     class_folders(tmp_path / "photos", {"cat": 2, "dog": 2})
     (tmp_path / "broken.yaml").write_text("seed: [1")
-    code, errors = run_without(
-        ("apache_beam", "tensorflow"), ["run", "--input=photos", "--output=out", *flags], tmp_path
-    )
-    assert (code, len(errors), errors[0].removeprefix("error: ")[: len(sentence)]) == (2, 1, sentence)
+    wrong = [["run", "--input=photos", "--output=out", *flags] for flags, _ in WRONG]
+    command = [sys.executable, "-c", IMPORTED_AND_CODE, json.dumps([*(words for words, _ in LIGHT), *wrong])]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found[: len(LIGHT)] == [[words, [], code] for words, code in LIGHT]
+    assert found[len(LIGHT) :] == [[words, ["pyarrow"], 2] for words in wrong]  # recognition asks all sources
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")][-len(WRONG) :]
+    assert [error.startswith(f"error: {sentence}") for error, (_, sentence) in zip(errors, WRONG, strict=True)] == [
+        True
+    ] * len(WRONG)

@@ -168,7 +168,7 @@ def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, n
     process = spawn(3, *flags(many, output, SETTINGS), script=WRITE_SOME)
     assert wait_until(lambda: finished_shards(output) == 3, process)
     process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == code
     assert "Traceback" not in stderr
     (sentence,) = [line for line in stderr.splitlines() if line.startswith("error: ")]

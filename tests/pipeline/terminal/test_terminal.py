@@ -125,7 +125,7 @@ def on_a_terminal(spawn, class_folders, tmp_path):
             break
         shown += part
     os.close(ours)
-    stdout, _ = process.communicate(timeout=30)
+    stdout, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     return shown.decode(), stdout
 

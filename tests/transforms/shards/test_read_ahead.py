@@ -119,7 +119,7 @@ def test_a_consumer_that_stops_stops_the_work(ahead):
 
 
 def test_as_many_threads_work_at_once_as_asked_for():
-    barrier = threading.Barrier(3, timeout=10)
+    barrier = threading.Barrier(3, timeout=60)
     pool = ReadAhead(3, batch_items=1)
     assert list(pool.map(lambda _: barrier.wait() >= 0, range(3), lambda _: 1, no_size)) == [True] * 3
     pool.close()

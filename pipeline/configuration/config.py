@@ -160,30 +160,30 @@ def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]) -> DatasetSettings:
+    values = _lengthen(plain, {"features": "function"})
     problems: list[str] = []
-    values = _spell(DatasetSettings, _lengthen(plain, {"features": "function"}))
-    written: tuple[tuple[str, Any, Any], ...] = (
-        ("source", _build_source, load_source(DEFAULT_KIND)()),
-        ("convention", _build_convention, "default"),
-    )
-    for key, build, default in written:
+    kinds: dict[str, type[Any]] = {"source": load_source(DEFAULT_KIND), "convention": str}
+    for key, read in (("source", _read_source), ("convention", _read_convention)):
+        value = values.pop(key, None)
         try:
-            values[key] = default if values.get(key) is None else build(values[key])
-        except ValueError as error:
-            problems += str(error).splitlines()
-            values[key] = default
-    try:
-        settings = _adapter(DatasetSettings).validate_python(values)
-    except ValidationError as error:
-        problems += explain_errors(error, DatasetSettings, is_whole=not problems)
-    else:
-        try:
-            settings = settings if problems else complete_settings(settings)
+            if value is not None:
+                kinds[key], values[key] = read(value)
         except ValueError as error:
             problems.append(str(error))
-        else:
-            unstored = find_unstored_boxes(ExampleLayout(settings)) if plain.get("convention") is None else ""
-            problems += [unstored] if unstored else []
+    values.setdefault("source", {})
+    shape = _shape(**kinds)
+    try:
+        built = _adapter(shape).validate_python(_spell(shape, values))
+        settings = DatasetSettings(**{each.name: getattr(built, each.name) for each in fields(DatasetSettings)})
+        if not problems:
+            settings = complete_settings(settings)
+    except ValidationError as error:
+        problems += explain_errors(error, shape)
+    except ValueError as error:
+        problems.append(str(error))
+    else:
+        unstored = find_unstored_boxes(ExampleLayout(settings)) if plain.get("convention") is None else ""
+        problems += [unstored] if unstored else []
     splits = plain.get("splits")
     splits = splits if isinstance(splits, dict) else {}
     given = [key for key in ("from_folders", "from_source") if splits.get(key)]
@@ -234,13 +234,19 @@ def _spell(kind: Any, values: Any) -> Any:
     return values
 
 
-def _build_source(source: Any) -> Any:
+def _read_source(source: Any) -> tuple[type[Any], dict[str, Any]]:
+    """The class of the source that is written, and its settings."""
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
     if not isinstance(kind, str):
         raise ValueError(f"source is {source!r:.80}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
-    source_kind = load_source(kind)
-    values = {key: value for key, value in source.items() if key != "kind"}
-    return _build_below("source", source_kind, _lengthen(values, source_kind.short_forms))
+    found = load_source(kind)
+    return found, _lengthen({key: value for key, value in source.items() if key != "kind"}, found.short_forms)
+
+
+def _read_convention(convention: Any) -> tuple[type[Any], Any]:
+    if not isinstance(convention, dict | str):
+        raise ValueError(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
+    return str if isinstance(convention, str) else CustomConvention, convention
 
 
 def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict[str, Any]:
@@ -252,28 +258,11 @@ def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict
     return long
 
 
-def _build_convention(convention: Any) -> Any:
-    if isinstance(convention, dict):
-        return _build_below("convention", CustomConvention, convention)
-    if not isinstance(convention, str):
-        raise ValueError(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
-    return convention
-
-
-def _build_below(key: str, kind: Any, value: Any) -> Any:
-    around: Any = _around(key, kind)
-    try:
-        return getattr(_adapter(around).validate_python({key: _spell(kind, value)}), key)
-    except ValidationError as error:
-        raise ConfigError("\n".join(explain_errors(error, around))) from None
-
-
 @cache
-def _around(key: str, kind: type[Any]) -> type[Any]:
-    """A class with one value, so that sources need not know of pydantic for unknown keys in them to be errors."""
-    around = make_dataclass("Around", [(key, kind)])
-    around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
-    return around
+def _shape(source: type[Any], convention: type[Any]) -> type[Any]:
+    """The settings with one source's, and one kind of convention: every error in them has its path."""
+    own = [("source", source), ("convention", convention, "default")]
+    return make_dataclass("Settings", own, bases=(DatasetSettings,), frozen=True, kw_only=True)
 
 
 @cache

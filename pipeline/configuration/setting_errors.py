@@ -19,17 +19,14 @@ class ConfigError(ValueError):
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
-def explain_errors(error: ValidationError, kind: type[Any], is_whole: bool = True) -> list[str]:
+def explain_errors(error: ValidationError, kind: type[Any]) -> list[str]:
     """A sentence an error, each with the key's path.
 
     Args:
         error: what pydantic found.
         kind: the dataclass that the values were to become.
-        is_whole: whether nothing was left out of the values; if something was, contradictions between settings mean
-            nothing.
     """
-    found = [each for each in error.errors(include_url=False) if is_whole or each["loc"]]
-    return list(dict.fromkeys(_explain(each, kind) for each in found))
+    return list(dict.fromkeys(_explain(each, kind) for each in error.errors(include_url=False)))
 
 
 def explain_yaml_error(error: yaml.YAMLError) -> str:

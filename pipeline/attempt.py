@@ -10,7 +10,7 @@ from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome, Terminated
 from recordmill.transforms.shards.progress import PROGRESS
 

@@ -171,9 +171,9 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
         except ValueError as error:
             problems.append(str(error))
     values.setdefault("source", {})
-    shape = _shape(**kinds)
+    shape, adapter = _adapter(kinds["source"], kinds["convention"])
     try:
-        built = _adapter(shape).validate_python(_spell(shape, values))
+        built = adapter.validate_python(_spell(shape, values))
         settings = DatasetSettings(**{each.name: getattr(built, each.name) for each in fields(DatasetSettings)})
         if not problems:
             settings = complete_settings(settings)
@@ -259,13 +259,11 @@ def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict
 
 
 @cache
-def _shape(source: type[Any], convention: type[Any]) -> type[Any]:
-    """The settings with one source's, and one kind of convention: every error in them has its path."""
-    own = [("source", source), ("convention", convention, "default")]
-    return make_dataclass("Settings", own, bases=(DatasetSettings,), frozen=True, kw_only=True)
+def _adapter(source: Any, convention: Any) -> tuple[type[Any], TypeAdapter[Any]]:
+    """The settings with one source's and one kind of convention, in which every error has its path; and their validator.
 
-
-@cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Pydantic's validator of a class, which takes it 50 ms to make."""
-    return TypeAdapter(kind)
+    Pydantic takes 50 ms to make one.
+    """
+    own: list[tuple[str, Any, Any]] = [("source", source, MISSING), ("convention", convention, "default")]
+    shape = make_dataclass("Settings", own, bases=(DatasetSettings,), frozen=True, kw_only=True)
+    return shape, TypeAdapter(shape)

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_bytes import GzipBytes, StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile
 
 PIECE_BYTES = 2**20
 
@@ -19,6 +20,9 @@ MAX_RATIO = 100
 
 FREE_BYTES = 64 * 2**20
 """What any gzip file may become, however well it is packed, unless whoever reads it allows less."""
+
+FREE_BYTES_OF_RECORDS = 2**20
+"""What a gzip file of records may become in any case: less than others may, for sixteen bytes are a record already."""
 
 STORED, DEFLATED = 0, 8
 """Zip's methods that are read (APPNOTE.TXT, 4.4.5)."""
@@ -77,7 +81,34 @@ def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None 
     return (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * size
 
 
-def check_ratio(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> None:
+def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Iterator[tuple[int, memoryview | Damage]]:
+    """Yields what `records` yields; of a gzip file that becomes too large a `Damage` instead, and then no more.
+
+    Of a file that begins as a bomb nothing else is given.
+
+    Args:
+        records: of the file.
+        stored: the file.
+        max_ratio: a gzip file may become `FREE_BYTES_OF_RECORDS` and so many times its size.
+    """
+    too_large = Damage("gzip", f"the gzip file becomes more than {max_ratio} times its size")
+    if records.compression == "none":
+        yield from records
+        return
+    try:
+        _check_ratio(stored, max_ratio, FREE_BYTES_OF_RECORDS)
+    except TooLarge:
+        yield 0, too_large
+        return
+    most = most_unpacked(stored.size, max_ratio, FREE_BYTES_OF_RECORDS)
+    for offset, record in records:
+        if offset > most:
+            yield offset, too_large
+            return
+        yield offset, record
+
+
+def _check_ratio(stored: StoredFile, max_ratio: int, free_bytes: int) -> None:
     """Raises TooLarge where a gzip file that begins as a bomb becomes larger than `gunzip` allows."""
     content = GzipBytes(stored)
     total = len(content.read(0, PIECE_BYTES))

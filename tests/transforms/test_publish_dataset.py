@@ -22,7 +22,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -31,6 +31,7 @@ from recordmill.transforms.publish_dataset import PublishDataset, publish
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
+from tests.support.gather_reports import gather_reports
 
 DESCRIPTIONS = [
     "README.md",

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 

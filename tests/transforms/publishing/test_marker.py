@@ -12,7 +12,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -23,6 +23,7 @@ from recordmill.transforms.publishing.marker import (
     name_sidecars_of_nothing,
     preview_numbers,
 )
+from tests.support.gather_reports import gather_reports
 
 SETTINGS = make_settings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)

@@ -9,7 +9,6 @@ from make_settings import make_settings
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.shard_totals import gather_reports
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -18,6 +17,7 @@ from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+from tests.support.gather_reports import gather_reports
 
 IMAGES = {
     ("train", 0): ["cat", "dog", None, "emu"],

@@ -13,7 +13,6 @@ from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, LookAlike
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import gather_reports
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -25,6 +24,7 @@ from recordmill.transforms.publishing.duplicates import Duplicates, Found, Group
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, gather_statistics, list_sidecars
 from recordmill.transforms.records.change_examples import ChangeExample
+from tests.support.gather_reports import gather_reports
 
 EVIL = [
     "<script>alert(1)</script>",

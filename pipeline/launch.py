@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -103,7 +103,7 @@ def _summary_line(outcome: Outcome, job: "Job | None", options: LaunchOptions, s
         "output": job.run.output if job else _shown(options.output),
         "plan_id": outcome.plan_id,
         **outcome.numbers,
-        **({"recognised": job.layout.as_dict()} if job and job.layout else {}),
+        **({"recognised": asdict(job.layout)} if job and job.layout else {}),
         "notes": outcome.notes[:MOST_NOTES],
         "seconds": {"total": seconds},
     }

@@ -63,8 +63,12 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     recipe = make_recipe(settings, finder.comment or loaded.comment)
     if not needs_beam:
         _meet_beam(options, inputs, output)
-    if options.discard and not options.plan:
-        _discard(output, terminal)
+    # These need Beam.
+    from recordmill.pipeline.analyze_output import check_analysis_is_possible
+    from recordmill.pipeline.discard import discard_staging
+
+    for line in discard_staging(output) if options.discard and not options.plan else ():
+        terminal.say(line)
     run_id = uuid.uuid4().hex[:12]
     run = RunSettings(
         run_id=run_id,
@@ -80,7 +84,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         facts=_facts_of(options.runner),
     )
     job = Job(settings, inputs, recipe, run, finder.found)
-    _check_analysis(job, options)
+    check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
 
 
@@ -101,19 +105,6 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> 
     FileSystems.set_options(PipelineOptions(arguments))
     if is_dataflow(options.runner):
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
-
-
-def _discard(output: str, terminal: Terminal) -> None:
-    from recordmill.pipeline.discard import discard_staging
-
-    for line in discard_staging(output):
-        terminal.say(line)
-
-
-def _check_analysis(job: Job, options: LaunchOptions) -> None:
-    from recordmill.pipeline.analyze_output import check_analysis_is_possible
-
-    check_analysis_is_possible(job, here=options.wait or options.is_here)
 
 
 def _facts_of(runner: str) -> dict[str, str]:

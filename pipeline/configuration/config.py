@@ -162,7 +162,7 @@ def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:
 def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]) -> DatasetSettings:
     values = _lengthen(plain, {"features": "function"})
     problems: list[str] = []
-    kinds: dict[str, type[Any]] = {"source": load_source(DEFAULT_KIND), "convention": str}
+    kinds: dict[str, Any] = {"source": load_source(DEFAULT_KIND), "convention": str}
     for key, read in (("source", _read_source), ("convention", _read_convention)):
         value = values.pop(key, None)
         try:
@@ -260,7 +260,7 @@ def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict
 
 @cache
 def _adapter(source: Any, convention: Any) -> tuple[type[Any], TypeAdapter[Any]]:
-    """The settings with one source's and one kind of convention, in which every error has its path; and their validator.
+    """The settings with one source's and one kind of convention, where each error has its path; and their validator.
 
     Pydantic takes 50 ms to make one.
     """

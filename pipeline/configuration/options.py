@@ -116,15 +116,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]DIR",
         help="a folder or file, on any of Beam's file systems; several need names, which keys then begin with",
     )
-    data.add_argument(
-        "--output", type=os.path.expanduser, metavar="DIR", help="the dataset's folder; must not lie inside an input"
-    )
-    data.add_argument(
-        "--config",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="what the dataset is, as YAML; auto, the default: recognised from the names of files (docs/layouts.md)",
-    )
+    _add_path(data, "output", "the dataset's folder; must not lie inside an input", "DIR")
+    named = "recognised from the names of files (docs/layouts.md)"
+    _add_path(data, "config", f"what the dataset is, as YAML; auto, the default: {named}")
     data.add_argument(
         "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"
     )
@@ -146,18 +140,8 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one a processor)"
     )
     told = parser.add_argument_group("what is told")
-    told.add_argument(
-        "--summary_json",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="also write the JSON of the last line to this file",
-    )
-    told.add_argument(
-        "--outcome_file",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="where the job itself writes how it ended, and leaves it",
-    )
+    _add_path(told, "summary_json", "also write the JSON of the last line to this file")
+    _add_path(told, "outcome_file", "where the job itself writes how it ended, and leaves it")
     add_json_switch(told)
     _add_switch(told, "traceback", "show where an unexpected error comes from")
 
@@ -190,6 +174,10 @@ def _add_switch(
         help=help_with,
     )
     group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)
+
+
+def _add_path(group: argparse._ActionsContainer, name: str, meaning: str, metavar: str = "FILE") -> None:
+    group.add_argument(f"--{name}", type=os.path.expanduser, metavar=metavar, help=meaning)
 
 
 def _true_or_false(text: str) -> bool:

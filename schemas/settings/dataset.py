@@ -96,7 +96,6 @@ class DatasetSettings:
     @property
     def listing(self) -> ListingSettings:
         """What of the inputs is read."""
-        classes_known = bool(self.labels.classes)
         return ListingSettings(
             include=self.include or self.source.files,
             not_included="not_included" if self.include else self.source.other_files,
@@ -104,7 +103,7 @@ class DatasetSettings:
             from_folders=self.splits.from_folders,
             from_source=self.splits.from_source,
             group=self.splits.group,
-            classes_known=classes_known,
+            classes_known=bool(self.labels.classes),
         )
 
     def differs(self, key: str) -> bool:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 
 from recordmill import storage
 from recordmill.pipeline.configuration.config import load_settings
@@ -55,9 +56,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     output = _path_elsewhere(output, options)
     check_places(inputs, output, options.plan)
     check_answer(output, inputs, options.is_here)
-    folders = {
-        each.name: find_folder(each, text, options.is_here) for each, text in zip(inputs, options.input, strict=True)
-    }
+    texts = zip(inputs, options.input, strict=True)
+    folders = {each.name: find_folder(each, text, options.is_here) for each, text in texts}
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)
     recipe = make_recipe(settings, finder.comment or loaded.comment)
@@ -69,7 +69,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
 
     for line in discard_staging(output) if options.discard and not options.plan else ():
         terminal.say(line)
-    run_id = uuid.uuid4().hex[:12]
+    run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,
         output=output,
@@ -81,7 +81,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         threads=options.threads,
         processes=_processes(options),
         notes=tuple(notes),
-        facts=_facts_of(options.runner),
+        facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
     )
     job = Job(settings, inputs, recipe, run, finder.found)
     check_analysis_is_possible(job, here=options.wait or options.is_here)
@@ -105,13 +105,6 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> 
     FileSystems.set_options(PipelineOptions(arguments))
     if is_dataflow(options.runner):
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
-
-
-def _facts_of(runner: str) -> dict[str, str]:
-    import apache_beam as beam
-
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"recordmill": VERSION, "beam": beam.__version__, "runner": runner, "started": started}
 
 
 def _processes(options: LaunchOptions) -> int:

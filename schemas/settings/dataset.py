@@ -111,9 +111,9 @@ class DatasetSettings:
         parent = key.rpartition(".")[0]
         if parent and attrgetter(parent)(self) is None:
             return False
-        if key == "images.resize.fit":  # of a record that is absent by default
-            return bool(attrgetter(key)(self) != "crop")
-        return bool(attrgetter(key)(self) != attrgetter(key)(DatasetSettings(source=self.source)))
+        # `images.resize` is absent by default, and has no default of its own there.
+        default = "crop" if key == "images.resize.fit" else attrgetter(key)(DatasetSettings(source=self.source))
+        return bool(attrgetter(key)(self) != default)
 
 
 def as_yaml_dict(settings: DatasetSettings) -> dict[str, Any]:

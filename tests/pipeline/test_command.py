@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -115,6 +117,8 @@ LIGHT = [
     (["verify"], 2),
     (["inspect", "x", "--limit=0"], 2),
     (["analyze", "x", "--size=0"], 2),
+    (["verify", "coco"], 0),
+    (["inspect", "coco", "--record", "train:0"], 0),
 ]
 PNG_QUALITY = ["--set=images.store=png", "--set=images.quality=50"]
 WRONG = [
@@ -142,7 +146,9 @@ sys.stdout.write("\\n" + json.dumps(found))
 """
 
 
-def test_help_and_errors_of_usage_and_configuration_import_no_beam(class_folders, tmp_path):
+def test_help_looking_at_a_local_dataset_and_errors_of_the_user_import_no_beam(class_folders, tmp_path):
+    with ZipFile(Path(__file__).parent / "earlier_datasets.zip") as datasets:
+        datasets.extractall(tmp_path, [name for name in datasets.namelist() if name.startswith("coco/")])
     class_folders(tmp_path / "photos", {"cat": 2, "dog": 2})
     (tmp_path / "broken.yaml").write_text("seed: [1")
     wrong = [["run", "--input=photos", "--output=out", *flags] for flags, _ in WRONG]
@@ -152,7 +158,6 @@ def test_help_and_errors_of_usage_and_configuration_import_no_beam(class_folders
     found = json.loads(done.stdout.splitlines()[-1])
     assert found[: len(LIGHT)] == [[words, [], code] for words, code in LIGHT]
     assert found[len(LIGHT) :] == [[words, ["pyarrow"], 2] for words in wrong]  # recognition asks all sources
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")][-len(WRONG) :]
-    assert [error.startswith(f"error: {sentence}") for error, (_, sentence) in zip(errors, WRONG, strict=True)] == [
-        True
-    ] * len(WRONG)
+    errors = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")]
+    for error, (_, sentence) in zip(errors[-len(WRONG) :], WRONG, strict=True):
+        assert error.startswith(sentence)

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import BinaryIO
 
 MOST_KEPT = 64
 """Files that a thread keeps open at once."""
@@ -72,6 +73,12 @@ def _keep(kept: dict[str, int], path: str) -> int:
 def _close_all(kept: dict[str, int]) -> None:
     while kept:
         os.close(kept.popitem()[1])
+
+
+def create_local(path: str) -> BinaryIO:
+    """Opens a file to be written as a stream, in a folder that is made where it is missing."""
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    return open(path, "wb")
 
 
 def force_to_disk(path: str) -> None:

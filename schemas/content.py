@@ -18,7 +18,7 @@ class Content:
     Attributes:
         data: the very bytes that were read, or their digest's input: what `sha256` and `bytes` of the sidecar are of.
         image: an encoded image, decoded pixels, or None where there is no image to store.
-        label: what is found only with the image: a class name, or the number by which `announce_classes` gave it; None
+        label: what is found only with the image: a class name, or the number by which `ClassNames` gave it; None
             where the reference has the label.
         fields: further fields of the record, beside the reference's own.
     """

@@ -141,7 +141,7 @@ class _ConvertShard(beam.DoFn):
 
     def process(self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan) -> None:
         (split, index), batches = element
-        refs = [ref for batch in batches for ref in batch.refs]
+        refs = [ref for batch in batches for ref in (*batch.refs, *batch.notices)]
         if self._second is None and self._pays_for_two(plan):
             self._second = SecondProcess(lambda *shard: self._write(plan, *shard)())
         # Clients of stores do not survive a fork.

@@ -13,7 +13,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.dataset.file_names import STAGING_PREFIX
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -188,9 +188,9 @@ class ShardAssigner:
 
         What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
         """
-        if ref.status not in ("", "rejected"):
-            return None
-        if ref.status:
+        if isinstance(ref, Notice):
+            if ref.status != "rejected":
+                return None
             split, order = self._rejected_go_to, hash_key(self._seed, ref.key).order
         else:
             hashes, split, left_out = self._splitter.place(ref)
@@ -261,11 +261,11 @@ class _AssignShards(beam.DoFn):
         if self._assigner is None or self._assigner.plan is not plan:
             self._assigner = ShardAssigner(plan, self._settings)
             self._most_held = count_held(sum(map(len, plan.starts.values())))
-        for ref in batch.refs:
+        for ref in (*batch.refs, *batch.notices):
             shard = self._assigner.assign(ref)
             if shard is not None:
                 self._by_shard[shard].append(ref)
-        self._held += len(batch.refs)
+        self._held += len(batch)
         if self._held >= self._most_held:
             yield from self._let_go()
 
@@ -274,5 +274,5 @@ class _AssignShards(beam.DoFn):
 
     def _let_go(self) -> Iterator[tuple[ShardId, ReferenceBatch]]:
         for shard, refs in self._by_shard.items():
-            yield shard, ReferenceBatch(refs)
+            yield shard, ReferenceBatch.of(refs)
         self.start_bundle()

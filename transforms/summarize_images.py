@@ -69,8 +69,7 @@ class _SummarizeBundle(beam.DoFn):
     def process(self, batch: ReferenceBatch, selection: SplitCutoffs) -> None:
         if selection is not self._splitter.selection:
             self._splitter = ImageSplitter(self._seed, self._splits, selection)
-        for ref in batch.refs:
-            self._summary.add(ref, self._splitter)
+        self._summary.add(batch, self._splitter)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield GlobalWindows.windowed_value(self._summary)
@@ -86,8 +85,7 @@ class _DigestFiles(beam.DoFn):
         self._digests = FileDigests(self._source)
 
     def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
-        for ref in batch.refs:
-            self._digests.add(ref)
+        self._digests.add(batch)
         if self._digests.are_many:
             yield from self._digests.let_go()
 

@@ -21,7 +21,7 @@ from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
 from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Ignore
-from recordmill.transforms.inputs.listing.look_at_input import look_at_input
+from recordmill.transforms.inputs.look_at_input import look_at_input
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.manifest import TABLE_ENDINGS
 

@@ -11,7 +11,7 @@ from recordmill.pipeline.configuration.idle_settings import find_idle, find_unus
 from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.conventions import Convention
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, as_yaml_dict
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -148,7 +148,7 @@ def _name_of(output: str) -> str:
 class _WholeFiles(Source):
     """Every file is one reference to itself."""
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         yield file
 
 
@@ -158,7 +158,7 @@ def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[I
     # Of the listing only what leaves files out: whose split a file gives has no say here.
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore, classes_known=True)
     for each in inputs:
-        yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if not ref.status)
+        yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if type(ref) is ImageRef)
 
 
 def _without_tuples(value: Any) -> Any:

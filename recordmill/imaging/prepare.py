@@ -9,13 +9,7 @@ from PIL import Image
 from recordmill.imaging.colour import apply_profile, to_gray_or_srgb
 from recordmill.imaging.dhash import difference_hash, hash_reduction
 from recordmill.imaging.icc import judge_profile
-from recordmill.imaging.jpeg_codec import (
-    SMALLEST_REDUCTION,
-    UnusualJpeg,
-    check_end,
-    check_scans,
-    decode_jpeg,
-)
+from recordmill.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
 from recordmill.imaging.limits import accepted_format, check_size
 from recordmill.imaging.orientation import is_turned_sideways, turn

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 
 
 @runtime_checkable
@@ -16,7 +16,7 @@ class SourceSettings(Protocol):
         kind: the name that users write, which is that of the source's module.
         contents: `images`, or `rows` where there are no images but fields alone.
         files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
-            `include` replaces them: `refer` must bear any file.
+            `include` replaces them: `list_references` must bear any file.
         other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
             `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
         is_about_boxes: whether it reads annotations of boxes and nothing else.
@@ -51,7 +51,7 @@ class SourceSettings(Protocol):
         super().__init_subclass__()
         cls.kind = cls.__module__.rpartition(".")[2]
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference for each image of one file; without Beam, and without reading the file where possible.
 
         Args:
@@ -60,10 +60,12 @@ class SourceSettings(Protocol):
                 `split` are set.
 
         Yields:
-            References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own; or one
-            with `status` `rejected`, `ignored` or `fatal`, a `reason` and a `detail` for people (see `ImageRef`). Never
-            nothing: a file that holds no image is `ignored`, and counted. Beside them, `announce_classes` where the
-            source knows the classes, and `warning`s.
+            References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own;
+            notices of what does not become an image (`file.notice(...)`); and `ClassNames` where the source knows the
+            classes. Never nothing: a file without an image is `ignored`, and counted.
+
+        Raises:
+            Rejected: the file, or the rest of it, is rejected.
         """
         ...
 
@@ -81,7 +83,7 @@ class SourceSettings(Protocol):
 
         Each has the YAML key that asks for it, or the empty string where the files decide.
         """
-        return {}
+        return {"boxes": ""} if self.is_about_boxes else {}
 
     @property
     def gives_labels(self) -> bool:
@@ -115,14 +117,14 @@ class SourceSettings(Protocol):
         return self
 
     def classes(self) -> Mapping[str, int]:
-        """The classes that its settings alone tell, by their numbers; see `announce_classes`."""
+        """The classes that its settings alone tell, by their numbers; see `ClassNames`."""
         return {}
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The files that one reference was made of: what was ignored when it was listed, and is here, is used.
 
         Args:
-            ref: one of the references that `refer` gave, rejected ones too.
+            ref: one of the references that `list_references` gave, rejected ones too.
         """
         return (ref.uri,)
 
@@ -130,7 +132,7 @@ class SourceSettings(Protocol):
         """Reads what one reference holds.
 
         Args:
-            ref: one of the references that `refer` gave.
+            ref: one of the references that `list_references` gave.
             max_bytes: more is not read.
 
         Raises:

@@ -38,7 +38,7 @@ def marker(folder):
 
 
 @pytest.mark.slow
-def test_a_dataset_a_date_and_long_output_hangs_nothing(run_dag, params, interpreter, tmp_path):
+def test_one_dataset_per_date_and_long_output_blocks_nothing(run_dag, params, interpreter, tmp_path):
     # 1 MB on stderr: the operator reads it to its end before it looks at stdout, whose pipe holds 64 KB.
     noisy = interpreter('seq 1 120000 | sed "s/^/line /" >&2\nexec $real "$@"')
     done = run_dag("2026-03-04", {**params, "classes": ["cat", "dog"]}, RECORDMILL_PYTHON=noisy)

@@ -18,10 +18,9 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
-from recordmill.transforms.batch_references import BatchReferences
 from recordmill.transforms.convert_shards import ConvertShards
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
-from recordmill.transforms.list_images import ListImages
+from recordmill.transforms.list_images import ListReferences
 from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.run_settings import RunSettings
@@ -81,8 +80,7 @@ def run_steps():
     def go(settings: DatasetSettings, run: RunSettings) -> dict:
         with new_pipeline() as root:
             inputs = [Input(path, name) for name, path in run.inputs.items()]
-            images = root | beam.Create(inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
-            refs = images | BatchReferences()
+            refs = root | beam.Create(inputs, reshuffle=False) | ListReferences(settings.source, settings.listing)
             selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
             summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)
             plan = AsSingleton(summary | PlanShards(settings, make_recipe(settings), run, selection))

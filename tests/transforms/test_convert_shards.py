@@ -43,7 +43,7 @@ PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 
 def batched(shard):
     """The references of a shard in two batches."""
     name, refs = shard
-    return name, [ReferenceBatch(refs[:3]), ReferenceBatch(refs[3:])]
+    return name, [ReferenceBatch.of(refs[:3]), ReferenceBatch.of(refs[3:])]
 
 
 def convert(shards, run):
@@ -73,7 +73,7 @@ def test_two_references_with_one_key_are_found_and_named():
     assert find_duplicate_key(order_references(refs[:2], 0), "image") == ""
 
 
-def test_names_that_look_the_same_are_told_apart():
+def test_names_that_look_the_same_are_distinguished():
     refs = [ImageRef("M\u00f6bel/4.jpg", f"/x/{name}/4.jpg") for name in ("M\u00f6bel", "Mo\u0308bel")]
     assert find_duplicate_key(refs, "image") == (
         "two images have the key 'M\u00f6bel/4.jpg': '/x/M\\xf6bel/4.jpg' and '/x/Mo\\u0308bel/4.jpg', "
@@ -155,7 +155,7 @@ def test_whatever_keeps_a_shard_from_this_machines_disk_is_a_sentence(shards, ru
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.ENOSPC])
-def test_an_outage_of_the_input_is_not_told_of_the_output(shards, run, monkeypatch, code):
+def test_an_outage_of_the_input_is_not_blamed_on_the_output(shards, run, monkeypatch, code):
     def fail(*_):
         raise OSError(code, "the input is out of order")
 
@@ -203,7 +203,7 @@ def write_at_once(monkeypatch, shards, run, threads):
 def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards, pictures, run, monkeypatch, threads):
     remote = [replace(ref, uri=f"absent://{ref.uri}") for ref in pictures(20, "more")]
     # Nothing is read of an unknown store: convert_image is counted and then rejects by status.
-    remote = [replace(ref, status="rejected", reason="no_class") for ref in remote]
+    remote = [ref.notice("rejected", "no_class") for ref in remote]
     assert write_at_once(monkeypatch, [*shards, (("test", 1), remote)], run, threads) == threads
     assert DecodePool._shared == {}
 

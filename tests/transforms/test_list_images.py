@@ -10,14 +10,16 @@ from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.transforms import list_images as list_images_module
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.list_images import ListImages, list_images
+from recordmill.transforms.list_images import ListImages, ListReferences, list_images
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -46,7 +48,7 @@ def test_a_file_becomes_a_reference_with_all_that_is_known(tmp_path):
     assert list_all(tmp_path) == [ImageRef("cat/1.jpg", str(path), 5, str(path.stat().st_mtime_ns), label="cat")]
 
 
-def test_an_inputs_name_begins_its_keys_but_is_no_class(tmp_path):
+def test_an_inputs_name_begins_its_keys_but_is_not_a_class(tmp_path):
     write(tmp_path, "cat/1.jpg")
     (ref,) = list_all(tmp_path, "photos")
     assert (ref.key, ref.label, ref.uri) == ("photos/cat/1.jpg", "cat", str(tmp_path / "cat/1.jpg"))
@@ -84,7 +86,7 @@ def test_an_unreadable_folder_that_is_not_utf8_stays_fatal(tmp_path):
 SYSTEM = [".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX/1.jpg"]
 
 
-def test_what_systems_leave_behind_is_ignored(tmp_path):
+def test_system_files_are_ignored(tmp_path):
     write(tmp_path, *(f"cat/{name}" for name in SYSTEM), "cat/.hidden.jpg", ".git/1.jpg", ".git/2.jpg", "cat/1.jpg")
     assert brief(list_all(tmp_path)) == [
         (".git", "ignored", "hidden"),
@@ -145,9 +147,7 @@ def test_a_single_file_is_an_input(tmp_path, monkeypatch):
     detail = "the file lies in no class folder"
     (ref,) = list_all(tmp_path / "a.jpg")
     version = str((tmp_path / "a.jpg").stat().st_mtime_ns)
-    expected = ImageRef(
-        "a.jpg", str(tmp_path / "a.jpg"), 5, version, status="rejected", reason="no_class", detail=detail
-    )
+    expected = ImageRef("a.jpg", str(tmp_path / "a.jpg"), 5, version).notice("rejected", "no_class", detail)
     assert ref == expected
     monkeypatch.chdir(tmp_path)
     assert list_all("a.jpg") == [replace(expected, uri="./a.jpg")]
@@ -172,7 +172,34 @@ def test_in_a_pipeline_every_input_is_listed(tmp_path):
     expected = [ref for each in inputs for ref in list_images(each, SOURCE, ListingSettings())]
     assert len(expected) == 3
     with new_pipeline() as root:
-        assert_that(root | beam.Create(inputs) | ListImages(SOURCE, ListingSettings()), equal_to(expected))
+        batches = root | beam.Create(inputs) | ListReferences(SOURCE, ListingSettings())
+        assert_that(batches | beam.FlatMap(lambda batch: [*batch.refs, *batch.notices]), equal_to(expected))
+
+
+def test_pipelines_of_your_own_fail_where_a_conversion_would(tmp_path):
+    absent = str(tmp_path / "absent")
+    (batch,) = ListReferences(SOURCE, ListingSettings())._list(Input(absent))
+    with pytest.raises(ValueError, match=rf"^{absent}: the input cannot be read"):
+        ListImages(SOURCE, ListingSettings())._images(batch)
+
+
+def test_pipelines_of_your_own_get_images_alone(tmp_path):
+    write(tmp_path, "cat/1.jpg", "cat/2.jpg", ".DS_Store")
+    expected = list_all(tmp_path)
+    assert [ref.status for ref in expected] == ["ignored", "", ""]
+    with new_pipeline() as root:
+        images = root | beam.Create([Input(str(tmp_path))]) | ListImages(SOURCE, ListingSettings())
+        assert_that(images, equal_to(expected[1:]))
+
+
+@pytest.mark.parametrize(("size", "expected"), [(4, [4, 4, 2]), (5, [5, 5]), (100, [10])])
+def test_an_input_becomes_full_batches_and_a_rest(tmp_path, monkeypatch, size, expected):
+    monkeypatch.setattr(list_images_module, "BATCH_SIZE", size)
+    write(tmp_path, *(f"cat/{number}.jpg" for number in range(10)))
+    step = ListReferences(SOURCE, ListingSettings())
+    batches = list(step._list(Input(str(tmp_path))))
+    assert [len(batch) for batch in batches] == expected
+    assert [ref for batch in batches for ref in batch.refs] == list_all(tmp_path)
 
 
 class BucketSystem(FileSystem):
@@ -266,7 +293,7 @@ def test_a_remote_input_that_may_not_be_read_is_fatal_where_it_cannot_be_listed(
 
 
 @pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])
-def test_first_folders_that_may_be_splits_are_fatal_unless_somebody_says_what_they_are(tmp_path, class_from):
+def test_first_folders_that_may_be_splits_are_fatal_unless_settings_decide(tmp_path, class_from):
     for path in ("Train/cat/1.jpg", "val/cat/2.jpg", "README.txt"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(b"x")
@@ -287,7 +314,7 @@ def test_first_folders_that_may_be_splits_are_fatal_unless_somebody_says_what_th
     assert fatal(ListingSettings()) == []
 
 
-def test_first_folders_of_a_source_that_takes_no_classes_from_them_are_told_of(tmp_path):
+def test_first_folders_that_a_source_takes_no_classes_from_get_a_note(tmp_path):
     write(tmp_path, "train/images/1.jpg", "valid/images/2.jpg")
 
     def listed(**settings):
@@ -308,11 +335,14 @@ def test_files_that_concern_all_split_folders_belong_to_no_split(tmp_path):
     write(tmp_path, "train/images/1.jpg", "1.jpg", "classes.txt")
     (tmp_path / "data.yaml").write_text("names: [cat]")
     listing = ListingSettings(from_folders={"train": "train"}, ignore=("classes.txt",))
-    refs = [(ref.key, ref.status, ref.split, ref.reason) for ref in list_images(Input(str(tmp_path)), Yolo(), listing)]
+    refs = [
+        (ref.key, ref.status, ref.split, ref.reason)
+        for ref in list_images(Input(str(tmp_path)), Yolo(), listing)
+        if not isinstance(ref, ClassNames)
+    ]
     assert refs == [
         ("1.jpg", "rejected", "", "no_split"),
         ("classes.txt", "ignored", "", "ignored"),
-        ("data.yaml", "classes", "", "classes"),
         ("data.yaml", "ignored", "", "class_names"),
         ("train/images/1.jpg", "", "train", ""),
     ]
@@ -324,7 +354,7 @@ class Words(Source):
 
     files = ("*.txt",)
 
-    def refer(self, path, file):
+    def list_references(self, path, file):
         yield replace(file, split=path[0] if path[0] != "_" else "")
 
 
@@ -365,9 +395,9 @@ def test_files_that_name_images_are_counted_for_each_input(tmp_path):
     source = Voc(images="images")
     settings = ListingSettings(include=source.files, not_included=source.other_files)
     refs = list(list_images(Input(str(tmp_path)), source, settings))
-    assert brief(refs)[-1] == (str(tmp_path), "names_images", "")
-    assert [ref.detail for ref in refs if ref.status == "names_images"] == ["2"]
+    assert brief(refs)[-1] == (str(tmp_path), "names_images", "names_images")
+    assert [ref.count for ref in refs if ref.status == "names_images"] == [2]
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(0, SplitSettings(), SplitCutoffs()))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(0, SplitSettings(), SplitCutoffs()))
     assert (summary.naming_files, summary.listed, summary.references) == (2, 5, 2)

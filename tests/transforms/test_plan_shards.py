@@ -40,16 +40,16 @@ SETTINGS = make_settings(shards=ShardSettings(count=2), splits=SplitSettings(fra
 SETTINGS_OF_ONE = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))
 REFS = [ImageRef(f"cat/{n}", f"/x/cat/{n}", 10, label="cat") for n in range(60)]
 OTHERS = [
-    ImageRef("r", "/x/r", status="rejected", reason="no_class"),
-    ImageRef(".i", "/x/.i", status="ignored", reason="hidden"),
-    ImageRef("w", "/x/w", status="warning", reason="empty_folder", detail="the folder is empty"),
+    ImageRef("r", "/x/r").notice("rejected", "no_class"),
+    ImageRef(".i", "/x/.i").notice("ignored", "hidden"),
+    ImageRef("w", "/x/w").notice("warning", "empty_folder", "the folder is empty"),
 ]
 
 
 def summary_of(refs, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(settings.seed, settings.splits, SplitCutoffs()))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, SplitCutoffs()))
     return summary
 
 
@@ -100,12 +100,12 @@ def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
     expected = [(shard, ref) for ref in listed if (shard := assigner.assign(ref)) is not None]
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
-        batches = root | beam.Create([ReferenceBatch(listed[at : at + 5]) for at in range(0, len(listed), 5)])
+        batches = root | beam.Create([ReferenceBatch.of(listed[at : at + 5]) for at in range(0, len(listed), 5)])
         shards = batches | ShuffleReferences(SETTINGS, side)
         assert_that(
             shards
             | beam.FlatMapTuple(
-                lambda shard, batches: [(tuple(shard), ref) for batch in batches for ref in batch.refs]
+                lambda shard, found: [(tuple(shard), ref) for each in found for ref in (*each.refs, *each.notices)]
             ),
             equal_to(expected),
         )
@@ -120,7 +120,7 @@ def test_as_many_are_sorted_as_make_batches_of_each_shard(shards, held):
 def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([replace(plan, action=action)]))
-        assert_that(root | beam.Create([ReferenceBatch(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
+        assert_that(root | beam.Create([ReferenceBatch.of(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
 
 
 @pytest.mark.runner
@@ -295,7 +295,7 @@ def test_any_error_while_a_run_claims_its_output_is_one_sentence(run, monkeypatc
     assert (plan.action, plan.sentence) == ("fail", f"the output {run.output} cannot be written: input/output error")
 
 
-def test_an_error_behind_the_claim_takes_the_claim_back(run, monkeypatch):
+def test_an_error_after_the_claim_releases_the_claim(run, monkeypatch):
     real, looks = plan_shards.read_output, []
 
     def fail(output, plan_id):
@@ -313,7 +313,7 @@ def test_an_error_behind_the_claim_takes_the_claim_back(run, monkeypatch):
 NOTE = "files have other modification times than when this dataset was made: --overwrite rebuilds it"
 
 
-def test_changed_modification_times_are_told_and_rebuilt_only_when_asked(pictures, run, run_steps, tree):
+def test_changed_modification_times_are_reported_and_rebuilt_only_when_asked(pictures, run, run_steps, tree):
     first = pictures(6)[0]
     settings = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
     made = run_steps(settings, run)
@@ -333,7 +333,7 @@ def test_changed_modification_times_are_told_and_rebuilt_only_when_asked(picture
     assert (settled["status"], settled["notes"]) == ("kept", [])
 
 
-def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_told(pictures, run, run_steps):
+def test_classes_numbered_otherwise_by_the_overwritten_dataset_are_reported(pictures, run, run_steps):
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     again = replace(SETTINGS_OF_ONE, labels=LabelSettings(offset=1))

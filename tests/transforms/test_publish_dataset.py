@@ -17,6 +17,7 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import version_digest_of
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.limits import RejectionLimits
@@ -49,7 +50,7 @@ SETTINGS = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=
 def plan_of(refs, run, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(0, settings.splits, SplitCutoffs()))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(0, settings.splits, SplitCutoffs()))
     return plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), run)
 
 
@@ -80,7 +81,7 @@ def no_earlier_run(monkeypatch):
 
 @pytest.fixture
 def refs(pictures):
-    return [*pictures(8), ImageRef("r", "/x/r", 3, status="rejected", reason="no_class", detail="none")]
+    return [*pictures(8), ImageRef("r", "/x/r", 3).notice("rejected", "no_class", "none")]
 
 
 def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
@@ -144,7 +145,7 @@ def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwr
     assert run_steps(SETTINGS, replace(run, overwrite=True))["status"] == "kept"
 
 
-def test_images_that_are_in_another_split_than_in_the_replaced_dataset_are_told(pictures, run, run_steps):
+def test_images_that_changed_split_since_the_replaced_dataset_are_reported(pictures, run, run_steps):
     pictures(40)
     halves = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.5, "test": 0.5}))
     assert run_steps(halves, run)["notes"] == []
@@ -156,7 +157,7 @@ def test_images_that_are_in_another_split_than_in_the_replaced_dataset_are_told(
     assert told == [f"40 images of the dataset that is replaced are in another split now: {ways}"]
 
 
-def test_a_split_whose_images_are_all_rejected_is_told(pictures, run, run_steps):
+def test_a_split_whose_images_are_all_rejected_is_reported(pictures, run, run_steps):
     halves = replace(
         SETTINGS,
         splits=SplitSettings(fractions={"train": 0.5, "test": 0.5}),
@@ -416,7 +417,7 @@ def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree
     assert at > 60
 
 
-def test_shards_of_an_earlier_run_are_told(refs, run):
+def test_shards_of_an_earlier_run_are_reported(refs, run):
     plan = plan_of(refs[:8], run)
     reports = write_all(plan, refs[:8], run)
     outcome = publish(gather_reports([replace(reports[0], reused=True), reports[1]]), plan, SETTINGS, run)

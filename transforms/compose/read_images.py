@@ -8,14 +8,14 @@ import apache_beam as beam
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.read_image import read_image
+from recordmill.storage.read_image import read_image
 
 register_record(ImageRef)
 
 
 @dataclass
 class ReadImages(beam.PTransform):
-    """Reads each image of a PCollection of references; those that cannot be read, or have a status, are left out.
+    """Reads each image of a PCollection of references; those that cannot be read are left out.
 
     For pipelines of your own. Recordmill itself reads beside the writer, so that no pixel is ever shuffled.
 
@@ -30,8 +30,6 @@ class ReadImages(beam.PTransform):
         return refs | beam.FlatMap(self._read).with_output_types(tuple[ImageRef, bytes])
 
     def _read(self, ref: ImageRef) -> Iterator[tuple[ImageRef, bytes]]:
-        if ref.status:
-            return
         try:
             yield ref, read_image(ref, self.max_bytes)
         except Rejected:

@@ -12,8 +12,8 @@ from recordmill.schemas.annotation_totals import MOST_UNKNOWN, OTHERS, Annotatio
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.boxes import BoxSettings
-from recordmill.transforms.compose.build_examples import find_class
 from recordmill.transforms.records.boxes import DroppedBox, place_boxes
+from recordmill.transforms.records.image_record import find_class
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ def resolve_annotations(
     """Completes a record's fields in place.
 
     `label_texts` become class names, with `labels`, their ids, beside them. What
-    `transforms.records.boxes.boxes_of` gave becomes the fields of boxes, which have moved with the pixels.
+    `schemas.reference_boxes.boxes_of` gave becomes the fields of boxes, which have moved with the pixels.
 
     Args:
         fields: of the record, as its source gave them; texts as UTF-8.

@@ -15,7 +15,7 @@ from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.transforms.compose.reencode_images import reencode_image
+from recordmill.transforms.records.image_record import reencode_image
 
 
 @dataclass(frozen=True, slots=True)

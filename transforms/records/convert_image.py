@@ -6,15 +6,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.transforms.compose.build_examples import find_class, image_record, reference_record
-from recordmill.transforms.compose.reencode_images import reencode_image
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
-from recordmill.transforms.records.boxes import count_boxes
 from recordmill.transforms.records.features.compute import compute_features
+from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
 
 
 @dataclass(slots=True)
@@ -71,7 +70,7 @@ def _convert(
     split: str,
 ) -> ConvertedImage:
     settings = layout.settings
-    if ref.status == "rejected":
+    if isinstance(ref, Notice):
         raise Rejected("list", ref.reason, ref.detail)
     class_name, class_id = find_class(ref.label, label_map)
     content = settings.source.read(ref, settings.images.max_bytes)

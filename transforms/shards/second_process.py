@@ -44,7 +44,7 @@ class SecondProcess:
 
     def submit(self, split: str, index: int, refs: list[ImageRef]) -> Future[ShardReport]:
         """Has a shard written. What `write` raises there is raised by the result; so is the process's own end."""
-        self._last = self._pool.submit(_write_shard, split, index, encode_batch(ReferenceBatch(refs)))
+        self._last = self._pool.submit(_write_shard, split, index, encode_batch(ReferenceBatch.of(refs)))
         return self._last
 
     def close(self) -> None:
@@ -72,4 +72,5 @@ def _end_with(parent: int) -> None:
 
 def _write_shard(split: str, index: int, batch: bytes) -> ShardReport:
     # Pickled, references would take six times as long to pass.
-    return _forked["write"](split, index, decode_batch(batch).refs)
+    refs = decode_batch(batch)
+    return _forked["write"](split, index, [*refs.refs, *refs.notices])

@@ -10,13 +10,13 @@ from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.transforms.compose.build_examples import image_record
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
@@ -30,7 +30,7 @@ from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.records.annotations import resolve_annotations
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.records.image_record import image_record
 
 
 def functions(**named):
@@ -81,7 +81,7 @@ def test_a_function_adds_a_feature_or_fills_the_conventions():
         ),
     ],
 )
-def test_what_contradicts_the_rest_is_said_with_its_key(settings, message):
+def test_contradictions_are_reported_with_their_key(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         make_settings(**settings)
 
@@ -147,7 +147,7 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
         ),
     ],
 )
-def test_what_is_wrong_is_one_sentence(feature, sentence):
+def test_errors_are_one_sentence(feature, sentence):
     source = Manifest(columns=Columns(uri="u", boxes="b", box_labels="c"))
     with pytest.raises(ValueError, match="^" + re.escape(sentence)):
         check(own(x=feature), source)
@@ -208,7 +208,7 @@ def test_the_kinds_are_those_of_what_is_made(picture):
         (ImageFolder(objects="o"), "source.objects"),
     ],
 )
-def test_boxes_that_nobody_left_out_need_a_place(source, asked_by):
+def test_boxes_that_were_not_excluded_need_a_field(source, asked_by):
     assert find_unstored_boxes(layout("default", source)) == (
         f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
         "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"

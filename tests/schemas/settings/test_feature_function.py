@@ -4,7 +4,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.feature_function import BUILT_IN, FeatureFunction
 
 
-def test_a_feature_is_what_is_said_of_it():
+def test_a_feature_is_as_declared():
     own = "own_functions:embed"
     meaning = "computed by `own_functions:embed`"
     assert FeatureFunction(function=own).as_feature("x") == Feature("x", "float", "x", meaning, many=True)

@@ -16,8 +16,8 @@ def test_a_source_is_called_as_its_module(name):
 class Nothing(Source):
     """Every file is ignored."""
 
-    def refer(self, path, file):
-        yield file.but(status="ignored", reason="nothing")
+    def list_references(self, path, file):
+        yield file.notice("ignored", "nothing")
 
 
 def test_unless_a_source_says_otherwise_it_has_images_with_labels_and_nothing_else():

@@ -5,6 +5,7 @@ from make_settings import make_settings
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings, build_label_map
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.planning.label_warnings import note_classes
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -18,9 +19,8 @@ def notes_of(keys, labels=None, source=BASE.source, depth=0):
     settings = replace(BASE, source=source, labels=labels or LabelSettings())
     summary = Summary()
     for key in keys:
-        summary.add(
-            ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth]), ImageSplitter(0, BASE.splits, SplitCutoffs())
-        )
+        ref = ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth])
+        summary.add(ReferenceBatch([ref]), ImageSplitter(0, BASE.splits, SplitCutoffs()))
     return note_classes(summary, settings, build_label_map(summary.labels, settings.labels, 0, {}))
 
 
@@ -43,14 +43,14 @@ def test_classes_that_no_image_has_are_named(classes, catch_all, expected):
     assert notes_of(TWO, LabelSettings(classes=classes, catch_all=catch_all)) == expected
 
 
-def test_what_has_its_labels_inside_is_not_told_of():
+def test_sources_with_their_own_labels_get_no_warning():
     records = load_source("fixed_records")(preset="cifar10")
     assert notes_of(TWO, LabelSettings(classes=("a", "b")), records) == []
 
 
-def test_classes_of_images_without_labels_are_not_told_of():
+def test_classes_of_images_without_labels_get_no_warning():
     summary = Summary()
-    summary.add(ImageRef("1.jpg", "/x/1.jpg", 9), ImageSplitter(0, BASE.splits, SplitCutoffs()))
+    summary.add(ReferenceBatch.of([ImageRef("1.jpg", "/x/1.jpg", 9)]), ImageSplitter(0, BASE.splits, SplitCutoffs()))
     labels = LabelSettings(classes=("a", "b"))
     assert note_classes(summary, replace(BASE, labels=labels), build_label_map(set(), labels, 0, {})) == []
 
@@ -77,11 +77,11 @@ def test_folders_below_the_only_class_may_be_the_classes():
     ],
     ids=["two classes", "no folders", "one folder", "files"],
 )
-def test_of_other_folders_nothing_is_told(keys):
+def test_other_folders_get_no_warning(keys):
     assert notes_of(keys) == []
 
 
-def test_folders_below_one_of_several_classes_are_told_of():
+def test_folders_below_one_of_several_classes_get_a_warning():
     advice = "if those are the classes, set source.class_from=last_folder"
     assert notes_of([*NESTED, "other/1.jpg"]) == [
         f"the images of class fotos lie in folders of their own, cat, dog: {advice}"
@@ -93,7 +93,7 @@ def test_folders_below_one_of_several_classes_are_told_of():
     )
 
 
-def test_folders_below_the_only_class_of_an_archive_are_told_of():
+def test_folders_below_the_only_class_of_an_archive_get_a_warning():
     members = [f"photos.zip/{key}" for key in NESTED]
     assert notes_of(members, source=load_source("archives")(), depth=1) == [
         "there is 1 class, fotos, and below it the folders cat, dog: "
@@ -101,12 +101,12 @@ def test_folders_below_the_only_class_of_an_archive_are_told_of():
     ]
 
 
-def test_images_beside_the_folders_are_of_their_class():
+def test_images_next_to_the_folders_are_of_their_class():
     beside = [f"fotos/{number}.jpg" for number in range(80)]
     assert notes_of([*NESTED, *beside]) == []
 
 
-def test_where_folders_do_not_give_the_class_they_are_not_told_of():
+def test_folders_that_do_not_give_the_class_get_no_warning():
     names = load_source("filename_labels")(pattern="(?P<label>[a-z]+)")
     assert notes_of(NESTED, source=names) == []
     assert notes_of(NESTED, source=replace(BASE.source, class_from="last_folder"), depth=0) == []

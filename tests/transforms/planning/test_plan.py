@@ -12,6 +12,7 @@ from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.dataset import as_yaml_dict
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -40,7 +41,7 @@ def plan_of(refs=IMAGES, settings=BASE, selection=None, growth=1.0):
     selection = selection or SplitCutoffs()
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(settings.seed, settings.splits, selection))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, selection))
     return make_plan(summary, selection, settings, make_recipe(settings), growth)
 
 
@@ -104,9 +105,9 @@ def test_the_offset_is_the_users_or_the_conventions(convention, offset, first):
     assert plan_of(settings=settings).label_map.ids == {"a": first, "b": first + 1}
 
 
-FATAL = ImageRef("d", "/x/d", status="fatal", reason="link_loop", detail="it loops")
-IGNORED = ImageRef(".h", "/x/.h", status="ignored", reason="hidden")
-REJECTED = ImageRef("r", "/x/r", status="rejected", reason="no_class")
+FATAL = ImageRef("d", "/x/d").notice("fatal", "link_loop", "it loops")
+IGNORED = ImageRef(".h", "/x/.h").notice("ignored", "hidden")
+REJECTED = ImageRef("r", "/x/r").notice("rejected", "no_class")
 FROM_FOLDERS = replace(BASE, splits=SplitSettings(from_folders={"t": "train", "v": "validation"}))
 STRATIFIED = replace(BASE, splits=SplitSettings(fractions={"train": 0.9, "test": 0.1}, stratify=True))
 ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH_RANGE, HASH_RANGE]})
@@ -138,7 +139,7 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
         (
             [
                 *(replace(ref, split="train") for ref in IMAGES),
-                ImageRef("val.bin", "/x/val.bin", status="rejected", reason="wrong_length", detail="5 bytes over"),
+                ImageRef("val.bin", "/x/val.bin").notice("rejected", "wrong_length", "5 bytes over"),
             ],
             FROM_FOLDERS,
             None,
@@ -188,7 +189,7 @@ def test_split_words_as_classes_are_fine_where_the_user_says_so():
     assert plan_of([*refs, ImageRef("cat/1", "", label="cat")]).action == "convert"
 
 
-def test_an_empty_split_is_given_the_nearest_images_and_it_is_said():
+def test_an_empty_split_is_given_the_nearest_images_and_a_note_says_so():
     refs = IMAGES[:6]
     settings = splits(train=0.999999, test=0.000001)
     plan = plan_of(refs, settings)
@@ -205,8 +206,8 @@ def test_rejected_things_alone_still_get_a_shard_to_be_listed_by():
     assert (plan.action, plan.starts) == ("convert", {"train": [0]})
 
 
-def test_warnings_are_told():
-    warning = ImageRef("e", "/x/e", status="warning", reason="empty_folder", detail="the folder is empty")
+def test_warnings_are_reported():
+    warning = ImageRef("e", "/x/e").notice("warning", "empty_folder", "the folder is empty")
     assert plan_of([*IMAGES, warning]).notes == ["e: the folder is empty"]
 
 
@@ -354,7 +355,7 @@ def test_zlib_is_a_part_where_it_writes():
     assert packed == {**plan_of().recipe["versions"], "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 
-def test_a_plan_knows_of_no_other_run_until_the_output_is_looked_at():
+def test_a_plan_knows_of_no_other_run_until_the_output_is_read():
     assert plan_of().found_run == ""
 
 

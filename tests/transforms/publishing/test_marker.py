@@ -141,7 +141,7 @@ def test_sidecars_of_shards_without_records_are_numbered_in_the_shards_order():
         ("transform_fn", "{split}", "transform_fn"),
     ],
 )
-def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, pattern, clash):
+def test_a_shard_named_like_another_file_of_the_dataset_is_an_error(split, pattern, clash):
     splits = SplitSettings(fractions={split: 1.0})
     settings = replace(SETTINGS, splits=splits, shards=ShardSettings(count=1, name=pattern))
     shards = name_shards([report(split, 0, 1)], settings)
@@ -223,7 +223,7 @@ def test_a_preview_tells_what_is_expected():
     assert (numbers["classes"], numbers["input_bytes"], numbers["unit"]) == (2, 30, "image")
 
 
-def test_boxes_are_counted_by_class_beside_the_images():
+def test_boxes_are_counted_by_class_next_to_the_images():
     boxes = [replace(REPORTS[0], instances={"dog": 2, "cat": 4}), replace(REPORTS[1], instances={"cat": 1})]
     shards = name_shards(boxes, SETTINGS)
     told = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes), DUPLICATE_NUMBERS).splits

@@ -8,6 +8,7 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.transforms.records.annotations import (
@@ -16,7 +17,7 @@ from recordmill.transforms.records.annotations import (
     count_rejected_labels,
     resolve_annotations,
 )
-from recordmill.transforms.records.boxes import DroppedBox, boxes_of
+from recordmill.transforms.records.boxes import DroppedBox
 
 LABELS = LabelMap({"cat": 0, "dög": 1, "other": 2})
 
@@ -68,7 +69,7 @@ def test_an_image_without_annotations_is_left_alone(resolve):
     assert resolve({"label": 1}) == (None, {"label": 1})
 
 
-def test_labels_of_rejected_images_are_counted_by_what_became_of_them():
+def test_labels_of_rejected_images_are_counted_by_outcome():
     def count(reason, labels, features='{"label_texts":["cat","emu","gnu"]}'):
         return count_rejected_labels(ImageRef("a.jpg", "/a.jpg", features=features), reason, labels)
 
@@ -112,7 +113,7 @@ def test_shapes_that_a_source_dropped_are_of_any_class():
     )
 
 
-def test_unknown_classes_are_told_apart_up_to_a_number():
+def test_unknown_classes_are_distinguished_up_to_a_number():
     tally = AnnotationTally()
     tally.count("a.jpg", boxes(*(DroppedBox("unknown_class", str(number), number, True) for number in range(1, 131))))
     (counts,) = tally.totals().dropped.values()

@@ -15,10 +15,10 @@ from recordmill.schemas.features import Feature, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.transforms.compose.build_examples import reference_record
-from recordmill.transforms.inputs.read_image import read_image
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.records.convert_image import convert_image
+from recordmill.transforms.records.image_record import reference_record
 
 SETTINGS = make_settings()
 LABELS = LabelMap({"cat": 0, "dog": 1})
@@ -88,7 +88,7 @@ def rejected_row(ref, stage, reason, sha256=None, **changed):
 
 
 def test_what_was_rejected_when_listed_keeps_its_reason():
-    ref = ImageRef("a", "/nowhere", 7, status="rejected", reason="no_class", detail="none")
+    ref = ImageRef("a", "/nowhere", 7).notice("rejected", "no_class", "none")
     converted = convert(ref)
     assert converted.record is None
     assert converted.row == rejected_row(ref, "list", "no_class", detail="none")
@@ -141,7 +141,7 @@ def test_a_bug_is_not_swallowed(pictures, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("recordmill.transforms.compose.reencode_images.prepare_image", broken)
+    monkeypatch.setattr("recordmill.transforms.records.image_record.prepare_image", broken)
     with pytest.raises(ZeroDivisionError):
         convert(pictures(1)[0])
 
@@ -165,7 +165,7 @@ class Numbered(Source):
 
     late_labels = True
 
-    def refer(self, path, file):
+    def list_references(self, path, file):
         yield file
 
     def read(self, ref, max_bytes):

@@ -5,8 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from recordmill.schemas.settings.splits import SPLIT_NAMES
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch, given_splits, split_of
-from recordmill.transforms.inputs.sources.source import Recognised
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    IMAGE_ENDINGS,
+    FolderSketch,
+    Recognised,
+    given_splits,
+    split_of,
+)
 
 _PARTS = (".cls", ".json", ".txt")
 """Endings of files beside an image, of which a sample may have its label or a text."""

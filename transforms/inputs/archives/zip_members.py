@@ -43,7 +43,7 @@ def _member(info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limi
     name = _name_of(info)
     if detail := _refusal(info, limits):
         return Member(name, reason="bad_member", detail=detail)
-    start = _data_start(info, stream)
+    start = data_start(info, stream)
     if start < 0 or start + info.compress_size > end:
         detail = "its header is damaged" if start < 0 else "it does not end before the next begins"
         return Member(name, reason="bad_member", detail=detail)
@@ -76,7 +76,7 @@ def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
     return ""
 
 
-def _data_start(info: zipfile.ZipInfo, stream: BoundedStream) -> int:
+def data_start(info: zipfile.ZipInfo, stream: Any) -> int:
     """Where a member's data begin, behind its own header; -1 where that is not what the directory says."""
     if info.header_offset < 0:
         return -1

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -12,9 +12,8 @@ import orjson
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.arrays.interleave import interleave
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.arrays.place import Place
-from recordmill.transforms.inputs.read_image import read_image
 
 Order = Literal["interleaved", "planar"]
 
@@ -70,7 +69,7 @@ def locate_images(place: Place, header: int, shape: Sequence[int], order: Order)
     return stack
 
 
-def refer_images(
+def list_array_images(
     file: ImageRef, key: str, stack: ImageStack, labels: Sequence[str] | None, word: str
 ) -> Iterator[ImageRef]:
     """A reference for each image.
@@ -87,21 +86,19 @@ def refer_images(
     """
     if labels is not None and len(labels) != stack.count:
         raise Rejected("list", "bad_labels", f"there are {len(labels):,} labels for {stack.count:,} images")
-    begin, length = stack.place.offset + stack.header, stack.image_bytes
     features = orjson.dumps({SHAPE_FIELD: stack.shape}).decode()
-    refer = partial(
-        ImageRef,
-        uri=file.uri,
-        size=file.size,
-        version=file.version,
-        length=length,
-        packing=stack.place.packing,
-        split=file.split or word,
-        features=features,
-    )
-    for index in range(stack.count):
-        label = "" if labels is None else labels[index]
-        yield refer(f"{key}#{index}", offset=begin + index * length, label=label)
+    common = {"packing": stack.place.packing, "split": file.split or word, "features": features}
+    begin = stack.place.offset + stack.header
+    yield from list_ranges(file, key, begin, stack.image_bytes, stack.count, labels, **common)
+
+
+def list_ranges(
+    file: ImageRef, key: str, begin: int, length: int, count: int, labels: Sequence[str] | None = None, **common: Any
+) -> Iterator[ImageRef]:
+    """A reference for each of some ranges of one length, which follow each other from `begin` on."""
+    refer = partial(ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, **common)
+    for index in range(count):
+        yield refer(key=f"{key}#{index}", offset=begin + index * length, label="" if labels is None else labels[index])
 
 
 def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[bytes, Pixels]:
@@ -116,3 +113,17 @@ def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[byt
         channels, height, width = shape
         return data, np.ndarray((height, width, channels), np.uint8, interleave(data, channels))
     return data, np.ndarray(shape if len(shape) == 3 else (*shape, 1), np.uint8, data)
+
+
+def interleave(planes: bytes, channels: int) -> bytes | bytearray:
+    """The first pixel's channels, then the second's, of planes that lie one behind the other.
+
+    For 32 x 32 x 3 it takes half the time of copying numpy's transposed view: 3.4 of 6.4 us with the array made of it.
+    """
+    if channels == 1:
+        return planes
+    length = len(planes) // channels
+    pixels = bytearray(len(planes))
+    for channel in range(channels):
+        pixels[channel::channels] = planes[channel * length : (channel + 1) * length]
+    return pixels

@@ -129,7 +129,7 @@ class FeatureColumn(FeatureFrom):
 
 
 @dataclass(frozen=True)
-class RowReader:
+class CellReader:
     """Makes entries of rows with named cells.
 
     Attributes:

@@ -14,7 +14,7 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.read_image import read_image
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.tables.csv_rows import read_csv_record
 from recordmill.transforms.inputs.tables.parquet_cells import PARQUET_CELLS
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, UnreadableTableError
@@ -40,7 +40,7 @@ def read_row_bytes(
         data = _read_cell(ref, column, max_bytes)
     else:
         packing = "gzip" if ref.packing.endswith(" gzip") else ""
-        row = read_image(ref.but(packing=packing), MAX_ROW_BYTES)
+        row = read_image(ref.replace(packing=packing), MAX_ROW_BYTES)
         text = _find_text(row, ref.packing.split(), column, delimiter, quote, skip_blanks)
         try:
             data = base64.b64decode("".join(text.split()), validate=True)

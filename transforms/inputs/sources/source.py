@@ -1,51 +1,24 @@
 """What a source implements, and how one is found by name."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
-import orjson
-
 from recordmill.schemas.content import Content
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.read_image import read_image
-
-
-@dataclass(frozen=True, slots=True)
-class Recognised:
-    """How the files of an input may be meant.
-
-    Attributes:
-        settings: the settings that say so, as a user would write them in YAML.
-        why: by which files: the end of a sentence `it looks like ...`.
-        is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
-        needs: what must be said or done first, as a sentence; empty: nothing.
-        needed_key: the YAML key that says it, if one does.
-    """
-
-    settings: Mapping[str, Any]
-    why: str
-    is_firm: bool = True
-    needs: str = ""
-    needed_key: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The source."""
-        return str(self.settings["source"]["kind"])
+from recordmill.storage.read_image import read_image
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 
 
 class Source(SourceSettings, Protocol):
     """Turns listed files into references, and references into what they hold.
 
-    A source inherits from this class as a frozen dataclass: its fields are its YAML keys. `refer` is all that it must
-    have; `schemas.settings.source` says what else it may have.
+    A source inherits from this class as a frozen dataclass: its fields are its YAML keys. Only `list_references` is
+    required; `schemas.settings.source` says what else it may have.
     """
 
     @classmethod
@@ -60,34 +33,22 @@ class Source(SourceSettings, Protocol):
         """Reads what one reference holds. A source overrides it where that is no plain image file.
 
         Args:
-            ref: one of the references that `refer` gave.
+            ref: one of the references that `list_references` gave.
             max_bytes: more is not read.
 
         Raises:
-            Rejected: there is something wrong with this one; see `transforms.compose.read_images.read_image`.
+            Rejected: there is something wrong with this one; see `storage.read_image.read_image`.
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)
 
 
-def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[ImageRef]:
-    """Yields what `source.refer` yields; where that rejects the file, or the rest of it, a rejected reference of it."""
+def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[Listed]:
+    """Yields what `source.list_references` yields; where that rejects the file, or the rest of it, a notice of that."""
     try:
-        yield from source.refer(path, file)
+        yield from source.list_references(path, file)
     except Rejected as rejected:
-        yield file.but(status="rejected", reason=rejected.reason, detail=rejected.detail)
-
-
-def announce_classes(file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> ImageRef:
-    """A reference that names classes, for a source's `refer` to yield beside its images.
-
-    Args:
-        file: the file that they are known from.
-        classes: every class by the number that the source gives it, which decides the order of the ids; or names alone,
-            for labels that no reference has in `label` (those of boxes, or of several in one image).
-    """
-    known = dict(classes) if isinstance(classes, Mapping) else sorted(set(classes))
-    return ImageRef(file.key, file.uri, status="classes", reason="classes", detail=orjson.dumps(known).decode())
+        yield file.notice("rejected", rejected.reason, rejected.detail)
 
 
 @cache

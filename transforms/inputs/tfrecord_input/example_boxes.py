@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.transforms.inputs.tfrecord_input.example_fields import bad_example, text_of
-from recordmill.transforms.records.boxes import boxes_of
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]) -> dict[str, Any]:
-    """What `converting.boxes.boxes_of` gives for the boxes of an Example; nothing for one without their features.
+    """What `schemas.reference_boxes.boxes_of` gives for the boxes of an Example; nothing where it has none.
 
     Args:
         fields: of the Example, by the convention's fields: sides in parts of the image.

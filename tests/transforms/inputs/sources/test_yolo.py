@@ -3,14 +3,13 @@ import unicodedata
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
-from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
 from recordmill.transforms.list_images import list_images
-from recordmill.transforms.records.boxes import boxes_of
 
 
 def refer(folder, path, text=None, **settings):
@@ -40,7 +39,7 @@ def test_names_are_those_of_the_store_however_they_are_spelt(tmp_path, below):
         (tmp_path / below / name).write_text(text, encoding="utf-8")
     listing = ListingSettings(include=Yolo().files, from_folders={"train": "train"} if below else {})
     found = list_images(Input(str(tmp_path)), Yolo(), listing)
-    (ref,) = (each for each in found if each.key.endswith(".jpg"))
+    (ref,) = (each for each in found if type(each) is ImageRef)
     assert (ref.key, ref.split) == (f"{below}é/images/é.jpg", below.rstrip("/"))
     assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.0, 0.75, 0.5]]
 
@@ -51,7 +50,7 @@ def test_an_image_without_a_file_has_no_boxes(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "1 a b c d", "-1 0 0 1 1"])
-def test_a_line_that_is_no_box_rejects_the_image_and_is_named(tmp_path, line):
+def test_a_line_that_is_not_a_box_rejects_the_image_and_is_named(tmp_path, line):
     (ref,) = refer(tmp_path, "images/1.jpg", f"0 0.5 0.5 1 1\n{line}\n")
     assert (ref.key, ref.status, ref.reason) == ("images/1.jpg", "rejected", "bad_annotations")
     assert ref.detail == "labels/1.txt: line 2 is not a class number and four numbers or more"
@@ -69,7 +68,7 @@ def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, name
     (tmp_path / path).write_text(text, encoding="utf-8")
     file = ImageRef(path, str(tmp_path / path), 5, "1")
     announced, ignored = list_file(Yolo(), path, file)
-    assert announced == announce_classes(ImageRef(path, str(tmp_path / path)), names)
+    assert announced == ClassNames.of(ImageRef(path, str(tmp_path / path)), names)
     assert (ignored.status, ignored.reason) == ("ignored", "class_names")
 
 
@@ -102,7 +101,7 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     (tmp_path / name).write_text("path:\ntrain: images/train\nnames:\n  0: person\n", encoding="utf-8")
     file = ImageRef(name, str(tmp_path / name), 5, "1")
     announced, ignored = list_file(Yolo(), name, file)
-    assert announced == announce_classes(file, {"person": 0})
+    assert announced == ClassNames.of(file, {"person": 0})
     assert (ignored.status, ignored.reason) == ("ignored", "class_names")
     (tmp_path / name).write_text("services: {}", encoding="utf-8")
     (ref,) = list_file(Yolo(), name, file)
@@ -121,7 +120,7 @@ def test_a_bomb_of_aliases_is_not_lit():
         read_names("data.yaml", "\n".join([*lines, "names: *i"]))
 
 
-def test_a_file_that_is_not_utf_8_is_told(tmp_path):
+def test_a_file_that_is_not_utf_8_is_reported(tmp_path):
     (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
     (ref,) = list_file(Yolo(), "classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt")))
     assert ref.detail == "it names no classes: it is not UTF-8"
@@ -160,11 +159,11 @@ def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(data, encoding="utf-8")
     found = list_images(Input(str(tmp_path)), Yolo(), listing)
-    (ref,) = (each for each in found if each.key.endswith(".jpg"))
+    (ref,) = (each for each in found if type(each) is ImageRef)
     assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
 
 
-def test_a_data_yaml_that_is_written_anew_is_read_anew(tmp_path):
+def test_a_rewritten_data_yaml_is_read_again(tmp_path):
     (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
     (ref,) = refer(tmp_path, "images/1.jpg", text)
@@ -174,7 +173,7 @@ def test_a_data_yaml_that_is_written_anew_is_read_anew(tmp_path):
     assert orjson.loads(ref.features)["boxes"] == [[0.3, 0.4, 0.6, 0.7]]
 
 
-def test_only_what_lies_below_images_is_listed():
+def test_only_files_below_images_are_listed():
     listing = ListingSettings(include=Yolo().files, not_included=Yolo.other_files)
     assert [why_ignored(listing, path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
     assert [why_ignored(listing, path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [

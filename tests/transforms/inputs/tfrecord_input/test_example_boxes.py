@@ -1,8 +1,8 @@
 import pytest
 
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
-from recordmill.transforms.records.boxes import boxes_of
 
 SIDES = {"xmin": [0.0, 0.25], "ymin": [0.5, 0.5], "xmax": [0.5, 1.0], "ymax": [1.0, 0.75]}
 BOXES = [(0.0, 0.5, 0.5, 1.0), (0.25, 0.5, 1.0, 0.75)]
@@ -41,6 +41,6 @@ def test_no_boxes_are_boxes_and_no_features_are_none():
         ({**SIDES, "box_label_texts": [b"a", b"\xff"]}, "the class of a box is no UTF-8"),
     ],
 )
-def test_lists_that_do_not_belong_together_are_told(fields, message):
+def test_mismatched_lists_are_reported(fields, message):
     with pytest.raises(Rejected, match=message):
         read_boxes({key: value for key, value in fields.items() if value is not None}, name_of)

@@ -308,7 +308,7 @@ def test_the_name_of_a_class_is_above_its_pictures(tmp_path, page):
 
 
 @pytest.mark.parametrize(("name", "title"), [("pets", "pets"), ("", "animals"), (EVIL[0], EVIL[0])])
-def test_it_is_called_like_the_dataset_or_its_folder(page, name, title):
+def test_it_is_named_after_the_dataset_or_its_folder(page, name, title):
     dataset = replace(make({"train": {"cat": 4}}), folder="/data/animals/.staging-0123")
     parsed = page(replace(dataset, marker=replace(dataset.marker, name=name)))
     assert parsed.text.startswith(f"{title} {title} 4 images in 1 class, as TFRecords in the convention default")

@@ -12,15 +12,14 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listing.safe_paths import key_of, reason_of, resolve_inside, size_and_version
 from recordmill.transforms.inputs.manifests.columns import Reader
 from recordmill.transforms.inputs.manifests.entry import Entry
-from recordmill.transforms.inputs.sources.source import announce_classes
 from recordmill.transforms.inputs.tables.row import Row, bad_row
-from recordmill.transforms.records.boxes import boxes_of
 
 ANY_ENDING = ".*"
 """How a path ends that may have the ending of any image."""
@@ -29,12 +28,12 @@ _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 
 @dataclass(slots=True)
-class EntryReferrer:
+class RowReader:
     """Makes references of a manifest's rows.
 
     Attributes:
         file: the manifest.
-        path: its path below the input, as `Source.refer` is given it.
+        path: its path below the input, as `Source.list_references` is given it.
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
         packing: how an image lies in its row, see `transforms.inputs.manifests.row_bytes`; empty where rows name files.
         uri_column: the column of the images' paths, for people.
@@ -62,7 +61,7 @@ class EntryReferrer:
         if storage.is_local(self.root):
             self.root = os.path.abspath(self.root)
 
-    def refer(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef]:
+    def list_references(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef | ClassNames]:
         """Yields a reference for each row, or for those that are joined; announcements of classes before them."""
         images: dict[str, tuple[Row, Entry]] = {}
         for row in rows:
@@ -82,13 +81,13 @@ class EntryReferrer:
 
     def _refuse(self, row: Row, refusal: Rejected) -> ImageRef:
         detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal.detail}"
-        ref = self.file.but(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
-        return ref.but(status="rejected", reason=refusal.reason, detail=detail)
+        ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
+        return ref.notice("rejected", refusal.reason, detail)
 
     def _row_key(self, row: Row) -> str:
         return f"{self.file.key}/{row.number:06}"
 
-    def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef]:
+    def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef | ClassNames]:
         try:
             if entry.fault:
                 raise bad_row(entry.fault)
@@ -104,7 +103,7 @@ class EntryReferrer:
         named = {*(entry.labels or ()), *entry.box_labels} - self.announced
         if named:
             self.announced |= named
-            yield announce_classes(self.file, named)
+            yield ClassNames.of(self.file, named)
         yield ImageRef(
             **place,
             label=entry.label,

@@ -1,4 +1,4 @@
-"""The bytes of one image, from wherever they are."""
+"""The bytes that one reference refers to."""
 
 import errno
 import time

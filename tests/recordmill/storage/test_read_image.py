@@ -8,11 +8,9 @@ from apache_beam.io.filesystem import BeamIOError
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs import read_image as module
-from recordmill.transforms.inputs.read_image import read_image
+from recordmill.storage import read_image as module
+from recordmill.storage.read_image import read_image
 
-OUTAGES = [OSError(code, os.strerror(code)) for code in (errno.EMFILE, errno.EIO, errno.ETIMEDOUT, errno.ECONNRESET)]
-OUTAGES += [BeamIOError("the store is down"), BeamIOError("the store is down", {"a": TimeoutError()})]
 MANY = 2**30
 
 
@@ -101,6 +99,10 @@ def test_what_concerns_one_file_is_rejected_at_once(ref, monkeypatch, code, reas
     tries = failing(monkeypatch, OSError(code, os.strerror(code)))
     assert rejection(ref)[0] == reason
     assert len(tries) == 1
+
+
+OUTAGES = [OSError(code, os.strerror(code)) for code in (errno.EMFILE, errno.EIO, errno.ETIMEDOUT, errno.ECONNRESET)]
+OUTAGES += [BeamIOError("the store is down"), BeamIOError("the store is down", {"a": TimeoutError()})]
 
 
 @pytest.mark.parametrize("error", OUTAGES)

@@ -18,7 +18,7 @@ def boxes_of(
     fractions: bool = False,
     shapes: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """What a source puts into `ImageRef.features` for an image's boxes; what is no finite number becomes None there.
+    """What a source puts into `ImageRef.features` for an image's boxes; numbers that are not finite become None there.
 
     Args:
         boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
@@ -26,7 +26,7 @@ def boxes_of(
         values: further values of each box by field name, e.g. `is_crowd`.
         drawn_on_size: width and height of the image as the annotators saw it, where they say so.
         fractions: whether boxes are in fractions of the image instead of pixels.
-        shapes: what became of shapes that are no boxes: how many of these boxes are `enclosed` ones, and how many more
+        shapes: the fate of shapes that are not boxes: how many of these boxes are `enclosed` ones, and how many more
             shapes were dropped (`other_shape`).
     """
     counted = {name: count for name, count in (shapes or {}).items() if count}

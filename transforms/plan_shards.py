@@ -139,7 +139,7 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
 
 
 def _publish_cut(state: OutputState) -> list[str]:
-    """Publishes datasets of other plans whose publishing was cut: half of each may be in the output. A note on each.
+    """Finishes the interrupted publishing of other plans, half in the output maybe; a note on each.
 
     Raises:
         OSError: a file cannot be renamed.

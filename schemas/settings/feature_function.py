@@ -66,7 +66,7 @@ class FeatureFunction:
                 f"function {self.function!r} is none of {known}: write package.module:function for your own"
             )
         if self.is_built_in and (self.type or self.shape is not None or self.of):
-            raise ValueError(f"type, shape and of are known of {self.function}: remove them")
+            raise ValueError(f"type, shape and of are fixed for {self.function}: remove them")
 
     @property
     def is_built_in(self) -> bool:

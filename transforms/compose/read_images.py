@@ -17,7 +17,7 @@ register_record(ImageRef)
 class ReadImages(beam.PTransform):
     """Reads each image of a PCollection of references; those that cannot be read are left out.
 
-    For pipelines of your own. Recordmill itself reads beside the writer, so that no pixel is ever shuffled.
+    For pipelines of your own. Recordmill itself reads in the step that writes, so that pixels are never shuffled.
 
     Attributes:
         max_bytes: longer images are left out.

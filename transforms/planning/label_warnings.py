@@ -73,7 +73,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         return f"there is 1 class, {label}, and below it the folders {shown}: if those are the classes, {advice}"
     others = format_count(len(nested) - 1, "other class")
     more = f", as do those of {others}" if len(nested) > 1 else ""
-    what = f"the images of class {label} lie in folders of their own, {shown}{more}"
+    what = f"the images of class {label} are in folders of their own, {shown}{more}"
     return f"{what}: if those are the classes, set source.class_from=last_folder"
 
 

@@ -40,12 +40,12 @@ class Plan:
         starts: the first order hash of each shard, by split.
         label_map: class ids.
         summary: what was listed, without its histograms.
-        notes: things to be told: what was lowered, moved or guessed.
+        notes: messages for the user: what was lowered, moved or guessed.
         recipe: everything that the plan id stands for.
         config_text: the settings as YAML: the content of `config.yaml`.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
-        run_notes: things to be told of this run alone, which say nothing of the dataset.
+        run_notes: messages about this run alone, not about the dataset.
     """
 
     plan_id: str
@@ -97,7 +97,7 @@ def make_plan(
         starts[name] = split.histogram.cut(wanted)
         if len(starts[name]) < wanted and split.references:
             few = split.references < wanted
-            why = f"it has too few {settings.unit}s" if few else "hashes are told apart no finer"
+            why = f"it has too few {settings.unit}s" if few else "the hash histogram is too coarse to split further"
             notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: {why}")
         if split.references > MOST_PER_SHARD * len(starts[name]):
             files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
@@ -143,7 +143,7 @@ def _recipe(
     # people, or what is learnt from the finished dataset: a dataset with moments can be analysed later.
     kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze", "report")}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
-    plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they lie
+    plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
     layout = ExampleLayout(settings)
     return {
@@ -165,7 +165,7 @@ def _recipe(
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes on boxes that the convention has no place for, and on images that lie there and have no annotation."""
+    """Notes on boxes that the convention has no place for, and on listed images without an annotation."""
     layout = ExampleLayout(settings)
     if summary.boxes and not layout.stores_boxes:
         what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
@@ -207,7 +207,7 @@ def _fill_splits(
         what = f"no {settings.unit} was found for split {empty[0]}"
         if summary.rejected:  # the split's own may be among them
             such = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_such.values())}"
-            return selection, f"{what}, and {such}: mend that, or remove the split from {key}"
+            return selection, f"{what}, and {such}: correct that, or remove the split from {key}"
         notes.extend(f"no {settings.unit} was found for split {name}, which {key} names" for name in empty)
         return selection, ""
     if settings.splits.stratify:

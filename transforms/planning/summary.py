@@ -18,7 +18,7 @@ SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""
 
 MESSAGES_KEPT = 20
-"""How many warnings and problems are kept to be told."""
+"""How many warnings and problems are kept for the report."""
 
 
 MOST_NUMBERED = 100_000
@@ -45,7 +45,7 @@ class Summary:
 
     Attributes:
         listed: everything found: images, rejected and ignored things.
-        ignored: things that are none of ours, by reason.
+        ignored: things that are not part of the input, by reason.
         rejected: things rejected where they were listed, by reason.
         rejected_such: by reason the first of them by key, in words.
         left_out: images that `limit` or the fractions leave out, by reason.
@@ -54,14 +54,14 @@ class Summary:
         labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
         numbers: classes that sources announced by the numbers that they give them.
         boxes: boxes of the images to convert, and of nothing else.
-        box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are not told apart.
+        box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are counted together.
         first_boxes: for each such label the first box by key, as (key, place, words).
         naming_files: files that name images, as annotations and manifests do.
         digest: `schemas.reference_digest.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
         versions: `version_digest_of` the same as in `digest`, added up.
         sample: (order hash, key and place, reference) of some images, chosen by hash.
-        warnings: things to be told, sorted; the first few.
+        warnings: messages for the user, sorted; the first few.
         problems: things that fail the run, sorted; the first few.
         problems_found: how many there are.
     """
@@ -174,7 +174,7 @@ class Summary:
             within.bytes += size
             within.histogram.add(hashes.order, size)
             if len(self.sample) < SAMPLE_SIZE or hashes.order <= self.sample[-1][0]:
-                # The text keeps two references of one key, an error told later, from being compared themselves.
+                # The text keeps two references of one key, an error reported later, from being compared themselves.
                 _keep_lowest(self.sample, (hashes.order, repr(ref), ref), most=SAMPLE_SIZE)
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)

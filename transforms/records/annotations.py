@@ -1,4 +1,4 @@
-"""What annotators say of an image beside its class: several labels, and boxes."""
+"""What annotators say of an image besides its class: several labels, and boxes."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ from recordmill.transforms.records.image_record import find_class
 
 @dataclass(slots=True)
 class AnnotationCounts:
-    """What became of one image's annotations.
+    """How many of one image's annotations were written, dropped or rejected.
 
     Attributes:
         boxes: see `PlacedBoxes.counts`; None where the image was not to have any.
         dropped: the boxes that were dropped.
-        lacks_file: whether the file that would speak of its boxes is not there.
+        lacks_file: whether its file of boxes is missing.
         labels: see `AnnotationTotals.labels`.
     """
 
@@ -43,7 +43,7 @@ def resolve_annotations(
 ) -> AnnotationCounts | None:
     """Completes a record's fields in place.
 
-    `label_texts` become class names, with `labels`, their ids, beside them. What
+    `label_texts` become class names, with `labels`, their ids, next to them. What
     `schemas.reference_boxes.boxes_of` gave becomes the fields of boxes, which have moved with the pixels.
 
     Args:
@@ -51,11 +51,11 @@ def resolve_annotations(
         data: the source's bytes.
         image: what is stored of them.
         images: how that was made.
-        boxes: what becomes of invalid boxes.
+        boxes: what to do with invalid boxes.
         label_map: class ids.
 
     Returns:
-        What became of them; None where the image was to have neither.
+        The counts; None where the image was to have neither.
 
     Raises:
         Rejected: stage `encode`: a label has no id (`unknown_label`), or the boxes are bad; see `place_boxes`.
@@ -80,7 +80,7 @@ def resolve_annotations(
 
 
 def count_rejected_labels(ref: ImageRef, reason: str, label_map: LabelMap) -> Counter[str]:
-    """What became of the labels of an image that may have several and was rejected.
+    """Counts the labels of a rejected image that may have several.
 
     Args:
         ref: the image.

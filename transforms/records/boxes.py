@@ -38,7 +38,7 @@ class DroppedBox(NamedTuple):
 
 @dataclass(slots=True)
 class PlacedBoxes:
-    """An image's boxes on the stored image, and what became of each: listed = written + dropped.
+    """An image's boxes on the stored image, and the fate of each: listed = written + dropped.
 
     Attributes:
         fields: `schemas.record_fields.BOX_FIELDS`, and the further values.
@@ -59,7 +59,7 @@ def place_boxes(
     Args:
         given: what `boxes_of` gave.
         geometry: how the stored image came about.
-        settings: what becomes of invalid boxes.
+        settings: what to do with invalid boxes.
         label_map: class ids.
 
     Raises:

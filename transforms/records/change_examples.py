@@ -1,6 +1,6 @@
 """For the report: the first image with each change in a split's first shard, before and after.
 
-The pictures are made next to the shard, where the source is at hand, and stay in staging until the report is made;
+The pictures are made next to the shard, where the source is available, and stay in staging until the report is made;
 readers never see them.
 """
 

@@ -18,12 +18,12 @@ from recordmill.transforms.records.image_record import find_class, image_record,
 
 @dataclass(slots=True)
 class ConvertedImage:
-    """What became of one reference.
+    """The outcome of one reference.
 
     Attributes:
         record: the serialised Example; None where the image was rejected.
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
-        annotations: what became of its boxes and labels; None where it was not to have any.
+        annotations: counts of its boxes and labels; None where it was not to have any.
         missing: keys of optional features that the record lacks.
     """
 
@@ -33,7 +33,7 @@ class ConvertedImage:
     missing: tuple[str, ...] = ()
 
     def size(self) -> int:
-        """Bytes that it holds in memory, but for its row."""
+        """Bytes that it holds in memory, except for its row."""
         return len(self.record or b"")
 
 

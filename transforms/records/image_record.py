@@ -42,7 +42,7 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
     if isinstance(label, int):
         name = label_map.name_for_number(label)
         if name is None:
-            raise Rejected("encode", "unknown_label", f"the label number {label} is none of the classes")
+            raise Rejected("encode", "unknown_label", f"the label number {label} is not one of the classes")
         return name, label_map.ids[name]
     if not label:
         return None, None
@@ -50,7 +50,7 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
     if name is None:
         bare = label.strip()
         why = f", but {bare!r:.200} is: there are blanks around it" if label_map.name_for(bare) else ""
-        raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is none of the classes{why}")
+        raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is not one of the classes{why}")
     return name, label_map.ids[name]
 
 

@@ -84,12 +84,12 @@ def test_other_folders_get_no_warning(keys):
 def test_folders_below_one_of_several_classes_get_a_warning():
     advice = "if those are the classes, set source.class_from=last_folder"
     assert notes_of([*NESTED, "other/1.jpg"]) == [
-        f"the images of class fotos lie in folders of their own, cat, dog: {advice}"
+        f"the images of class fotos are in folders of their own, cat, dog: {advice}"
     ]
     more = [f"more/{animal}/{number}.jpg" for animal in ("cow", "emu") for number in range(40)]
     (told,) = notes_of([*NESTED, *more])
     assert told == (
-        f"the images of class fotos lie in folders of their own, cat, dog, as do those of 1 other class: {advice}"
+        f"the images of class fotos are in folders of their own, cat, dog, as do those of 1 other class: {advice}"
     )
 
 

@@ -86,7 +86,9 @@ def test_more_shards_than_the_histogram_has_bins_are_lowered_and_said(monkeypatc
     plan = plan_of(settings=replace(splits(train=1.0), shards=ShardSettings(count=9)))
     count = len(plan.starts["train"])
     assert 4 < count <= 8
-    assert plan.notes == [f"split train is written in {count} shards, not 9: hashes are told apart no finer"]
+    assert plan.notes == [
+        f"split train is written in {count} shards, not 9: the hash histogram is too coarse to split further"
+    ]
 
 
 def test_a_shard_of_too_many_references_is_refused(monkeypatch):
@@ -144,7 +146,7 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
             FROM_FOLDERS,
             None,
             "no image was found for split validation, and 1 rejected, such as val.bin (5 bytes over): "
-            "mend that, or remove the split from splits.from_folders",
+            "correct that, or remove the split from splits.from_folders",
         ),
         (
             IMAGES,

@@ -42,7 +42,7 @@ def test_several_labels_get_their_ids(resolve):
 
 
 def test_a_label_without_a_place_rejects_the_image_or_becomes_the_catch_all(resolve):
-    with pytest.raises(Rejected, match="unknown_label: the label 'emu' is none of the classes"):
+    with pytest.raises(Rejected, match="unknown_label: the label 'emu' is not one of the classes"):
         resolve({"label_texts": [b"cat", b"emu"]})
     caught = LabelMap(LABELS.ids, "other")
     assert resolve({"label_texts": [b"emu"]}, caught)[1] == {"label_texts": [b"other"], "labels": [2]}

@@ -111,7 +111,7 @@ def test_a_bad_image_is_rejected_with_its_digest(tmp_path):
 def test_a_label_without_a_class_is_rejected_before_anything_is_read():
     ref = ImageRef("cow/a", "/nowhere", 7, label="cow")
     assert convert(ref).row == rejected_row(
-        ref, "encode", "unknown_label", detail="the label 'cow' is none of the classes"
+        ref, "encode", "unknown_label", detail="the label 'cow' is not one of the classes"
     )
 
 
@@ -193,7 +193,7 @@ def test_a_source_may_find_label_and_pixels_when_it_reads(tmp_path, number, name
 def test_a_number_that_no_class_has_is_rejected(tmp_path):
     (tmp_path / "a").write_bytes(bytes(5))
     row = convert(ImageRef("a", str(tmp_path / "a"), 5), make_settings(source=Numbered())).row
-    assert (row["rejected"], row["detail"]) == ("unknown_label", "the label number 0 is none of the classes")
+    assert (row["rejected"], row["detail"]) == ("unknown_label", "the label number 0 is not one of the classes")
 
 
 def test_fields_of_a_reference_keep_their_types():

@@ -38,7 +38,7 @@ def test_a_label_without_a_place_is_rejected():
     with pytest.raises(Rejected) as caught:
         find_class("stray", LabelMap({"cat": 0}))
     assert (caught.value.stage, caught.value.reason) == ("encode", "unknown_label")
-    assert caught.value.detail == "the label 'stray' is none of the classes"
+    assert caught.value.detail == "the label 'stray' is not one of the classes"
 
 
 def test_the_fields_of_a_record_are_exact():

@@ -18,7 +18,7 @@ from recordmill.transforms.inputs.arrays.place import Place
 Order = Literal["interleaved", "planar"]
 
 SHAPE_FIELD = "array_shape"
-"""The field of `ImageRef.features` that carries an image's shape to whoever reads it; no feature is made of it."""
+"""The field of `ImageRef.features` that carries an image's shape to its reader; it is not a feature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ def locate_images(place: Place, header: int, shape: Sequence[int], order: Order)
         order: where the channels are.
 
     Raises:
-        Rejected: `bad_array`, the array is none of images; `wrong_length`, there are more or fewer bytes.
+        Rejected: `bad_array`, the array does not hold images; `wrong_length`, there are more or fewer bytes.
     """
     channels = 1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
     shown = " x ".join(map(str, shape)) or "a single value"
     if channels not in (1, 3):
         where = "channels x height x width" if order == "planar" else "height x width x channels"
         raise Rejected(
-            "list", "bad_array", f"{shown} is no array of images: N x height x width, or N x {where} (1 or 3)"
+            "list", "bad_array", f"{shown} is not an array of images: N x height x width, or N x {where} (1 or 3)"
         )
     if min(shape) < 1:
         raise Rejected("list", "bad_array", f"an array of {shown} holds no image")
@@ -116,7 +116,7 @@ def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[byt
 
 
 def interleave(planes: bytes, channels: int) -> bytes | bytearray:
-    """The first pixel's channels, then the second's, of planes that lie one behind the other.
+    """The first pixel's channels, then the second's, of planes stored one after the other.
 
     For 32 x 32 x 3 it takes half the time of copying numpy's transposed view: 3.4 of 6.4 us with the array made of it.
     """

@@ -1,4 +1,4 @@
-"""Labels that lie apart from their images, one an image: numbers or names, and what the numbers mean."""
+"""Labels stored apart from their images, one per image: numbers or names, and what the numbers mean."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -41,7 +41,7 @@ def read_label_array(place: Place, name: str, count: int) -> Labels:
 
 def _check_shape(header: NpyHeader, count: int) -> None:
     if header.dtype.kind not in "iuU":
-        raise Rejected("list", "bad_labels", f"values of type {header.dtype} are no labels: integers or texts are")
+        raise Rejected("list", "bad_labels", f"values of type {header.dtype} are not labels: store integers or texts")
     if header.dtype.itemsize > LONGEST_LABEL:
         raise Rejected("list", "bad_labels", f"texts of up to {header.dtype.itemsize:,} bytes are too long for labels")
     if header.shape not in ((count,), (count, 1)):
@@ -57,7 +57,7 @@ def name_labels(labels: Sequence[int] | Sequence[str], classes: Mapping[str, int
         classes: numbers by class name; empty where each number is a class of its own, called as it is written.
 
     Returns:
-        The classes' names, in which a number that is none of the classes' stays a number, for which there is no class;
+        The classes' names, where an unknown number stays a number without a class;
         and the numbers that are classes of their own.
     """
     names = {number: name for name, number in classes.items()}

@@ -15,14 +15,14 @@ def find_members(file: ImageRef) -> dict[str, Place]:
     """The place of each array by its name, without the `.npy` that it has in the archive.
 
     Raises:
-        Rejected: `bad_packing`: it is no archive that can be read.
+        Rejected: `bad_packing`: it is not an archive that can be read.
     """
     try:
         with storage.open_to_read(file.uri) as stream, zipfile.ZipFile(stream) as archive:
             found = [member for member in archive.infolist() if member.filename.endswith(".npy")]
             return {member.filename.removesuffix(".npy"): _place_of(member, file, stream) for member in found}
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
-        raise Rejected("list", "bad_packing", f"no zip archive, which .npz files are: {error}") from None
+        raise Rejected("list", "bad_packing", f"not a zip archive, as .npz files are: {error}") from None
 
 
 def _place_of(member: zipfile.ZipInfo, file: ImageRef, stream: BinaryIO) -> Place:
@@ -36,5 +36,5 @@ def _place_of(member: zipfile.ZipInfo, file: ImageRef, stream: BinaryIO) -> Plac
     if begin < 0:
         raise Rejected("list", "bad_packing", f"{member.filename} is not where the archive says that it is")
     if begin + member.file_size > file.size:
-        raise Rejected("list", "bad_packing", f"{member.filename} ends behind the end of the archive")
+        raise Rejected("list", "bad_packing", f"{member.filename} ends after the end of the archive")
     return Place(file.uri, "", begin, member.file_size, file.version)

@@ -1,4 +1,4 @@
-"""Where an array lies: a file, or what unpacking makes of it, from some byte on."""
+"""Where an array is: a file, or what unpacking makes of it, from some byte on."""
 
 import posixpath
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Place:
         """
         if self.size >= 0:
             found, wrong = f"{self.size:,}", self.size != expected
-        else:  # the last byte is there, and none behind it
+        else:  # the last byte is there, and none after it
             wrong = len(self.read(expected - 1, 2, expected)) != 1
             found = "fewer"
         if wrong:

@@ -35,7 +35,8 @@ class RowReader:
         file: the manifest.
         path: its path below the input, as `Source.list_references` is given it.
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
-        packing: how an image lies in its row, see `transforms.inputs.manifests.row_bytes`; empty where rows name files.
+        packing: how an image is stored in its row, see `transforms.inputs.manifests.row_bytes`; empty where rows name
+            files.
         uri_column: the column of the images' paths, for people.
         joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
         word: the word for the split, for rows that have none of their own.
@@ -116,7 +117,7 @@ class RowReader:
     def _place(self, row: Row, entry: Entry) -> dict[str, Any]:
         """The image's key and where it is."""
         if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
-            raise bad_row(f"its digest {entry.sha256!r:.70} is no SHA-256 in hex")
+            raise bad_row(f"its digest {entry.sha256!r:.70} is not a SHA-256 in hex")
         key = self._given_key(entry)
         if self.packing:
             # What a cell of Parquet holds is not known before it is read.
@@ -132,11 +133,11 @@ class RowReader:
             if rejected.reason != "outside_root":
                 raise
             where = "source.root, by default the manifest's own folder"
-            raise Rejected("list", "outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
+            raise Rejected("list", "outside_root", f"{column}{entry.uri!r:.200} is not below {where}") from None
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
             if entry.uri.startswith(" "):
-                why += ", and the path begins with a blank: set source.blanks=skip if that is not part of it"
+                why += ", and the path begins with a space: set source.blanks=skip if that is not part of it"
             raise Rejected("list", reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 

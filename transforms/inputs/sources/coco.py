@@ -138,7 +138,7 @@ class Annotations:
 
     def __init__(self, data: Any) -> None:
         if not isinstance(data, dict):
-            raise ValueError("it is no JSON object with images, categories and annotations")
+            raise ValueError("it is not a JSON object with images, categories and annotations")
         self.images = sorted(_entries(data, "images", "id", "file_name"), key=lambda image: image["file_name"])
         categories = _entries(data, "categories", "id", "name")
         names = {category["id"]: category["name"] for category in categories}

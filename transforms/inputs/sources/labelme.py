@@ -85,7 +85,7 @@ class LabelMe(Source):
         """
         shapes = data.get("shapes") if isinstance(data, dict) else None
         if not isinstance(shapes, list):
-            raise ValueError("it is no JSON object with a list of shapes")
+            raise ValueError("it is not a JSON object with a list of shapes")
         name = data.get("imagePath")
         if not isinstance(name, str) or not name:
             raise ValueError("its imagePath names no image")

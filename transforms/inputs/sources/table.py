@@ -211,7 +211,7 @@ class Table(Source):
 def _as_name(cell: Any, column: str) -> str:
     """A label, split, group or key as text."""
     if isinstance(cell, str) and len(cell) > LONGEST_NAME:
-        count = f"{len(cell):,} letters, and a name at most {LONGEST_NAME:,}"
+        count = f"{len(cell):,} characters, but a name has at most {LONGEST_NAME:,}"
         raise bad_row(f", column {column!r}: {cell!r:.60} has {count}")
     if isinstance(cell, str) and cell.strip():
         return unicodedata.normalize("NFC", cell.strip())

@@ -40,7 +40,7 @@ def _boxes(fields: Mapping[str, Any]) -> list[list[float]] | None:
     if "bbox" in fields:
         flat = fields["bbox"]
         if len(flat) % 4:
-            raise bad_example(f"its boxes have {len(flat)} sides, which is no multiple of 4")
+            raise bad_example(f"its boxes have {len(flat)} sides, which is not a multiple of 4")
         return [[flat[at + 1], flat[at], flat[at + 3], flat[at + 2]] for at in range(0, len(flat), 4)]
     sides = [fields.get(side) for side in _SIDES]
     if all(side is None for side in sides):

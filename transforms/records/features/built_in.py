@@ -24,7 +24,7 @@ def mean_std(image: Pixels) -> list[float]:
 
 
 def color_histogram(image: Pixels) -> list[float]:
-    """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers, each eight of which sum to 1."""
+    """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers; each group of eight sums to 1."""
     channels = image.shape[2]
     mode = "RGBX" if channels == 4 else "L" if channels == 1 else "RGB"
     size = (image.shape[1], image.shape[0])
@@ -35,7 +35,7 @@ def color_histogram(image: Pixels) -> list[float]:
 
 
 def difference_hash(image: Pixels) -> bytes:
-    """64 bits in hex, of which few differ where images look alike; see `imaging.dhash`."""
+    """64 bits in hex; few differ where images look alike: see `imaging.dhash`."""
     raster = np.ascontiguousarray(image)
     return f"{hash_of(raster if image.shape[2] != 3 else to_raster(to_image(raster))):016x}".encode()
 

@@ -13,7 +13,7 @@ from recordmill.transforms.records.features.find_function import resolve
 
 
 class FeatureFunctionError(Exception):
-    """A function failed, or gave what its feature cannot hold: its author's to mend, so that the run fails.
+    """A function failed, or gave what its feature cannot hold: only its author can fix that, so the run fails.
 
     The message names the feature, the function, the file and what went wrong.
     """
@@ -64,7 +64,7 @@ def _fit(given: Any, feature: Feature) -> Value | list[Value]:
         if not feature.many:
             return coerce(given)
         if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-            raise FeatureValueError("has to be a list (with shape: [], one value): it is no list")
+            raise FeatureValueError("must be a list (with shape: [], one value)")
         return [coerce(each) for each in given]
     except FeatureValueError as error:
         message = str(error)

@@ -38,10 +38,18 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
 @pytest.mark.parametrize(
     ("shape", "order", "detail"),
     [
-        ((5,), "interleaved", "5 is no array of images: N x height x width, or N x height x width x channels (1 or 3)"),
-        ((), "interleaved", "a single value is no array of images"),
-        ((5, 3, 4, 4), "interleaved", "5 x 3 x 4 x 4 is no array of images"),
-        ((5, 4, 4, 3), "planar", "5 x 4 x 4 x 3 is no array of images: N x height x width, or N x channels x height"),
+        (
+            (5,),
+            "interleaved",
+            "5 is not an array of images: N x height x width, or N x height x width x channels (1 or 3)",
+        ),
+        ((), "interleaved", "a single value is not an array of images"),
+        ((5, 3, 4, 4), "interleaved", "5 x 3 x 4 x 4 is not an array of images"),
+        (
+            (5, 4, 4, 3),
+            "planar",
+            "5 x 4 x 4 x 3 is not an array of images: N x height x width, or N x channels x height",
+        ),
         ((0, 4, 4), "planar", "an array of 0 x 4 x 4 holds no image"),
         ((-5, 4, 4), "planar", "an array of -5 x 4 x 4 holds no image"),
     ],

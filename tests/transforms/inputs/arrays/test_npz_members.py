@@ -50,8 +50,8 @@ def test_an_archive_after_other_bytes_is_read_where_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "detail"),
     [
-        (lambda data: b"", "no zip archive, which .npz files are: File is not a zip file"),
-        (lambda data: data[:-30], "no zip archive, which .npz files are: File is not a zip file"),
+        (lambda data: b"", "not a zip archive, as .npz files are: File is not a zip file"),
+        (lambda data: data[:-30], "not a zip archive, as .npz files are: File is not a zip file"),
         (lambda data: b"XX" + data[2:], "a.npy is not where the archive says that it is"),
         (lambda data: data[20:], "a.npy begins before the archive does"),
     ],

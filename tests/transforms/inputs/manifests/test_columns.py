@@ -98,7 +98,7 @@ def test_a_text_is_not_a_name(column):
     read = reader(uri="path", label="class", group="patient").read
     assert read({**cells, column: "x" * 4096})
     with pytest.raises(
-        Rejected, match=rf"^\w+: column '{column}': 'x+\.* has 4,097 letters, and a name at most 4,096$"
+        Rejected, match=rf"^\w+: column '{column}': 'x+\.* has 4,097 characters, but a name has at most 4,096$"
     ):
         read({**cells, column: "x" * 4097})
 

@@ -65,7 +65,7 @@ def test_a_path_may_have_the_ending_of_any_image(folder):
         (
             "pets/in/list.csv/000006",
             "outside_root",
-            "list.csv, row 6: '../x.*' does not lie below source.root, by default the manifest's own folder",
+            "list.csv, row 6: '../x.*' is not below source.root, by default the manifest's own folder",
         ),
     ]
     (ref,) = refer(folder, Entry(uri="c.*"), root="images")
@@ -108,7 +108,7 @@ def test_bad_rows_say_where_they_are(folder):
 
 def test_a_digest_that_is_none(folder):
     (ref,) = refer(folder, Entry(uri="images/a.jpg", sha256="abc"))
-    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: its digest 'abc' is no SHA-256 in hex")
+    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: its digest 'abc' is not a SHA-256 in hex")
 
 
 def test_images_in_rows(folder):
@@ -169,6 +169,6 @@ def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
 def test_a_path_that_begins_with_a_blank_names_the_setting(folder):
     (ref,) = refer(folder, Entry(uri=" images/a.jpg"), uri_column="path")
     assert ref.detail == (
-        "list.csv, row 2: column 'path': ' images/a.jpg': no such file or directory, and the path begins with a blank: "
+        "list.csv, row 2: column 'path': ' images/a.jpg': no such file or directory, and the path begins with a space: "
         "set source.blanks=skip if that is not part of it"
     )

@@ -89,11 +89,11 @@ def test_labels_that_are_names_and_numbers_that_have_names(tmp_path):
     ("arrays", "reason", "detail"),
     [
         ({"x_train": X_TRAIN / 255}, "bad_array", "x_train holds values of type float64, not uint8"),
-        ({"x_train": X_TRAIN[..., :2].copy()}, "bad_array", "6 x 4 x 5 x 2 is no array of images"),
+        ({"x_train": X_TRAIN[..., :2].copy()}, "bad_array", "6 x 4 x 5 x 2 is not an array of images"),
         ({"x_train": np.asfortranarray(X_TRAIN)}, "bad_array", "it is stored column by column"),
         ({"x_train": np.array([{}])}, "bad_array", "it holds pickled Python objects, which are never loaded"),
         ({"y_train": Y_TRAIN[:5]}, "bad_labels", "y_train: an array of 5 x 1 has no label for each of 6 images"),
-        ({"y_train": np.eye(6)}, "bad_labels", "y_train: values of type float64 are no labels"),
+        ({"y_train": np.eye(6)}, "bad_labels", "y_train: values of type float64 are not labels"),
     ],
 )
 def test_a_bad_array_is_one_rejected_reference(tmp_path, arrays, reason, detail):
@@ -140,7 +140,7 @@ def test_arrays_that_are_not_there_fail_the_run(tmp_path):
         ({"images": {}}, "source.images names no array: give at least one"),
         ({"labels": {"train": "y"}}, "source.labels must have the words of source.images (train, test), or be {}"),
         ({"order": "upside"}, "source.order is 'upside': choose interleaved or planar"),
-        ({"class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
+        ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],
 )
 def test_wrong_settings_raise_and_name_the_key(settings, message):

@@ -100,7 +100,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
     ("data", "why"),
     [
         ("{", "unexpected end of data"),
-        ("[]", "it is no JSON object"),
+        ("[]", "it is not a JSON object"),
         ({**ANNOTATIONS, "images": [{"id": 7}]}, "images[0] has no key 'file_name'"),
         ({"images": [], "annotations": []}, "no key 'categories'"),
         ({**ANNOTATIONS, "images": {}}, "images is no list: {}"),

@@ -183,7 +183,7 @@ def test_a_preset_says_all_and_what_is_given_goes_before_it():
         ({"preset": "cifar10", "class_names": 2, "class_names_file": "x"}, "contradict each other"),
         ({"preset": "", "height": 2, "width": 2, "channels": 1}, "source.class_names is missing"),
         ({"preset": "cifar10", "class_names_file": "../x"}, "source.class_names_file is '../x': name a file beside"),
-        ({"preset": "cifar10", "class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
+        ({"preset": "cifar10", "class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],
 )
 def test_an_impossible_layout_raises_and_names_the_key(settings, message):

@@ -176,7 +176,7 @@ def test_labels_outside_the_input_are_not_read(refer):
         ({"images": "("}, "source.images '(' is no regular expression"),
         ({"labels": "{spilt}"}, "source.labels is '{spilt}' ('spilt'): it may use {dot}, {split} of source.images"),
         ({"labels": "{"}, "source.labels is '{'"),
-        ({"class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
+        ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],
 )
 def test_wrong_settings_raise_and_name_the_key(settings, message):

@@ -108,7 +108,7 @@ def test_a_file_of_names_that_cannot_be_read_fails_the_run(refer, tmp_path):
     (tmp_path / "labels.txt").write_text("a\na\n")
     _, (ref,) = refer([encode("slim", label=7)], path="records")
     assert (ref.status, ref.reason, ref.detail) == (
-        "fatal", "bad_labels", "labels.txt names no classes: two classes are called 'a'"
+        "fatal", "bad_labels", "labels.txt names no classes: two classes are named 'a'"
     )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def test_raw_pixels_of_a_declared_convention_become_an_image(refer):
     content = source.read(ref, 1000)
     assert (ref.label, content.data) == ("4", pixels.tobytes())
     np.testing.assert_array_equal(content.image, pixels.reshape(2, 4, 3))
-    with pytest.raises(Rejected, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are stated"):
+    with pytest.raises(Rejected, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are declared"):
         replace(source, shape=(3, 4, 3)).read(ref, 1000)
 
 

@@ -66,14 +66,14 @@ def test_a_module_may_pass_on_what_is_pythons_own(module):
             for each in ("os:system", "os.path:join", "sys:intern", "builtins:len")
         ),
         ({"function": "own_exits:one"}, r"the module cannot be imported \(SystemExit: 3\)"),
-        ({"function": "mean"}, "function 'mean' is none of mean_std, color_histogram, difference_hash, "),
+        ({"function": "mean"}, "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, "),
         ({"function": "no.such:one"}, r"the module cannot be imported \(ModuleNotFoundError: No module named 'no'\)"),
         ({"function": "own_functions:two"}, "the module own_functions has no function 'two'"),
         ({"function": "own_functions:"}, "has no function ''"),
         ({"function": ":embed"}, "the module cannot be imported"),
         ({"function": "own_functions:number"}, "has no function 'number'"),
         ({"function": "own_broken:x"}, r"the module cannot be imported \(ZeroDivisionError: division by zero\)"),
-        ({"function": "mean_std", "type": "float"}, "type, shape and of are known of mean_std: remove them"),
+        ({"function": "mean_std", "type": "float"}, "type, shape and of are fixed for mean_std: remove them"),
         ({"function": "own_functions:embed", "shape": (None, None)}, "shape is "),
     ],
 )

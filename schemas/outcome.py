@@ -13,6 +13,10 @@ INTERRUPTED, TERMINATED = 130, 143
 """What shells expect of a process that was ended by SIGINT and SIGTERM."""
 
 
+class Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a run ended; the same as a file, in the marker and on stdout.

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
-from recordmill.schemas.record_coder import register_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,3 @@ class ShardReport:
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The report that `as_dict` made plain."""
         return cls(**{**plain, "annotations": AnnotationTotals(**plain.get("annotations", {}))})
-
-
-register_record(ShardReport)

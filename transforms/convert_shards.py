@@ -23,6 +23,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -70,6 +71,9 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
                 return f"{what}: {one.uri!a} and {other.uri!a}, {how}; rename one"
             return f"{what}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""
+
+
+register_record(ShardReport)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import io
 import shlex
 import tarfile
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -521,7 +522,7 @@ def test_what_is_written_wins_key_by_key(fill_in):
         "seed": 3,
     }
     assert finder.comment == "# Recognised class_folders: class folders below train, val\n"
-    assert finder.found.as_dict() == {
+    assert asdict(finder.found) == {
         "kind": "class_folders",
         "why": "class folders below train, val",
         "flags": "--set source.kind=class_folders --set 'splits.from_folders={train: train, val: validation}'",

@@ -134,7 +134,7 @@ class _ConvertShard(beam.DoFn):
         self._output = output
         self._threads = threads
         self._processes = processes
-        # Where nothing is decoded it is mostly the interpreter's work, which threads only hand to and fro.
+        # Where nothing is decoded it is mostly the interpreter's work, which threads only hand back and forth.
         self._in_line = not threads and _decodes_nothing(settings)
 
     def setup(self) -> None:

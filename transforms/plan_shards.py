@@ -83,7 +83,7 @@ def plan_dataset(
 
 
 def count_held(shards: int) -> int:
-    """How many references to sort at once by so many shards."""
+    """How many references to sort at once for this number of shards."""
     least, most = HELD_REFERENCES
     return min(max(least, HELD_PER_SHARD * shards), most)
 

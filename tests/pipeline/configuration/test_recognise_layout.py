@@ -468,12 +468,12 @@ def test_nothing_is_recognised_where_names_say_nothing(paths):
         (
             ["a/instances_train.json", "b/instances_train.json", "train/1.jpg"],
             {},
-            ["such files lie in a, b: let --input name one folder"],
+            ["such files are in a, b: let --input name one folder"],
         ),
         (
             ["train/a_annotations.coco.json", "train/b_annotations.coco.json", "train/1.jpg"],
             {},
-            ["lie next to each other: name one, as by --set 'source.split=a_annotations\\.coco\\.json'"],
+            ["are next to each other: name one, as by --set 'source.split=a_annotations\\.coco\\.json'"],
         ),
     ],
 )  # fmt: skip

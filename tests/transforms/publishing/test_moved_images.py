@@ -109,6 +109,6 @@ def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeyp
     )
     monkeypatch.setattr(moved_images, "MOST_COMPARED", 8)
     assert compare_splits(str(tmp_path), marker_of({"train": [], "test": []}), [], 3, "row") == (
-        "whether rows have moved between splits was not looked at: they are more than 8"
+        "whether rows have moved between splits was not checked: they are more than 8"
     )
     assert compare_splits(str(tmp_path), marker_of({"train": [], "test": []}), [], 2, "row") == ""

@@ -1,7 +1,7 @@
 """`croissant.json`: the dataset in the Croissant format of MLCommons (mlcommons.org/croissant/1.0), for catalogues.
 
 Readers of Croissant cannot open TFRecords; the sidecars, which they can, give a record set a split: what each image is,
-and where in which file it lies.
+and its place in which file.
 """
 
 import glob

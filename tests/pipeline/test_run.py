@@ -131,7 +131,7 @@ def test_rejected_jsonl(dataset, photos):
             "uri": str(photos / "cat/text.jpg"),
             "stage": "decode",
             "reason": "unknown_format",
-            "detail": "no known image format begins with 6e 6f 20 70 69 63 74 75 ('no picture')",
+            "detail": "unknown format: the file begins with 6e 6f 20 70 69 63 74 75 ('no picture')",
             "bytes": 10,
             "sha256": hashlib.sha256(b"no picture").hexdigest(),
             "class": "cat",

@@ -395,5 +395,5 @@ def test_a_png_that_only_pillow_reads_is_reencoded(photo, save):
         prepared = prepare_image(data, ImageSettings(store="png"))
         assert prepared.changes == ("reencoded",)
         assert np.array_equal(decode(prepared), np.asarray(photo))
-        with pytest.raises(Rejected, match="decode_error: PNG: damaged, though Pillow decodes it"):
+        with pytest.raises(Rejected, match="decode_error: PNG: damaged, although Pillow decodes it"):
             prepare_image(data, ImageSettings(reencode="never"))

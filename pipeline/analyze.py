@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MODULE = "python -m pipeline.analyze"
 
 MOST_SIDE = 16_384
-"""A larger image is no network's input, and one batch of them no machine's."""
+"""No network takes larger images, and no machine a batch of them."""
 
 EPILOG = """\
 The dataset must have been converted with analyze: true or images.moments: true.
@@ -42,10 +42,10 @@ exit codes:
 
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
-    """The flags, behind what the user typed before them."""
+    """The parser; `prog` is what the user typed before the flags."""
     parser = Parser(
         prog=prog,
-        description=f"Writes {TRANSFORM_FN}/ beside a finished dataset: statistics of its images, found with "
+        description=f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, computed by "
         "TensorFlow Transform, and a SavedModel that turns encoded images and label texts into normalised images and "
         "label ids.",
         epilog=EPILOG,
@@ -58,8 +58,8 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         "--size",
         type=_size,
         metavar="HEIGHTxWIDTH",
-        help="of the model's images, or one number for both "
-        f"(default: the dataset's own where all are the same, else {height}x{width})",
+        help="size of the model's images, or one number for both sides "
+        f"(default: the size of the dataset's images if all are the same, otherwise {height}x{width})",
     )
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
     add_json_switch(parser)
@@ -71,7 +71,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
 def _size(text: str) -> tuple[int, int]:
     sides = text.lower().split("x")
     if len(sides) > 2 or not all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):
-        raise argparse.ArgumentTypeError(f"{text} is no size such as 224 or 160x224")
+        raise argparse.ArgumentTypeError(f"{text} is not a size such as 224 or 160x224")
     height, width = int(sides[0]), int(sides[-1])
     if not (1 <= height <= MOST_SIDE and 1 <= width <= MOST_SIDE):
         raise argparse.ArgumentTypeError(f"{text}: a side has 1 to {MOST_SIDE:,} pixels")

@@ -20,12 +20,12 @@ Turns image and label collections into sharded TFRecords of tf.train.Example.
 
 commands:
   run       convert a collection; also what happens without a command: recordmill --input photos --output dataset
-  verify    check a dataset, or any TFRecord file: is it whole, and what it says it is?
+  verify    check a dataset, or any TFRecord file: is it complete and consistent?
   inspect   show what is in a dataset, or in any TFRecord file
-  analyze   make what training and serving with TensorFlow need of a finished dataset
+  analyze   compute statistics and a preprocessing model for training and serving with TensorFlow
 
 try it:
-  recordmill run --sample          converts 250 pictures that Recordmill draws itself, to out/quickstart
+  recordmill run --sample          converts 250 generated pictures, to out/quickstart
   recordmill run --help            shows all flags; so do verify, inspect and analyze
 """
 

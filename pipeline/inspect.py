@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  what is in it, and its first record:
+  its content, and its first record:
     %(prog)s dataset
   one record and its source; the record of a source file:
     %(prog)s dataset --record train:1234
@@ -82,7 +82,7 @@ def _inspect(flags: argparse.Namespace, as_json: bool) -> int:
 def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser = Parser(
         prog=prog,
-        description="Shows what a dataset's folder holds, or any TFRecord file or folder of them, plain or gzip.",
+        description="Shows the content of a dataset, or of any TFRecord file or folder of such files, plain or gzip.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -92,9 +92,9 @@ def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
         "--record", metavar="SPLIT:NUMBER", help="show one record, numbered from 0 within split or file"
     )
     parser.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
-    parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, else all")
-    parser.add_argument("--limit", type=int, metavar="N", help="extract at most so many")
-    parser.add_argument("--scan", action="store_true", help="look at every record where the dataset says what it holds")
+    parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
+    parser.add_argument("--limit", type=int, metavar="N", help="extract at most N images")
+    parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
     parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--labels", type=int, default=20, metavar="N", help="labels shown (default: 20)")
     add_json_switch(parser)
@@ -129,7 +129,7 @@ def _show(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> di
     for name in summary.unreadable:
         console.print(Text(f"note: {printable(name)} cannot be read", style="yellow"))
     if summary.scanned and any(split.damages for split in summary.splits.values()):
-        console.print(Text("note: something is damaged: recordmill verify says what", style="yellow"))
+        console.print(Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow"))
     first = next((found for found in read_records(dataset) if found.is_example()), None)
     console.print()
     if first is not None:

@@ -138,7 +138,7 @@ def _choose_sample(flags: Namespace, terminal: Terminal) -> None:
     flags.config = flags.config or "configs/class_folders.yaml"
     flags.input = [str(ensure_sample())]
     flags.output = flags.output or os.path.join("out", "quickstart")
-    terminal.say(f"no --input given: converting the sample that Recordmill draws itself, {flags.input[0]}")
+    terminal.say(f"no --input given: converting the generated sample {flags.input[0]}")
 
 
 def _path_elsewhere(path: str, runner: str) -> str:

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from recordmill.reading.verify.verify_dataset import Verification
 
 EXAMPLES = """\
-levels, each with all of those before it:
+levels, each of which includes those before it:
   frames   framing, both checksums, that every record is a tf.train.Example, kinds of features, counts
-  files    sizes and digests of all files, sidecars, missing and stale files, class names and ids, images that
-           are in several splits; a shard with the sha256 that recordmill.json states needs no look at its frames
-  pixels   every image is decoded (in a process of its own) and has the size that its record says
+  files    sizes and digests of all files, sidecars, missing and stale files, class names and ids, images in
+           several splits; the frames of a shard are not read if its sha256 is the one in recordmill.json
+  pixels   every image can be decoded (in a separate process) and has the size that its record says
 
 exit codes:
-  0 nothing is wrong   1 something is, or the path cannot be opened   2 wrong usage   130 interrupted
+  0 no problems found   1 problems found, or the path cannot be opened   2 wrong usage   130 interrupted
 """
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.verify") -> int:
-    """Verifies one dataset and tells what is wrong, a line each.
+    """Verifies one dataset and reports each problem in a line.
 
     Args:
         argv: the flags; those of the process where absent.
@@ -82,14 +82,16 @@ def _verify(flags: argparse.Namespace, as_json: bool) -> int:
 def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser = Parser(
         prog=prog,
-        description="Verifies a dataset's folder, or any TFRecord file or folder of them, plain or gzip.",
+        description="Verifies a dataset, or any TFRecord file or folder of such files, plain or gzip.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("path", metavar="PATH", help="a folder, a file or a pattern, on any of Beam's file systems")
-    parser.add_argument("--level", choices=LEVELS, default="files", help="how closely to look (default: files)")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="files at once (default: one a processor)")
+    parser.add_argument("--level", choices=LEVELS, default="files", help="what to check (default: files)")
+    parser.add_argument(
+        "--threads", type=int, default=0, metavar="N", help="files at once (default: one per processor)"
+    )
     add_json_switch(parser)
     flags = parser.parse_args(argv)
     if flags.threads < 0:
@@ -98,7 +100,7 @@ def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
 
 
 def _tell(console: Console, verification: "Verification", seconds: float) -> None:
-    """Findings, a table of splits, and one sentence."""
+    """Prints the findings, a table of splits, and one sentence."""
     for finding in verification.findings:
         word, style = ("note", "yellow") if finding.is_note else ("damage", "bold red")
         console.print(Text.assemble((f"{word}: ", style), printable(str(finding))))
@@ -107,13 +109,13 @@ def _tell(console: Console, verification: "Verification", seconds: float) -> Non
     console.print()
     rate = f"{seconds:.1f} s, {verification.records / max(seconds, 1e-3):,.0f} records/s"
     records, files = format_count(verification.records, "record"), format_count(len(verification.checks), "file")
-    looked = f"{records} in {files}, level {verification.level}"
+    scope = f"{records} in {files}, level {verification.level}"
     if verification.failed:
-        wrong = "1 thing is wrong" if verification.failed == 1 else f"{verification.failed:,} things are wrong"
-        told = Text.assemble((wrong, "bold red"), f": {looked}, {rate}")
+        wrong = "1 problem found" if verification.failed == 1 else f"{verification.failed:,} problems found"
+        verdict = Text.assemble((wrong, "bold red"), f": {scope}, {rate}")
     else:
-        told = Text.assemble(("nothing is wrong", "bold green"), f": {looked}, {rate}")
-    console.print(told)
+        verdict = Text.assemble(("no problems found", "bold green"), f": {scope}, {rate}")
+    console.print(verdict)
 
 
 def _table(verification: "Verification") -> Table:

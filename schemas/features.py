@@ -147,7 +147,7 @@ def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> by
 
 def _values_of(value: Any) -> Iterable[Any]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise FeatureValueError(f"holds many values, and {value!r:.60} is no list of them")
+        raise FeatureValueError(f"holds many values, but {value!r:.60} is not a list")
     return value
 
 

@@ -38,7 +38,7 @@ def check_pattern(pattern: str, key: str) -> None:
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
         *known, last = (f"{{{each}}}" for each in PLACEHOLDERS)
         known_ones = f"{', '.join(known)} and {last}"
-        raise ValueError(f"{key} {pattern!r} is no pattern ({error}): it may use {known_ones}") from None
+        raise ValueError(f"{key} {pattern!r} is not a valid pattern ({error}): it may use {known_ones}") from None
     if "/" in pattern:
         raise ValueError(f"{key} {pattern!r} must name a visible file without folders: remove the /")
     check_file_name(filled, pattern, key)

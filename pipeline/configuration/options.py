@@ -20,16 +20,16 @@ MODULE = "python -m pipeline.run"
 """The form of the command that converts the sample where no place is given."""
 
 IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
-"""Runners that are done when they have started: they work in this process."""
+"""Runners that work in this process, and are done when `run` returns."""
 
 LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
-"""Runners that work on this machine, in or beside this process."""
+"""Runners that work on this machine, in this process or in another."""
 
 EXAMPLES = """\
 examples:
   a folder of class folders to train and test TFRecords:
     %(prog)s --input photos --output dataset
-  what would be done, without doing it:
+  a preview, without writing anything:
     %(prog)s --input photos --output dataset --plan
   other splits, every image re-encoded, no side over 512 pixels:
     %(prog)s --input photos --output dataset \\
@@ -51,7 +51,7 @@ class UsageError(ValueError):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong as every other error is said, instead of ending the process."""
+    """Raises errors, to be reported as all others are, instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("what to convert")
-    _add_switch(data, "sample", "convert a sample of 250 pictures that Recordmill draws itself", default=None)
+    _add_switch(data, "sample", "convert a sample of 250 generated pictures", default=None)
     data.add_argument(
         "--input",
         action="append",
@@ -68,58 +68,61 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         help="a folder or file, on any of Beam's file systems; several need names, which keys then begin with",
     )
     data.add_argument(
-        "--output", type=os.path.expanduser, metavar="DIR", help="the dataset's folder; must not lie inside an input"
+        "--output", type=os.path.expanduser, metavar="DIR", help="the dataset's folder; must not be inside an input"
     )
     data.add_argument(
         "--config",
         type=os.path.expanduser,
         metavar="FILE",
-        help="what the dataset is, as YAML; auto, the default: recognised from the names of files (docs/layouts.md)",
+        help="the description of the dataset, in YAML; auto, the default: recognised from file names (docs/layouts.md)",
     )
     data.add_argument(
-        "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"
+        "--set",
+        action="append",
+        metavar="KEY.PATH=VALUE",
+        help="overrides one setting, with a value in YAML; repeatable",
     )
     run = parser.add_argument_group("how to run")
     _add_switch(
         run,
         "plan",
-        "show counts, splits, shards and sizes, write nothing, and exit as the run would, as far as that is known",
+        "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known",
     )
-    _add_switch(run, "overwrite", "replace another dataset that the output holds")
+    _add_switch(run, "overwrite", "replace another dataset in the output")
     _add_switch(
         run,
         "discard",
-        "first delete the unfinished work of earlier runs there; a complete dataset whose publishing was cut is "
-        "put in place instead",
+        "first delete the unfinished work of earlier runs there; a complete dataset whose publishing was interrupted "
+        "is published instead",
     )
-    _add_switch(run, "wait", default=True, help_without="leave once a runner elsewhere has the job")
+    _add_switch(run, "wait", default=True, help_without="exit as soon as a remote runner has accepted the job")
     run.add_argument(
-        "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one a processor)"
+        "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one per processor)"
     )
-    told = parser.add_argument_group("what is told")
-    told.add_argument(
+    report = parser.add_argument_group("what to report")
+    report.add_argument(
         "--summary_json",
         type=os.path.expanduser,
         metavar="FILE",
         help="also write the JSON of the last line to this file",
     )
-    told.add_argument(
+    report.add_argument(
         "--outcome_file",
         type=os.path.expanduser,
         metavar="FILE",
-        help="where the job itself writes how it ended, and leaves it",
+        help="the file to which the job itself writes its outcome; it is not deleted",
     )
-    add_json_switch(told)
-    _add_switch(told, "traceback", "show where an unexpected error comes from")
+    add_json_switch(report)
+    _add_switch(report, "traceback", "show where an unexpected error comes from")
 
 
 def add_json_switch(group: argparse._ActionsContainer) -> None:
     """Adds `--json` and `--no_json`; without either, see `wants_json`."""
-    _add_switch(group, "json", "write the line of JSON even where stdout is a terminal", default=None)
+    _add_switch(group, "json", "write the line of JSON even if stdout is a terminal", default=None)
 
 
 def wants_json(asked: bool | None, stdout: TextIO) -> bool:
-    """Whether stdout gets the line of JSON: where `--json` or `--no_json` says so, else where it is no terminal."""
+    """Whether stdout gets the line of JSON: as `--json` or `--no_json` says, otherwise if it is not a terminal."""
     return not stdout.isatty() if asked is None else asked
 
 
@@ -151,7 +154,7 @@ def _true_or_false(text: str) -> bool:
 
 def _positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text} is no number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of 1 or more")
     return int(text)
 
 

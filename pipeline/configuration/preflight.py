@@ -131,12 +131,12 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
             _check_local_input(each.path)
         if _is_inside(output, each.path):
             raise PathError(
-                f"the output {output} lies inside the input {each.path} and would become part of it: "
+                f"the output {output} is inside the input {each.path} and would become part of it: "
                 "choose a folder outside it"
             )
         if _is_inside(each.path, output) and not _holds_dataset(output):
             raise PathError(
-                f"the output {output} holds the input {each.path}, so that the dataset's files would lie among others: "
+                f"the output {output} contains the input {each.path}, so the dataset's files would be among others: "
                 f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
             )
     if storage.is_local(output) and not preview:

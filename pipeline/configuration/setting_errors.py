@@ -41,14 +41,14 @@ def _explain(error: Any, kind: Any) -> str:
     key = ".".join(map(str, loc))
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         near = _near_key(kind, loc, value)
-        return f"{key} is no setting: " + (f"did you mean {near}?" if near else "remove it or correct its name")
+        return f"unknown setting {key}: " + (f"did you mean {near}?" if near else "correct it, or remove it")
     if error["type"] == "value_error":
         message = str(error["ctx"]["error"])
         parent, _, last = key.rpartition(".")  # a message may begin with the whole key, or with its last part
         prefix = parent if last and message.startswith((f"{last}.", f"{last}:")) else key
         return message if not prefix or message.startswith(key) else f"{prefix}.{message}"
     if error["type"] == "invalid_key" or loc[-1] == "[key]":
-        return f"the key {value!r:.80} is no text: write it in quotes"
+        return f"the key {value!r:.80} is not text: write it in quotes"
     if error["type"] == "missing" and isinstance(loc[-1], str):
         return f"{key} is missing: add it"
     expected, found = _follow(kind, loc[:-1] if error["type"] == "missing" else loc)

@@ -20,7 +20,7 @@ _BAR = 24  # cells of the longest bar
 _KINDS = {
     "recordmill": "a dataset of Recordmill",
     "tfds": "a dataset described by dataset_info.json",
-    "files": "TFRecord files that nobody describes",
+    "files": "TFRecord files without a description",
 }
 
 

@@ -22,7 +22,7 @@ from recordmill.storage.record_reader import is_something_else
 
 Kind = Literal["recordmill", "tfds", "files"]
 
-_NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that finds some"
+_NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches some"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,7 +144,7 @@ def open_dataset(path: str) -> Dataset:
         return _open_described(path) or _open_undescribed(path, names)
     if found := match_files(path):
         return _open_files(found)
-    raise LoadError(f"{path} is not there, or holds nothing: {_NAME_ONE}")
+    raise LoadError(f"{path} does not exist or is empty: {_NAME_ONE}")
 
 
 def _open_described(folder: str) -> Dataset | None:
@@ -182,7 +182,7 @@ def _open_ours(folder: str) -> Dataset:
     except FileNotFoundError:
         raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
     except DamagedMarkerError as error:
-        raise LoadError(f"{error}: restore it, or make the dataset anew") from None
+        raise LoadError(f"{error}: restore it, or convert the dataset again") from None
 
 
 def _our_shards(folder: str, marker: Marker) -> tuple[Shard, ...]:

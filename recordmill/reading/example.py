@@ -31,7 +31,7 @@ class ParsedExample:
         try:
             self._features = Example.FromString(data).features.feature
         except DecodeError:
-            raise DamagedExampleError("the data are no tf.train.Example: they cannot be parsed") from None
+            raise DamagedExampleError("the data cannot be parsed as a tf.train.Example") from None
 
     @property
     def profile(self) -> Profile:

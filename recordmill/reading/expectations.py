@@ -60,7 +60,7 @@ class Expectations:
             if not feature.many and count != 1:
                 return f"feature {key} holds {count} values and should hold one"
         if unknown := sorted(there.keys() - self.features.keys()):
-            return f"feature {unknown[0]} is none of the dataset's"
+            return f"feature {unknown[0]} is not one of the dataset's"
         return ""
 
 

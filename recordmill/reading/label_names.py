@@ -51,7 +51,7 @@ class LabelNames:
 
     def _judge(self, texts: Sequence[Any], ids: Sequence[Any] | None) -> str:
         if ids is not None and len(ids) != len(texts):
-            return f"{len(texts)} class names stand beside {len(ids)} ids"
+            return f"{len(texts)} class names for {len(ids)} ids"
         for text, label in zip(texts, ids or [None] * len(texts), strict=True):
             if not isinstance(text, bytes) or (isinstance(label, int) and label not in self._ids.values()):
                 continue  # of another kind, or an id that is none: both are told as such
@@ -90,7 +90,7 @@ def judge_rows(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> Ite
 def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
     """What is wrong with a class and its id; None for an id that is not stated."""
     if not isinstance(name, str) or name not in ids:
-        return f"class {name!r:.80} is none of those in recordmill.json"
+        return f"class {name!r:.80} is not in recordmill.json"
     if isinstance(label, int) and label != ids[name]:
         return f"class {name!r:.80} has the id {label} here and {ids[name]} in recordmill.json"
     return ""
@@ -99,4 +99,4 @@ def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
 def _counted(problem: str, count: int) -> str:
     if count == 1:
         return problem
-    return f"{problem}, and likewise in {count - 1:,} further record{'s' if count > 2 else ''}"
+    return f"{problem}, and also in {count - 1:,} further record{'s' if count > 2 else ''}"

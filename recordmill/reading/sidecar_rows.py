@@ -65,7 +65,7 @@ class SidecarRows:
                     self.totals = add_rows(everything)
                 self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
             except FileNotFoundError:
-                self._check.add("missing", f"the sidecar is not there ({sidecar})")
+                self._check.add("missing", f"the sidecar is missing ({sidecar})")
             except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
                 self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
         return self._rows

@@ -28,7 +28,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
         what = f"{type(error).__name__}: {error}"
         raise LoadError(f"{path} cannot be understood ({what}): move it away to open the files alone") from None
     if file_format != "tfrecord":
-        raise LoadError(f"{path} speaks of {file_format} files: only TFRecord files can be opened")
+        raise LoadError(f"{path} describes {file_format} files: only TFRecord files can be opened")
     labels = [name for name in storage.folder_names(folder) if name.endswith(".labels.txt")]
     ids = {}
     if len(labels) == 1:

@@ -20,7 +20,7 @@ def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Ite
         stored: the file.
         max_ratio: a gzip file may become `FREE_BYTES` and so many times its size.
     """
-    too_large = Damage("gzip", f"the gzip file becomes more than {max_ratio} times its size")
+    too_large = Damage("gzip", f"the gzip file unpacks to more than {max_ratio} times its size")
     if records.compression == "none":
         yield from records
         return

@@ -86,7 +86,7 @@ class UnpackedFiles:
                         unpacked.write(piece)
                         size += len(piece)
                         if 0 <= most < size:
-                            raise TooLarge(f"more comes out of it than the {most:,} bytes that it should hold")
+                            raise TooLarge(f"it unpacks to more than the {most:,} bytes declared")
                 except BadPacking as damage:
                     fault, is_doubtful = damage.detail, damage.is_doubtful
                     size = 0 if isinstance(damage, TooLarge) else size

@@ -187,7 +187,7 @@ class GzipBytes:
                 self._tail = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
                 self._packed_at += len(self._tail)
             if not self._tail:
-                return self._end("the gzip stream ends early: the file was cut")
+                return self._end("the gzip stream ends early: the file was truncated")
             before, tail = self._inflate.copy(), self._tail
             try:
                 piece: bytes = self._inflate.decompress(tail, BLOCK_BYTES)
@@ -212,8 +212,8 @@ class GzipBytes:
             self.members += 1
             self._inflate = zlib.decompressobj(wbits=31)
         elif self._tail:
-            what = "zeros" if not self._tail.strip(b"\0") else "bytes that are no gzip"
-            self._end(f"{what} behind the end of the gzip stream")
+            what = "zeros" if not self._tail.strip(b"\0") else "bytes that are not gzip"
+            self._end(f"{what} after the end of the gzip stream")
         else:
             self._ended = True
 

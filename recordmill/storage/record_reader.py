@@ -41,7 +41,7 @@ class Damage:
     detail: str
 
 
-_BAD_DATA = Damage("data", "the data do not fit their checksum")
+_BAD_DATA = Damage("data", "the data do not match their checksum")
 
 
 class RecordFile:
@@ -98,7 +98,7 @@ class RecordFile:
     def _bad_length(self, offset: int) -> Damage:
         with self._bytes.looking_ahead():
             zeros = self._count_zeros(offset)
-        return _zeros(zeros) if zeros else Damage("length", "the length does not fit its checksum")
+        return _zeros(zeros) if zeros else Damage("length", "the length does not match its checksum")
 
     def _count_zeros(self, offset: int) -> int:
         """How many bytes there are from `offset` on, where all of them are zeros; else 0."""
@@ -186,12 +186,12 @@ def _frame_starts(block: memoryview) -> Iterator[int]:
 def _cut(length: int, left: int) -> Damage:
     inside = "data" if left < _HEADER.size + length else "checksum"
     held = max(left - _HEADER.size, 0)
-    claim = f"{length:,} bytes are claimed, by a length that fits its checksum, and {held:,} are left"
+    claim = f"{length:,} bytes are claimed, by a length that matches its checksum, and {held:,} are left"
     return Damage("cut", f"the file ends inside the record's {inside}: {claim}")
 
 
 def _zeros(count: int) -> Damage:
-    return Damage("zeros", f"{count:,} zeros where a record would begin, to the end of the file")
+    return Damage("zeros", f"{count:,} zeros instead of a record, up to the end of the file")
 
 
 def masked(checksum: int) -> int:

@@ -93,7 +93,7 @@ def _count(content: GzipBytes, total: int, most: int, max_ratio: int) -> None:
 
 def _check_size(total: int, most: int, max_ratio: int) -> None:
     if total > most:
-        raise TooLarge(f"the gzip file becomes more than {max_ratio} times its size")
+        raise TooLarge(f"the gzip file unpacks to more than {max_ratio} times its size")
 
 
 def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[bytes]:
@@ -115,7 +115,7 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
             while piece := member.read(PIECE_BYTES):
                 total += len(piece)
                 if total > most_unpacked(packed, max_ratio):
-                    raise TooLarge(f"{name} becomes more than {max_ratio} times its size")
+                    raise TooLarge(f"{name} unpacks to more than {max_ratio} times its size")
                 yield piece
     except (EOFError, zlib.error) as error:
         raise BadPacking(f"the zip archive is damaged: {error}", is_doubtful=True) from None
@@ -177,7 +177,7 @@ class ZipMember:
                 raise BadPacking(f"the member is damaged: {error}") from None
         if len(data) != self.size:
             more = "more" if len(data) > self.size else "less"
-            raise BadPacking(f"the member becomes {more} than the {self.size} bytes stated")
+            raise BadPacking(f"the member unpacks to {more} than the {self.size} bytes declared")
         if zlib.crc32(data) != self.crc:
-            raise BadPacking("the member does not fit its checksum")
+            raise BadPacking("the member does not match its checksum")
         return data

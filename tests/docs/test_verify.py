@@ -25,7 +25,7 @@ def somewhere(tmp_path_factory, run_command):
 def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     whole, frames, pixels, one_file, inspected, record, where, one, images, script = run_page(PAGE, somewhere)
     for done, level, records in ((whole, "files", 60), (frames, "frames", 60), (pixels, "pixels", 60)):
-        said = f"nothing is wrong: {records} records in 2 files, level {level}, "
+        said = f"no problems found: {records} records in 2 files, level {level}, "
         assert done.stderr.splitlines()[-1].startswith(said)
     assert json.loads(pixels.stdout)["findings"] == []
     assert "in 1 file, level files" in one_file.stderr
@@ -51,7 +51,7 @@ def test_a_damage_is_told_as_the_page_shows(somewhere, run_command, tmp_path):
     assert done.returncode == 1
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("damage: "))
     shown = (ROOT / PAGE).read_text(encoding="utf-8").split("\ndamage: ")[1].splitlines()[0]
-    assert line.rpartition(": ")[2] == shown.rpartition(": ")[2] == "the data do not fit their checksum"
+    assert line.rpartition(": ")[2] == shown.rpartition(": ")[2] == "the data do not match their checksum"
     assert line.startswith("damage: train-00000-of-00001.tfrecord, record 0 at byte 0 (")
 
 
@@ -76,7 +76,7 @@ def test_swapped_names_and_an_edited_page_are_told_as_the_page_shows(somewhere, 
     finally:
         for name, content in kept.items():
             (folder / name).write_bytes(content)
-    note = "note: README.md: the file has been changed since the dataset was made, as people do to complete it"
+    note = "note: README.md: the file was edited after the dataset was made"
     page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
     shown = [line.strip() for line in page if line.startswith("    damage: ")]
     assert edited == (0, [note])

@@ -90,8 +90,8 @@ def test_sizes(told, analysis, text, size):
         ([""], "a path is empty: name a folder"),
         (["x", "--size", "0"], "argument --size: 0: a side has 1 to 16,384 pixels: see --help"),
         (["x", "--size", "16385x1"], "argument --size: 16385x1: a side has 1 to 16,384 pixels: see --help"),
-        (["x", "--size", "1x2x3"], "argument --size: 1x2x3 is no size such as 224 or 160x224: see --help"),
-        (["x", "--size", "²"], "argument --size: ² is no size such as 224 or 160x224: see --help"),
+        (["x", "--size", "1x2x3"], "argument --size: 1x2x3 is not a size such as 224 or 160x224: see --help"),
+        (["x", "--size", "²"], "argument --size: ² is not a size such as 224 or 160x224: see --help"),
         (["x", "--siz", "3"], "unrecognized arguments: --siz 3: see --help"),
     ],
 )

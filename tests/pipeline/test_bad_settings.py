@@ -10,11 +10,11 @@ ALL = {"splits.fractions": {"train": 1.0}}
 @pytest.mark.parametrize(
     ("yaml", "sentences"),
     [
-        ("images: {qualty: 90}", ["images.qualty is no setting: did you mean images.quality?"]),
-        ("imagez: {}\nseeed: 1", ["imagez is no setting: did you mean images?",
-                                  "seeed is no setting: did you mean seed?"]),
+        ("images: {qualty: 90}", ["unknown setting images.qualty: did you mean images.quality?"]),
+        ("imagez: {}\nseeed: 1", ["unknown setting imagez: did you mean images?",
+                                  "unknown setting seeed: did you mean seed?"]),
         ("source: {kind: class_folders, class_form: path}",
-         ["source.class_form is no setting: did you mean source.class_from?"]),
+         ["unknown setting source.class_form: did you mean source.class_from?"]),
         ("splits: {fractions: {train: 0.9, test: 0.2}}", ["splits.fractions sum to 1.1, which is over 1: lower them"]),
         ("images: {quality: 200}", ["images.quality: must be 1 to 100"]),
         ("images: {resize: {longest: 0}}", ["images.resize.longest: a side has 1 to 65,500 pixels"]),

@@ -81,7 +81,7 @@ def test_duplicates_are_told_everywhere(convert, photos):
     same = {"groups": 2, "images": 2, "across_splits": across, "conflicting": 1}
     assert done.marker["duplicates"] == done.line["duplicates"] == {"same_bytes": same, "look_alike": None}
     assert re.search(
-        r"^duplicates +4 files hold 2 images, .*1 with different classes \(duplicates\.jsonl\)", done.stderr, re.M
+        r"^duplicates +4 files contain 2 images, .*1 with different classes \(duplicates\.jsonl\)", done.stderr, re.M
     )
     assert "4 files are only 2 different ones" in report_of(done)
     assert convert(photos).line["duplicates"] == done.line["duplicates"]  # of a dataset that is there already

@@ -40,7 +40,7 @@ def test_a_sound_dataset(ours, capsys):
     assert main([str(ours), "--json", "--level", "pixels"]) == 0
     told = capsys.readouterr()
     assert told.err.splitlines()[1].split() == ["split", "files", "records", "stated", "bytes", "wrong"]
-    assert told.err.splitlines()[-1].startswith("nothing is wrong: 10 records in ")
+    assert told.err.splitlines()[-1].startswith("no problems found: 10 records in ")
     line = json.loads(told.out)
     assert (line["exit_code"], line["records"], line["findings"], line["level"]) == (0, 10, [], "pixels")
 
@@ -55,9 +55,9 @@ def test_a_damaged_one(ours, capsys):
     line = json.loads(told.out)
     (finding,) = line["findings"]
     assert (finding["shard"], finding["record"], finding["offset"], finding["kind"]) == (shard.name, 0, 0, "data")
-    said = f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not fit their checksum"
+    said = f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not match their checksum"
     assert said in told.err.splitlines()
-    assert told.err.splitlines()[-1].startswith("1 thing is wrong: ")
+    assert told.err.splitlines()[-1].startswith("1 problem found: ")
     assert main([str(ours), "--no_json"]) == 1
     assert capsys.readouterr().out == ""
 
@@ -65,7 +65,7 @@ def test_a_damaged_one(ours, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["/no/such/place"], 1, "error: /no/such/place is not there, or holds nothing"),
+        (["/no/such/place"], 1, "error: /no/such/place does not exist or is empty"),
         ([], 2, "error: the following arguments are required: PATH: see --help"),
         (["x", "--level", "deep"], 2, "error: argument --level: invalid choice: 'deep'"),
         (["x", "--threads", "-1"], 2, "error: --threads is -1: give 1 or more"),

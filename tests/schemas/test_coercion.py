@@ -63,12 +63,12 @@ TAKEN = [
 ]
 
 REFUSED = [
-    ("bytes", "text", "text 'text' is no bytes: encode it as UTF-8 where it is read"),
-    ("bytes", np.str_("text"), "is no bytes: encode it"),
-    ("bytes", 1, "int 1 is no bytes"),
-    ("bytes", 1.0, "float 1.0 is no bytes"),
-    ("bytes", None, "NoneType None is no bytes"),
-    ("bytes", [1, 2], "list [1, 2] is no bytes"),
+    ("bytes", "text", "text 'text' is not bytes: encode it as UTF-8 where it is read"),
+    ("bytes", np.str_("text"), "is not bytes: encode it"),
+    ("bytes", 1, "int 1 is not bytes"),
+    ("bytes", 1.0, "float 1.0 is not bytes"),
+    ("bytes", None, "NoneType None is not bytes"),
+    ("bytes", [1, 2], "list [1, 2] is not bytes"),
     ("float", True, "bool True is no float"),
     ("float", np.bool_(True), "is no float"),
     ("float", 1, "int 1 is no float"),
@@ -148,5 +148,5 @@ def test_a_tensor_of_one_string_is_bytes():
 
     assert coerce_bytes(Tensor(b"cat")) == b"cat"
     for value in (np.array([b"cat"], object), "cat", 1.0):
-        with pytest.raises(FeatureValueError, match="is no bytes"):
+        with pytest.raises(FeatureValueError, match="is not bytes"):
             coerce_bytes(Tensor(value))

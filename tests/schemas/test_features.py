@@ -134,10 +134,10 @@ def test_an_empty_list_is_written_as_an_empty_list():
         (LABEL, 1.0, "feature label: float 1.0 is no integer"),
         (LABEL, (1, 2), "feature label: tuple (1, 2) is no integer"),
         (LABEL, [], "feature label: list [] is no integer"),
-        (IMAGE, "text", "feature image: text 'text' is no bytes: encode it as UTF-8 where it is read"),
+        (IMAGE, "text", "feature image: text 'text' is not bytes: encode it as UTF-8 where it is read"),
         (BOXES, [0.5, 1], "feature boxes: int 1 is no float"),
-        (BOXES, "ab", "feature boxes: holds many values, and 'ab' is no list of them"),
-        (BOXES, 0.5, "feature boxes: holds many values, and 0.5 is no list of them"),
+        (BOXES, "ab", "feature boxes: holds many values, but 'ab' is not a list"),
+        (BOXES, 0.5, "feature boxes: holds many values, but 0.5 is not a list"),
     ],
 )
 def test_a_value_that_does_not_fit_raises_with_the_features_name(feature, value, message):

@@ -47,7 +47,7 @@ def extract_images(
                 file.write(image)
             count += 1
     if not count:
-        raise ExtractError(f"no record of {dataset.folder} that was looked at holds an encoded image")
+        raise ExtractError(f"no record of {dataset.folder} that was read has an encoded image")
     return count
 
 

@@ -58,7 +58,8 @@ def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | 
     keys = (features,) if isinstance(features, str) else tuple(features)
     unknown = [key for key in keys if key not in every]
     if unknown or not keys:
-        raise LoadError(f"{info.folder} has no feature {unknown[0] if unknown else ''!r}: choose of {', '.join(every)}")
+        missing = unknown[0] if unknown else ""
+        raise LoadError(f"{info.folder} has no feature {missing!r}: choose from {', '.join(every)}")
     return ElementLayout("tuple", keys, decoded if decoded in keys else None)
 
 

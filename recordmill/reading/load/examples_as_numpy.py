@@ -45,7 +45,7 @@ def _examples(files: Iterable[str]) -> Iterator[dict[str, NDArray[Any]]]:
                 try:
                     example = Example.FromString(bytes(record))
                 except DecodeError:
-                    raise LoadError(f"{name}: record {index} is no tf.train.Example") from None
+                    raise LoadError(f"{name}: record {index} is not a tf.train.Example") from None
                 yield {key: _as_array(value) for key, value in sorted(example.features.feature.items())}
         except DamagedFileError as error:
             raise LoadError(f"{name} is damaged: {error}") from None

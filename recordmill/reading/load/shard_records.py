@@ -58,7 +58,7 @@ def _find_fault(path: str, size: int) -> str:
         with tf.io.gfile.GFile(path, "rb") as file:
             file.read(1)
     except tf.errors.NotFoundError:
-        return f"the shard {path} is missing: restore it, or make the dataset anew"
+        return f"the shard {path} is missing: restore it, or convert the dataset again"
     except tf.errors.OpError as error:
         return f"the shard {path} cannot be read: {error.message}"
     return "" if found == size else f"the shard {path} has {found:,} bytes where {size:,} were written: restore it"
@@ -137,7 +137,7 @@ def _fault_behind(path: bytes, fault: bytes, compression: bytes, count: Any) -> 
     try:
         found = read_back(name, compression.decode().lower() or "none").records
     except DamagedFileError as error:
-        return f"the shard {name} is damaged, {error}: restore it, or make the dataset anew".encode()
+        return f"the shard {name} is damaged, {error}: restore it, or convert the dataset again".encode()
     except OSError as error:
         return f"the shard {name} cannot be read: {error}".encode()
     if found == count:

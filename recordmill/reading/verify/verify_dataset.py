@@ -85,7 +85,7 @@ def verify_dataset(
     Args:
         dataset: of whatever kind.
         level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
-            also sizes, digests, sidecars, the files beside them, missing and stale files, labels and class names,
+            also sizes, digests, sidecars, companion files, missing and stale files, labels and class names,
             images that are in several splits; a shard with the digest that our marker states is not looked at frame by
             frame (`verify_shard`). `pixels`: as `frames` and `files`, and decodes every image.
         threads: files at once; 0 for one a processor.
@@ -161,10 +161,10 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
         there = numbers[count]
         first = 0 if 0 in there else 1
         for number in sorted(set(range(first, first + count)) - there)[:_SHOWN_DUPLICATES]:
-            yield Finding("missing", f"shard {number} of {count} is not there", stem)
+            yield Finding("missing", f"shard {number} of {count} is missing", stem)
         for other in sorted(numbers.keys() - {count}):
-            detail = f"{len(numbers[other])} files of a set of {other} lie beside the set of {count}"
-            yield Finding("stale", f"{detail}: a reader that globs takes both", stem)
+            detail = f"{len(numbers[other])} files of a set of {other} are next to the set of {count}"
+            yield Finding("stale", f"{detail}: readers that use a glob read both", stem)
 
 
 def _sets_of(dataset: Dataset) -> dict[str, dict[int, set[int]]]:
@@ -184,16 +184,16 @@ def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
     listed = {shard.name for shard in dataset.shards}
     for shard in find_shards(dataset.folder):
         if shard.name not in listed and not _is_in_a_dataset(dataset.folder, shard.name):
-            yield Finding("stale", "the dataset does not list this file: a reader that globs takes it", shard.name)
+            yield Finding(
+                "stale", "the dataset does not list this file: readers that use a glob read it too", shard.name
+            )
     if dataset.marker:
         sidecars = storage.join(dataset.folder, SIDECARS)
         known = {shard.sidecar for shard in dataset.shards}
         known |= {storage.join(dataset.folder, name) for name in dataset.marker.files}
         for name in storage.folder_names(sidecars):
             if storage.join(sidecars, name) not in known:
-                yield Finding(
-                    "stale", "the dataset does not list this file: it lies among the sidecars", f"{SIDECARS}/{name}"
-                )
+                yield Finding("stale", "the dataset does not list this file among its sidecars", f"{SIDECARS}/{name}")
 
 
 def _is_in_a_dataset(folder: str, name: str) -> bool:
@@ -212,7 +212,7 @@ def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Find
                 places[digest].append((check, key))
     crossing = [found for found in places.values() if len({check.shard.split for check, _ in found}) > 1]
     for found in crossing[:_SHOWN_DUPLICATES]:
-        told = " and ".join(f"{key} in {check.shard.split}" for check, key in found)
-        yield Finding("duplicate", f"one {unit} in several splits: {told}", found[0][0].shard.name)
+        places_of = " and ".join(f"{key} in {check.shard.split}" for check, key in found)
+        yield Finding("duplicate", f"one {unit} in several splits: {places_of}", found[0][0].shard.name)
     if len(crossing) > _SHOWN_DUPLICATES:
         yield Finding("duplicate", f"{len(crossing) - _SHOWN_DUPLICATES:,} further {unit}s are in several splits")

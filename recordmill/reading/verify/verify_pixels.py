@@ -49,7 +49,7 @@ class PixelCheck:
         stated = example.values(_DIGEST) or ()
         is_digest = len(stated) == 1 and isinstance(stated[0], bytes) and _HEX.fullmatch(stated[0])
         if is_digest and hashlib.sha256(image).hexdigest().encode() != stated[0]:
-            return "sha256", f"the image's sha256 is not the one of {_DIGEST}"
+            return "sha256", f"the image's sha256 differs from {_DIGEST}"
         decoded = self._decoder.decode(image)
         if decoded.problem:
             return "pixels", decoded.problem

@@ -29,7 +29,7 @@ def read_local(path: str, offset: int, length: int) -> bytes:
         return _read(file, offset, length)
     except OSError as error:
         if error.errno == errno.ESPIPE:
-            raise OSError(errno.ESPIPE, "it is a pipe, and no file", path) from None
+            raise OSError(errno.ESPIPE, "it is a pipe, not a file", path) from None
         raise
     finally:
         os.close(file)

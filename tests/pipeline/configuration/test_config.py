@@ -150,9 +150,9 @@ def test_an_override_may_hold_equals_signs():
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        ("imagez=1", "imagez is no setting: did you mean images?"),
-        ("images.resize={longest: 5, widest: 3}", "images.resize.widest is no setting: remove it or correct its name"),
-        ("splits.fraction.train=1", "splits.fraction is no setting: did you mean splits.fractions?"),
+        ("imagez=1", "unknown setting imagez: did you mean images?"),
+        ("images.resize={longest: 5, widest: 3}", "unknown setting images.resize.widest: correct it, or remove it"),
+        ("splits.fraction.train=1", "unknown setting splits.fraction: did you mean splits.fractions?"),
         ("source.kind=zip", "there is no source 'zip': choose one of archives, arrays, class_folders, coco"),
         ("source=zip", "source is 'zip': write source: {kind: class_folders} and its settings"),
         ("source.class_from=middle", "source.class_from is 'middle': "),
@@ -215,7 +215,7 @@ def test_a_folder_is_no_configuration(tmp_path):
 def test_a_number_as_a_key(tmp_path):
     (tmp_path / "odd.yaml").write_text("1: 2\nseed: 3")
     (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
-    assert line == f"{tmp_path / 'odd.yaml'}: the key 1 is no text: write it in quotes"
+    assert line == f"{tmp_path / 'odd.yaml'}: the key 1 is not text: write it in quotes"
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_the_default_source_goes_by_its_name():
 def test_checking_a_source_leaves_its_class_as_it_was():
     kind = load_source("class_folders")
     before = set(vars(kind))
-    assert errors_of(["source.x=1"]) == ["--set: source.x is no setting: remove it or correct its name"]
+    assert errors_of(["source.x=1"]) == ["--set: unknown setting source.x: correct it, or remove it"]
     assert type(load_settings(None, ["source.class_from=path"])[0].source) is kind
     assert set(vars(kind)) == before
 

@@ -148,7 +148,7 @@ def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source
         with pytest.raises(PathError) as raised:
             check_places([Input(source)], output, preview)
         assert str(raised.value) == (
-            f"the output {output} holds the input {source}, so that the dataset's files would lie among others: "
+            f"the output {output} contains the input {source}, so the dataset's files would be among others: "
             f"choose a folder of its own, such as {output}/dataset"
         )
     (tmp_path / output / "recordmill.json").touch()
@@ -164,7 +164,7 @@ def test_an_output_that_holds_the_input_in_a_store(monkeypatch, found, refused):
         return found
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
-    with pytest.raises(PathError, match="holds the input") if refused else nullcontext():
+    with pytest.raises(PathError, match="contains the input") if refused else nullcontext():
         check_places([Input("x://b/data/few")], "x://b/data", preview=False)
 
 
@@ -192,7 +192,7 @@ def test_a_plan_needs_no_writable_output(tmp_path):
 
 
 def test_buckets_hold_buckets():
-    with pytest.raises(PathError, match="lies inside the input"):
+    with pytest.raises(PathError, match="is inside the input"):
         check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out", preview=True)
     check_places([Input("gs://bucket/raw")], "gs://bucket/raw2", preview=True)
 

@@ -82,7 +82,7 @@ def no_exit(monkeypatch):
         (["--runner=DataflowRunner"], "Dataflow's workers do not see "),
         (["--runner=FlinkRunner", "--parallelism=x"], "argument --parallelism: invalid int value: 'x': see --help"),
         (["--runner=FlinkRunner", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
-        (["--threads=many"], "argument --threads: many is no number of 1 or more: see --help"),
+        (["--threads=many"], "argument --threads: many is not a number of 1 or more: see --help"),
         (["--threads"], "argument --threads: expected one argument: see --help"),
     ],
 )

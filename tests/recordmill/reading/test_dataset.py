@@ -97,13 +97,13 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        (None, b"", "is not there, or holds nothing: name a dataset's folder, a TFRecord file, or a pattern that"),
+        (None, b"", "does not exist or is empty: name a dataset's folder, a TFRecord file, or a pattern that"),
         ("notes.txt", b"x", "holds no TFRecord file and no recordmill.json: name a dataset's folder, a TFRecord"),
         ("recordmill.json", b"{", "recordmill.json cannot be understood: it is not JSON: "),
         (
             "recordmill.json",
             b"[]",
-            "recordmill.json cannot be understood: it is not an object: restore it, or make the dataset anew",
+            "recordmill.json cannot be understood: it is not an object: restore it, or convert the dataset again",
         ),
         (
             "recordmill.json",

@@ -66,5 +66,5 @@ def test_unknown_fields_are_no_damage(example):
 
 
 def test_a_record_that_is_none_says_so():
-    with pytest.raises(DamagedExampleError, match=r"the data are no tf\.train\.Example: they cannot be parsed"):
+    with pytest.raises(DamagedExampleError, match=r"the data cannot be parsed as a tf\.train\.Example"):
         ParsedExample(b"\xff\xff\xff")

@@ -29,16 +29,16 @@ def test_a_class_has_the_id_that_the_marker_gives_it(example):
     wrong = [*right, example(id=1, text="dög".encode()), example(id=2, text=b"cat"), example(id=2, text=b"cat")]
     assert told(ONE, wrong) == [
         ("class 'dög' has the id 1 here and 2 in recordmill.json", 3, 300),
-        ("class 'cat' has the id 2 here and 1 in recordmill.json, and likewise in 1 further record", 4, 400),
+        ("class 'cat' has the id 2 here and 1 in recordmill.json, and also in 1 further record", 4, 400),
     ]
 
 
 def test_a_class_that_the_marker_does_not_know(example):
-    assert told(ONE, [example(id=1, text=b"yak")]) == [("class 'yak' is none of those in recordmill.json", 0, 0)]
-    assert told(ONE[1:], [example(text=b"yak")]) == [("class 'yak' is none of those in recordmill.json", 0, 0)]
+    assert told(ONE, [example(id=1, text=b"yak")]) == [("class 'yak' is not in recordmill.json", 0, 0)]
+    assert told(ONE[1:], [example(text=b"yak")]) == [("class 'yak' is not in recordmill.json", 0, 0)]
     assert told(ONE[1:], [example(text=b"cat")]) == []
     (line,) = told(ONE, [example(id=1, text=b"\xff")])
-    assert line[0] == "class '\ufffd' is none of those in recordmill.json"
+    assert line[0] == "class '\ufffd' is not in recordmill.json"
 
 
 def test_an_id_that_is_none_is_told_as_such_and_not_again(example):
@@ -50,7 +50,7 @@ def test_every_box_is_looked_at(example):
     (line,) = told(BOXES, [example(ids=[1, 1], texts=[b"cat", "dög".encode()])])
     assert line == ("class 'dög' has the id 1 here and 2 in recordmill.json", 0, 0)
     (line,) = told(BOXES, [example(ids=[1], texts=[b"cat", b"cat"])])
-    assert line == ("2 class names stand beside 1 ids", 0, 0)
+    assert line == ("2 class names for 1 ids", 0, 0)
 
 
 def test_of_strangers_nothing_is_known(example):
@@ -65,10 +65,10 @@ def test_of_strangers_nothing_is_known(example):
         ({"class": None, "label": None}, ""),
         ({"class": None, "label": None, "classes": ["cat", "dög", "cat"]}, ""),
         ({"class": "cat", "label": 2}, "class 'cat' has the id 2 here and 1 in recordmill.json"),
-        ({"class": "yak", "label": 3}, "class 'yak' is none of those in recordmill.json"),
-        ({"class": None, "classes": ["cat", "yak"]}, "class 'yak' is none of those in recordmill.json"),
-        ({"class": ["cat"], "label": {}}, "class ['cat'] is none of those in recordmill.json"),
-        ({"classes": 3}, "class 3 is none of those in recordmill.json"),
+        ({"class": "yak", "label": 3}, "class 'yak' is not in recordmill.json"),
+        ({"class": None, "classes": ["cat", "yak"]}, "class 'yak' is not in recordmill.json"),
+        ({"class": ["cat"], "label": {}}, "class ['cat'] is not in recordmill.json"),
+        ({"classes": 3}, "class 3 is not in recordmill.json"),
     ],
 )
 def test_rows(row, problem):
@@ -82,7 +82,7 @@ def test_rows(row, problem):
 def test_equal_rows_are_told_once():
     rows = [{"class": "cat", "label": 2, "offset": n, "key": f"{n}"} for n in range(1002)]
     problem = "in the sidecar class 'cat' has the id 2 here and 1 in recordmill.json"
-    assert list(judge_rows(rows, IDS)) == [(f"{problem}, and likewise in 1,001 further records", 0, 0, "0")]
+    assert list(judge_rows(rows, IDS)) == [(f"{problem}, and also in 1,001 further records", 0, 0, "0")]
 
 
 def judge(record, labels, features=()):

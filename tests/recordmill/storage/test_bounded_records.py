@@ -9,7 +9,7 @@ from recordmill.storage.bounded_records import read_bounded
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile, masked
 
-TOO_LARGE = Damage("gzip", "the gzip file becomes more than 100 times its size")
+TOO_LARGE = Damage("gzip", "the gzip file unpacks to more than 100 times its size")
 
 
 def frame(record):

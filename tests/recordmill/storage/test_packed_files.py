@@ -66,7 +66,7 @@ def test_of_a_bomb_nothing_is_kept(tmp_path, monkeypatch):
     files = UnpackedFiles()
     found = files.unpack(str(tmp_path / "data.gz"), "gzip")
     assert (found.size, os.path.getsize(found.path)) == (0, 0)
-    assert found.fault == "the gzip file becomes more than 100 times its size"
+    assert found.fault == "the gzip file unpacks to more than 100 times its size"
     files.clear()
 
 
@@ -141,6 +141,6 @@ def test_no_more_is_unpacked_than_there_should_be(tmp_path):
     path.write_bytes(gzip.compress(bytes(50 * 2**20)))
     files = UnpackedFiles()
     found = files.unpack(str(path), "gzip", most=100)
-    assert found.fault == "more comes out of it than the 100 bytes that it should hold"
+    assert found.fault == "it unpacks to more than the 100 bytes declared"
     assert (found.size, os.path.getsize(found.path)) == (0, 0)
     files.clear()

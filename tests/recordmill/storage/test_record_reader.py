@@ -103,20 +103,20 @@ TWO = frame(b"first") + frame(b"second")
         (
             TWO[:36],
             "cut",
-            "the file ends inside the record's data: 6 bytes are claimed, by a length that fits its checksum, "
+            "the file ends inside the record's data: 6 bytes are claimed, by a length that matches its checksum, "
             "and 3 are left",
         ),
         (
             TWO[:-1],
             "cut",
-            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that fits its checksum, "
+            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that matches its checksum, "
             "and 9 are left",
         ),
-        (TWO[:22] + b"\1" + TWO[23:], "length", "the length does not fit its checksum"),
-        (TWO[:30] + b"\1" + TWO[31:], "length", "the length does not fit its checksum"),
-        (TWO[:35] + b"S" + TWO[36:], "data", "the data do not fit their checksum"),
-        (TWO[:21] + bytes(22), "zeros", "22 zeros where a record would begin, to the end of the file"),
-        (TWO[:21] + bytes(3), "zeros", "3 zeros where a record would begin, to the end of the file"),
+        (TWO[:22] + b"\1" + TWO[23:], "length", "the length does not match its checksum"),
+        (TWO[:30] + b"\1" + TWO[31:], "length", "the length does not match its checksum"),
+        (TWO[:35] + b"S" + TWO[36:], "data", "the data do not match their checksum"),
+        (TWO[:21] + bytes(22), "zeros", "22 zeros instead of a record, up to the end of the file"),
+        (TWO[:21] + bytes(3), "zeros", "3 zeros instead of a record, up to the end of the file"),
     ],
 )
 def test_damage_says_what_does_not_fit(read, content, kind, detail):

@@ -50,7 +50,7 @@ def test_what_came_before_a_cut_is_good(unpack):
     assert noise.startswith(found)
     assert len(found) > 40_000
     assert (damage.detail, damage.is_doubtful) == (
-        "the gzip file is damaged: the gzip stream ends early: the file was cut",
+        "the gzip file is damaged: the gzip stream ends early: the file was truncated",
         False,
     )
 
@@ -74,7 +74,7 @@ def test_a_bomb_is_stopped(unpack, monkeypatch):
     found, damage = unpack(bomb)
     assert found == b"", "nothing is made of what is a bomb from its first byte on"
     assert isinstance(damage, TooLarge)
-    assert damage.detail == "the gzip file becomes more than 100 times its size"
+    assert damage.detail == "the gzip file unpacks to more than 100 times its size"
     assert unpack(bomb, max_ratio=1100) == (bytes(10_000_000), None)
     assert unpack(bomb, free_bytes=10_000_000) == (bytes(10_000_000), None)
 
@@ -109,9 +109,9 @@ def test_a_member_unpacks(data, method):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"size": 10_239}, "becomes more than the 10239 bytes stated"),
-        ({"size": 10_241}, "becomes less than the 10241 bytes stated"),
-        ({"crc": 1}, "does not fit its checksum"),
+        ({"size": 10_239}, "unpacks to more than the 10239 bytes declared"),
+        ({"size": 10_241}, "unpacks to less than the 10241 bytes declared"),
+        ({"crc": 1}, "does not match its checksum"),
     ],
 )
 def test_a_member_that_is_not_what_was_stated_is_damaged(method, changes, message):

@@ -65,7 +65,7 @@ def test_a_convention_without_features_is_none():
     ("pattern", "why"),
     [
         ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders: remove the /"),
-        ("{split}-{shard}.tfrec", r"is no pattern \('shard'\): it may use {name}, {split}, "),
+        ("{split}-{shard}.tfrec", r"is not a valid pattern \('shard'\): it may use {name}, {split}, "),
         ("", "must name a visible file without folders"),
     ],
 )

@@ -34,7 +34,7 @@ def test_what_is_no_size_raises_and_names_the_key(size):
         (lambda: ShardSettings(count=0), "shards.count is 0: give at least 1"),
         (
             lambda: ShardSettings(name="{split}-{shard}"),
-            "shards.name '{split}-{shard}' is no pattern ('shard'): it may",
+            "shards.name '{split}-{shard}' is not a valid pattern ('shard'): it may",
         ),
         (lambda: ShardSettings(name="a/{split}-{index}"), "shards.name 'a/{split}-{index}' must name a visible file"),
     ],

@@ -55,7 +55,7 @@ def test_features_are_chosen_by_key():
 
 @pytest.mark.parametrize(("wrong", "named"), [(("label", "depht"), "'depht'"), ("depht", "'depht'"), ((), "''")])
 def test_an_unknown_feature_is_one_sentence(wrong, named):
-    with pytest.raises(LoadError, match=f"has no feature {named}: choose of height, width, depth, label, image_raw$"):
+    with pytest.raises(LoadError, match=f"has no feature {named}: choose from height, width, depth, label, image_raw$"):
         choose_elements(convention("tutorial"), wrong, decode=True)
 
 

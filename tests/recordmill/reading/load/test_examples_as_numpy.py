@@ -115,7 +115,7 @@ def test_damage_names_the_file_and_the_record(tmp_path):
     examples = examples_as_numpy(path)
     assert [plain(next(examples)) for _ in range(2)]
     with pytest.raises(
-        LoadError, match=rf"^{path} is damaged: record 2 at byte \d+: the data do not fit their checksum"
+        LoadError, match=rf"^{path} is damaged: record 2 at byte \d+: the data do not match their checksum"
     ):
         next(examples)
 
@@ -136,7 +136,7 @@ def test_records_that_are_no_examples_are_named(tmp_path):
 
 
 def test_nothing_to_read_is_said_at_once(tmp_path):
-    with pytest.raises(LoadError, match="is not there, or holds nothing: name a"):
+    with pytest.raises(LoadError, match="does not exist or is empty: name a"):
         examples_as_numpy(str(tmp_path / "x"))
 
 

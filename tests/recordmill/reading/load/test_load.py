@@ -366,7 +366,7 @@ def test_an_input_context_divides_shards_and_batches(tf, animal_dataset):
         ({"batch_size": 0}, "batch_size is 0: give at least 1, or None for single elements"),
         ({"index": 2, "num_replicas": 2}, "index is 2 of num_replicas 2: count from 0 to 1"),
         ({"uneven": "dense"}, "uneven is 'dense': choose ragged or padded"),
-        ({"features": ("image",)}, "has no feature 'image': choose of image/class/label, "),
+        ({"features": ("image",)}, "has no feature 'image': choose from image/class/label, "),
         ({"split": "val"}, "has no split 'val'"),
         ({"split": ["train", "val"]}, r"has no split 'val': choose one of train$"),
         ({"split": "train+val"}, r"has no split 'val': choose one of train$"),

@@ -65,7 +65,7 @@ def test_rejected_rows_have_no_size_and_lost_sidecars_none(publish):
 
 
 def test_nothing_to_open_is_one_sentence(tmp_path, animal_dataset):
-    with pytest.raises(LoadError, match=r"is not there, or holds nothing: name a dataset's folder"):
+    with pytest.raises(LoadError, match=r"does not exist or is empty: name a dataset's folder"):
         describe_split(str(tmp_path))
     (tmp_path / "train-00000-of-00001.tfrecord").write_bytes(b"")
     with pytest.raises(LoadError, match=r"holds no recordmill\.json: name the folder of a finished dataset$"):

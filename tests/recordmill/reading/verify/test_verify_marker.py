@@ -138,8 +138,8 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
 @pytest.mark.parametrize(
     ("path", "found"),
     [
-        (["splits", "train"], "recordmill.json: it contradicts itself: the split trainx is none of its settings"),
-        (["labels", "cat"], "recordmill.json: it contradicts itself: labels is not what its settings say"),
+        (["splits", "train"], "recordmill.json: it contradicts itself: the split trainx is not in its settings"),
+        (["labels", "cat"], "recordmill.json: it contradicts itself: labels does not match its settings"),
         (["ledger", "rejected", "unknown_format"], "ledger.rejected.unknown_formatx: 2 -> not set"),
         (["splits", "val", "classes", ""], "splits.val.classes.x: 5 -> not set"),
         (["splits", "val", "instances", "dog"], "splits.val.instances.dogx: 3 -> not set"),
@@ -148,10 +148,10 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
         (["changes", "reencoded"], "changes.reencodedx: 10 -> not set"),
         (
             ["features", "image/encoded"],
-            "recordmill.json: it contradicts itself: features is not what its settings say",
+            "recordmill.json: it contradicts itself: features does not match its settings",
         ),
         (["run", "digests", "labels.txt"], "recordmill.json: it contradicts itself: files lacks labels.txtx"),
-        (["plan", "recipe", "seed"], "recordmill.json: it contradicts itself: plan.id is not what its settings say"),
+        (["plan", "recipe", "seed"], "recordmill.json: it contradicts itself: plan.id does not match its settings"),
     ],
 )
 def test_a_name_that_was_changed_in_a_marker_is_found(annotated, path, found):
@@ -207,8 +207,8 @@ def test_what_lies_in_a_dataset_and_is_not_listed_is_found(annotated, tmp_path):
     (folder / "sidecars" / "mine.jsonl").write_text("{}")
     lines = [str(each) for each in verify_dataset(open_dataset(str(folder))).findings if each.kind == "stale"]
     assert lines == [
-        f"more/deep/{shard.name}: the dataset does not list this file: a reader that globs takes it",
-        "sidecars/mine.jsonl: the dataset does not list this file: it lies among the sidecars",
+        f"more/deep/{shard.name}: the dataset does not list this file: readers that use a glob read it too",
+        "sidecars/mine.jsonl: the dataset does not list this file among its sidecars",
     ]
 
 
@@ -221,7 +221,7 @@ def test_a_shard_that_is_a_device_is_not_waited_for(annotated, tmp_path, device)
         path.symlink_to(tmp_path / "pipe" if device == "pipe" else device)
     lines = [str(finding) for finding in verify_dataset(open_dataset(str(folder))).findings]
     assert "train-00000-of-00001.tfrecord: the file cannot be read: it is a pipe or a device" in lines
-    assert "labels.txt: the file is not there" in lines
+    assert "labels.txt: the file is missing" in lines
 
 
 def without(marker, path, null):

@@ -134,6 +134,6 @@ def test_a_disk_that_failed_is_told(path, monkeypatch, code):
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for offset in (0, 4):
-        with pytest.raises(OSError, match="it is a pipe, and no file") as raised:
+        with pytest.raises(OSError, match="it is a pipe, not a file") as raised:
             read_local(str(tmp_path / "pipe"), offset, 10)
         assert raised.value.errno == errno.ESPIPE

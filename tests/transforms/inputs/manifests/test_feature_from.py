@@ -45,7 +45,7 @@ def test_a_feature_as_examples_have_it(settings, expected):
             {"page": "7", "type": "int64", "default": "one"},
             "source.features_from.a.default is 'one', which is no int64",
         ),
-        ({"page": "7", "default": 1.5}, "source.features_from.a.default is 1.5, which is no bytes"),
+        ({"page": "7", "default": 1.5}, "source.features_from.a.default is 1.5, which is not bytes"),
     ],
 )
 def test_a_wish_that_cannot_be_names_its_key(settings, sentence):

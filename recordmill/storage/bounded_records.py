@@ -1,4 +1,4 @@
-"""The records of a TFRecord file, as long as it is no bomb."""
+"""Reads the records of a TFRecord file, and stops if it is a decompression bomb."""
 
 from collections.abc import Iterator
 
@@ -7,18 +7,18 @@ from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import TooLarge, check_ratio, most_unpacked
 
 FREE_BYTES = 2**20
-"""What a gzip file of records may become in any case: less than others may, for sixteen bytes are a record already."""
+"""Size to which any gzip file of records may unpack: less than for other files, since 16 bytes can be a record."""
 
 
 def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Iterator[tuple[int, memoryview | Damage]]:
-    """Yields what `records` yields; of a gzip file that becomes too large a `Damage` instead, and then no more.
+    """Yields what `records` yields; if a gzip file unpacks to too much, a `Damage`, and then nothing more.
 
-    Of a file that begins as a bomb nothing else is given.
+    A file that begins as a bomb yields nothing else.
 
     Args:
         records: of the file.
         stored: the file.
-        max_ratio: a gzip file may become `FREE_BYTES` and so many times its size.
+        max_ratio: a gzip file may unpack to `FREE_BYTES` plus this multiple of its size.
     """
     too_large = Damage("gzip", f"the gzip file unpacks to more than {max_ratio} times its size")
     if records.compression == "none":

@@ -1,4 +1,4 @@
-"""Sizes for people."""
+"""Formats sizes for people."""
 
 
 def format_size(count: float) -> str:

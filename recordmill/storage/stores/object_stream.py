@@ -9,12 +9,12 @@ from recordmill.storage.stores.store import BLOCK_BYTES, Store
 
 
 def open_to_read(store: Store, uri: str) -> BinaryIO:
-    """An object as a stream; a request a block, the first when it is read."""
+    """An object as a stream, with one request per block, the first at the first read."""
     return io.BufferedReader(_RangeReader(store, uri), BLOCK_BYTES)
 
 
 class _RangeReader(io.RawIOBase):
-    """Reads an object from wherever it is asked to."""
+    """A raw stream with random access to an object."""
 
     def __init__(self, store: Store, uri: str) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Whether classes have the ids in a shard, and in its sidecar, that the marker gives them.
+"""Checks that classes have the ids in a shard, and in its sidecar, that the marker gives them.
 
-What is wrong in the same way is told once a file, with the first record and the number of the others: where two names
-were swapped, every record of both is wrong.
+Each problem is reported once per file, with the first record and the number of the others: if two names were swapped,
+every record of both is wrong.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,19 +12,18 @@ from recordmill.reading.expectations import Expectations
 
 
 def judge_labels(example: ParsedExample, expected: Expectations) -> str:
-    """What is wrong with the first wrong label of a record; the empty string if none is, or no ids are known."""
+    """The problem of a record's first wrong label; the empty string if there is none, or no ids are known."""
     ids = expected.label_ids
     for key in expected.label_keys if ids else ():
         wrong = [value for value in example.values(key) or () if isinstance(value, int) and value not in ids]
         if wrong:  # text is a name, not an id
-            return (
-                f"the label is {wrong[0]!r:.40}, none of the {len(ids):,} ids from {min(ids):,} to {max(ids):,} ({key})"
-            )
+            known = f"{len(ids):,} ids from {min(ids):,} to {max(ids):,}"
+            return f"the label is {wrong[0]!r:.40}, not one of the {known} ({key})"
     return ""
 
 
 class LabelNames:
-    """Looks at the class names of records, and at their ids."""
+    """Checks the class names of records, and their ids."""
 
     def __init__(self, expected: Expectations) -> None:
         self._ids = expected.class_ids
@@ -32,7 +31,7 @@ class LabelNames:
         self._found: dict[str, list[int]] = {}
 
     def look(self, example: ParsedExample, record: int, offset: int) -> None:
-        """Looks at one record.
+        """Checks one record.
 
         Args:
             example: the record.
@@ -45,7 +44,7 @@ class LabelNames:
                 self._found.setdefault(problem, [0, record, offset])[0] += 1
 
     def findings(self) -> Iterator[tuple[str, int, int]]:
-        """What is wrong; number and offset of the first record of which it is true."""
+        """Yields each problem, with number and offset of the first record that has it."""
         for problem, (count, record, offset) in self._found.items():
             yield _counted(problem, count), record, offset
 
@@ -54,19 +53,19 @@ class LabelNames:
             return f"{len(texts)} class names for {len(ids)} ids"
         for text, label in zip(texts, ids or [None] * len(texts), strict=True):
             if not isinstance(text, bytes) or (isinstance(label, int) and label not in self._ids.values()):
-                continue  # of another kind, or an id that is none: both are told as such
+                continue  # another kind, or not an id: reported elsewhere
             if problem := _judge_pair(text.decode("utf-8", "replace"), label, self._ids):
                 return problem
         return ""
 
 
 def fit_names(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> bool:
-    """Whether the rows of a sidecar give classes the ids that the marker gives them; True where it gives none."""
+    """Whether the rows of a sidecar give classes the marker's ids; True if the marker has none."""
     return next(judge_rows(rows, ids), None) is None
 
 
 def judge_rows(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> Iterator[tuple[str, int, int, str]]:
-    """What is wrong with rows; number, offset and key of the first one of which it is true."""
+    """Yields each problem of the rows, with number, offset and key of the first row that has it."""
     known: dict[tuple[Any, Any], str] = {}
     found: dict[str, list[Any]] = {}
     for number, row in enumerate(rows if ids else ()):
@@ -74,7 +73,7 @@ def judge_rows(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> Ite
         several = row.get("classes", ())
         try:
             problem = known[pair]
-        except (KeyError, TypeError):  # a forged row may hold what is no key
+        except (KeyError, TypeError):  # a forged row may have a value that cannot be a key
             problem = "" if pair[0] is None else _judge_pair(*pair, ids)
             if isinstance(pair[0], str) and isinstance(pair[1], int):
                 known[pair] = problem
@@ -88,7 +87,7 @@ def judge_rows(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> Ite
 
 
 def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
-    """What is wrong with a class and its id; None for an id that is not stated."""
+    """The problem of a class and its id; the id is None if it is not stored."""
     if not isinstance(name, str) or name not in ids:
         return f"class {name!r:.80} is not in recordmill.json"
     if isinstance(label, int) and label != ids[name]:

@@ -131,11 +131,11 @@ def test_an_empty_list_is_written_as_an_empty_list():
 @pytest.mark.parametrize(
     ("feature", "value", "message"),
     [
-        (LABEL, 1.0, "feature label: float 1.0 is no integer"),
-        (LABEL, (1, 2), "feature label: tuple (1, 2) is no integer"),
-        (LABEL, [], "feature label: list [] is no integer"),
+        (LABEL, 1.0, "feature label: float 1.0 is not an integer"),
+        (LABEL, (1, 2), "feature label: tuple (1, 2) is not an integer"),
+        (LABEL, [], "feature label: list [] is not an integer"),
         (IMAGE, "text", "feature image: text 'text' is not bytes: encode it as UTF-8 where it is read"),
-        (BOXES, [0.5, 1], "feature boxes: int 1 is no float"),
+        (BOXES, [0.5, 1], "feature boxes: int 1 is not a float"),
         (BOXES, "ab", "feature boxes: holds many values, but 'ab' is not a list"),
         (BOXES, 0.5, "feature boxes: holds many values, but 0.5 is not a list"),
     ],

@@ -1,7 +1,7 @@
-"""Decoding other people's images without risk to this process: in a child that may die of one.
+"""Decodes untrusted images in a child process, so that a crash does not end this one.
 
 Image libraries have crashed on crafted files before. The child imports neither Beam nor TensorFlow, starts in a
-fraction of a second, and is replaced where an image kills it.
+fraction of a second, and is replaced if an image crashes it.
 """
 
 import struct
@@ -17,18 +17,18 @@ from recordmill.imaging.prepare import prepare_image
 from recordmill.schemas.rejection import Rejected
 
 _LENGTH = struct.Struct("<Q")
-_ANSWER = struct.Struct("<iiH")  # height, width, bytes of the problem that follows
+_ANSWER = struct.Struct("<iiH")  # height, width, length of the text that follows
 _ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What decoding an image showed.
+    """The result of decoding an image.
 
     Attributes:
-        height: in pixels; 0 where it could not be decoded.
-        width: likewise.
-        problem: why it could not be decoded; else the empty string.
+        height: in pixels; 0 if it could not be decoded.
+        width: in pixels; 0 if it could not be decoded.
+        problem: why it could not be decoded; otherwise the empty string.
     """
 
     height: int
@@ -37,19 +37,19 @@ class Decoded:
 
 
 class ImageDecoder:
-    """Decodes images one after the other in a child process; use it in one thread, in a `with` block."""
+    """Decodes images one at a time in a child process; use it in one thread, in a `with` block."""
 
     def __init__(self, max_pixels: int) -> None:
-        """Starts nothing yet.
+        """Does not start the child yet.
 
         Args:
-            max_pixels: larger images are not decoded; that is their problem then.
+            max_pixels: larger images are not decoded; their result says so.
         """
         self._max_pixels = max_pixels
         self._child: subprocess.Popen[bytes] | None = None
 
     def decode(self, image: bytes) -> Decoded:
-        """Decodes one image, of whatever bytes."""
+        """Decodes one image; the bytes may be anything."""
         if self._child is None:
             self._child = _start(self._max_pixels)
         assert self._child.stdin is not None
@@ -77,7 +77,7 @@ class ImageDecoder:
         if child is not None:
             assert child.stdin is not None
             assert child.stdout is not None
-            with suppress(BrokenPipeError):  # it may be gone
+            with suppress(BrokenPipeError):  # it may have ended
                 child.stdin.close()  # which ends it
             child.stdout.close()
             child.wait()
@@ -98,7 +98,7 @@ def _start(max_pixels: int) -> subprocess.Popen[bytes]:
 
 
 def serve(max_pixels: int) -> None:
-    """The child: answers each image on standard input until that is closed."""
+    """Runs in the child: answers each image on standard input until it is closed."""
     settings = ImageSettings(reencode="never", max_bytes=2**31, max_pixels=max_pixels)
     images, answers = sys.stdin.buffer, sys.stdout.buffer
     while len(length := images.read(_LENGTH.size)) == _LENGTH.size:

@@ -1,4 +1,4 @@
-"""What a verifier says: one finding, one line."""
+"""The verifier's findings, each of which is one line."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -32,20 +32,20 @@ KINDS: dict[str, str] = {
 """Every kind of finding."""
 
 NOTES = frozenset({"members", "edited", "duplicate"})
-"""Kinds that are told and do not fail: every reader in the field reads on, people may edit it, or the data were so."""
+"""Kinds that are reported but do not fail: readers tolerate them, people may edit the file, or the input has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """One problem.
 
     Attributes:
         kind: one of `KINDS`.
-        detail: what is wrong, in a few words.
+        detail: the problem, in a few words.
         shard: the file's name below the dataset's folder.
-        record: the record's number in its file, from 0; behind a damage counted on from it, unless a sidecar knows.
+        record: the record's number in its file, from 0; after damage, counted on unless a sidecar has the number.
         offset: the byte at which its frame begins, in the unpacked file.
-        source: the key of the source file, where a sidecar knows it.
+        source: the key of the source file, if a sidecar has it.
     """
 
     kind: str
@@ -57,11 +57,11 @@ class Finding:
 
     @property
     def is_note(self) -> bool:
-        """Whether it is told and does not fail."""
+        """Whether it is reported but does not fail."""
         return self.kind in NOTES
 
     def __str__(self) -> str:
-        """The line: shard, record, byte, source, and what is wrong."""
+        """The line: shard, record, byte, source, and problem."""
         place = self.shard
         if self.record is not None:
             place += f", record {self.record:,}"

@@ -1,7 +1,7 @@
-"""Verifying shards in processes: most of a record's time is the interpreter's, which one thread at a time can have.
+"""Verifies shards in processes, because most of the time is spent in the interpreter, which runs one thread at a time.
 
-A process imports neither Beam nor TensorFlow and starts in a fraction of a second. Shards and what came of them pass
-through its pipes; a file is read by the process alone.
+A process imports neither Beam nor TensorFlow and starts in a fraction of a second. Shards and results pass through its
+pipes; only the process reads the file.
 """
 
 import pickle
@@ -25,13 +25,13 @@ _PROGRAM = (
 
 
 class ShardWorkers:
-    """Processes that verify shards, each started when it is first needed; use them in a `with` block."""
+    """Processes that verify shards, each started at its first use; use them in a `with` block."""
 
     def __init__(self, count: int) -> None:
-        """Starts nothing yet.
+        """Does not start them yet.
 
         Args:
-            count: how many shards are verified at once.
+            count: number of shards verified at once.
         """
         self._workers = [_Worker() for _ in range(count)]
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
@@ -41,7 +41,7 @@ class ShardWorkers:
     def verify(self, shard: Shard, expected: Expectations, level: Level, progress: Callable[[int], None]) -> ShardCheck:
         """As `verify_shard`, without pixels; call it from as many threads as there are processes.
 
-        A process that dies is replaced, and what it read is reported as `unreadable`.
+        A process that crashes is replaced, and its file is reported as `unreadable`.
         """
         worker = self._idle.get()
         try:
@@ -85,15 +85,15 @@ class _Worker:
             return 0
         assert child.stdin is not None
         assert child.stdout is not None
-        with suppress(BrokenPipeError):  # it may be gone
+        with suppress(BrokenPipeError):  # it may have ended
             child.stdin.close()  # which ends it
         child.stdout.close()
         return child.wait()
 
 
 def serve() -> None:
-    """The process: answers each shard on standard input, with numbers of records on the way, until that is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted terminal's: the parent decides
+    """Runs in the process: answers each shard on standard input, with progress in between, until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches it too: the parent decides
     shards, answers = sys.stdin.buffer, sys.stdout.buffer
 
     def answer(what: int | ShardCheck) -> None:

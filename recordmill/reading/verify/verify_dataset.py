@@ -1,4 +1,4 @@
-"""A whole dataset, or any folder of TFRecord files: its shards side by side, then what only all of them show."""
+"""Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole."""
 
 import os
 from collections import Counter, defaultdict
@@ -24,18 +24,18 @@ from recordmill.reading.verify.verify_side_files import check_side_files
 from recordmill.schemas.dataset.file_names import MARKER, SIDECARS
 
 _SHOWN_DUPLICATES = 100
-_WORTH_PROCESSES = 2**28  # bytes: less is read in the time that processes take to start
+_WORTH_PROCESSES = 2**28  # bytes: smaller files are read in the time that processes take to start
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What verifying showed.
+    """The result of verifying.
 
     Attributes:
         dataset: what was verified.
-        level: how closely.
+        level: how thoroughly.
         checks: file by file, in the dataset's order.
-        findings: everything that was found: file by file, then what only all of them show.
+        findings: all findings: file by file, then those about the whole dataset.
     """
 
     dataset: Dataset
@@ -45,17 +45,17 @@ class Verification:
 
     @property
     def records(self) -> int:
-        """How many good frames were read."""
+        """The number of intact frames."""
         return sum(check.records for check in self.checks)
 
     @property
     def bytes(self) -> int:
-        """How many bytes the files have."""
+        """The size of the files."""
         return sum(check.bytes for check in self.checks)
 
     @property
     def failed(self) -> int:
-        """How many findings are more than notes."""
+        """The number of findings that are not notes."""
         return sum(not finding.is_note for finding in self.findings)
 
     def as_dict(self) -> dict[str, Any]:
@@ -80,21 +80,21 @@ def verify_dataset(
     progress: Callable[[int], None] = lambda records: None,
     workers: ShardWorkers | None = None,
 ) -> Verification:
-    """Reads a dataset and compares it with what is stated of it.
+    """Reads a dataset and compares it with its metadata.
 
     Args:
-        dataset: of whatever kind.
+        dataset: of any kind.
         level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
             also sizes, digests, sidecars, companion files, missing and stale files, labels and class names,
-            images that are in several splits; a shard with the digest that our marker states is not looked at frame by
-            frame (`verify_shard`). `pixels`: as `frames` and `files`, and decodes every image.
-        threads: files at once; 0 for one a processor.
+            images in several splits; the frames of a shard are not checked if it has the digest in the marker
+            (`verify_shard`). `pixels`: also decodes every image.
+        threads: files at once; 0 for one per processor.
         progress: called from any thread with the number of records since the last call.
-        workers: processes for local files whose records are looked at one by one, for as many files at once. Where
-            absent, some are started if the files are large, and ended.
+        workers: processes for local files whose records are checked one by one. If None, they are started if the
+            files are large, and ended afterwards.
 
     Returns:
-        What was found; nothing that the files hold makes this raise.
+        The result; no content of a file makes this raise.
     """
     expected = expect(dataset)
 
@@ -133,7 +133,7 @@ def verify_dataset(
 
 
 def _is_walked(shard: Shard, level: Level) -> bool:
-    """Whether a process pays: the records of a local file are to be looked at one by one, and no image is decoded."""
+    """Whether a process pays off: for local files whose records are checked one by one, without decoding images."""
     return storage.is_local(shard.path) and (level == "frames" or (level == "files" and not shard.sha256))
 
 
@@ -142,7 +142,7 @@ def _bytes_to_walk(dataset: Dataset, level: Level) -> int:
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
-    """Where a feature's kind in one file is another one than in the files before it."""
+    """Features whose kind in one file differs from earlier files."""
     first: dict[str, tuple[str, str]] = {}
     for check in checks:
         for key, (kind, record) in check.kinds.items():
@@ -153,7 +153,7 @@ def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
 
 
 def _find_missing(dataset: Dataset) -> Iterator[Finding]:
-    """What is counted in the names of shards, and is not there."""
+    """Shards that are missing according to the numbers in other shards' names."""
     if dataset.kind != "files":
         return
     for stem, numbers in _sets_of(dataset).items():
@@ -168,7 +168,7 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
 
 
 def _sets_of(dataset: Dataset) -> dict[str, dict[int, set[int]]]:
-    """The numbers of the shards that are there, by the rest of their names and by the count that they state."""
+    """The numbers of the existing shards, by the rest of their names and by the count in them."""
     sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for shard in dataset.shards:
         if match := SHARD_NUMBER.search(shard.name):
@@ -178,7 +178,7 @@ def _sets_of(dataset: Dataset) -> dict[str, dict[int, set[int]]]:
 
 
 def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
-    """Files in a dataset that lists its own, look like shards or sidecars, and are not listed."""
+    """Files that look like shards or sidecars and that the dataset does not list."""
     if dataset.kind == "files":
         return
     listed = {shard.name for shard in dataset.shards}
@@ -197,7 +197,7 @@ def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
 
 
 def _is_in_a_dataset(folder: str, name: str) -> bool:
-    """Whether a file lies in a folder below that is a dataset of its own."""
+    """Whether a file is in a subfolder that is a dataset of its own."""
     parts = name.split("/")[:-1]
     return any(storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts)))
 

@@ -1,4 +1,4 @@
-"""Whether the image in a record can be decoded, and is what its record says it is."""
+"""Checks that the image in a record can be decoded, and matches its record."""
 
 import hashlib
 import re
@@ -15,9 +15,9 @@ _UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
 
 
 def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
-    """The key and the bytes of a record's encoded image; ("", b"") where it has none.
+    """The key and the bytes of a record's encoded image; ("", b"") if it has none.
 
-    A feature that only has an image's usual name must begin like one: raw pixels have such names too.
+    A feature that is known only by a usual name must begin like an image: raw pixels have such names too.
     """
     for key in expected.image_keys:
         values = example.values(key) or ()
@@ -32,7 +32,7 @@ class PixelCheck:
     """Decodes the images of records.
 
     Attributes:
-        images: how many records had one.
+        images: number of records with an image.
     """
 
     def __init__(self, expected: Expectations, decoder: ImageDecoder) -> None:
@@ -41,7 +41,7 @@ class PixelCheck:
         self.images = 0
 
     def __call__(self, example: ParsedExample) -> tuple[str, str]:
-        """The kind of what is wrong with a record's image, and what; two empty strings where nothing is."""
+        """The kind and the text of the problem with a record's image; two empty strings if there is none."""
         key, image = find_image(example, self._expected)
         if not key:
             return "", ""

@@ -1,4 +1,4 @@
-"""The files beside the shards of one of ours: whether they are as they were written, and name the same classes."""
+"""Checks that a dataset's companion files are unchanged, and name the same classes."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -69,7 +69,7 @@ RECORD_DAMAGES = {
     "few trailing zeros": (lambda v: v.content[: v.offset] + bytes(5), "5 zeros instead of a record"),
     "forged length": (
         lambda v: v.content[: v.offset] + forge(2**40) + v.content[v.offset + 12 :],
-        "the file ends inside the record's data: 1,099,511,627,776 bytes are claimed, by a length that fits",
+        "the file ends inside the record's data: 1,099,511,627,776 bytes are claimed, by a length that matches",
     ),
     "forged length that fits the file": (
         lambda v: v.content[: v.offset] + forge(v.length + 50) + v.content[v.offset + 12 :],
@@ -197,7 +197,7 @@ def test_joined_members_are_all_read_and_told(victim):
     assert lines(victim.path.parent, "files")[1].startswith(f"{victim.path.name}: ")
     victim.path.write_bytes(halves + gzip.compress(victim.frames[0]))
     expected = f"{victim.path.name}: expected {count} records, found {count + 1}"
-    assert lines(victim.path.parent) == [told.replace("2 gzip", "3 gzip"), expected]
+    assert lines(victim.path.parent) == [told.replace("2 concatenated", "3 concatenated"), expected]
 
 
 @packed
@@ -212,7 +212,7 @@ def test_something_behind_a_gzip_stream(victim, tail, what):
 def test_a_name_that_says_the_wrong_compression(victim):
     if victim.compression == "gzip":
         victim.path.write_bytes(victim.content)
-        expected = "the file is not packed and its name says gzip: readers that trust the name fail"
+        expected = "the file is not gzip and its name says gzip: readers that trust the name fail"
     else:
         victim.path.write_bytes(gzip.compress(victim.content))
         expected = "the file is gzip and its name does not say so: readers that trust the name fail"

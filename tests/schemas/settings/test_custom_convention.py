@@ -47,7 +47,7 @@ def test_a_value_stands_in_every_example():
         ({"type": "bytes", "field": "a", "value": "b"}, "field or value: give one of the two"),
         ({"type": "int64", "field": "a", "shape": (None, None)}, "shape is \\[\\] for one value"),
         ({"type": "int64", "field": "a", "shape": (None,), "default": 1}, "shape \\[null\\] goes without default"),
-        ({"type": "int64", "field": "a", "default": "b"}, "default: bytes b'b' is no integer"),
+        ({"type": "int64", "field": "a", "default": "b"}, "default: bytes b'b' is not an integer"),
         ({"type": "float", "value": "b"}, "value: bytes b'b' is no"),
     ],
 )

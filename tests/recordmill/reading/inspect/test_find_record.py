@@ -55,7 +55,7 @@ def test_what_is_not_there_is_one_sentence(dataset, split, number, sentence):
 def test_a_damaged_record_says_so(tmp_path, frame, example):
     content = frame(example(a=1))
     (tmp_path / "a.tfrecord").write_bytes(content + content[:-1] + b"\xff")
-    with pytest.raises(NoRecordError, match=r"record 1 of a\.tfrecord at byte .* is damaged: the data do not fit"):
+    with pytest.raises(NoRecordError, match=r"record 1 of a\.tfrecord at byte .* is damaged: the data do not match"):
         read_record(open_dataset(str(tmp_path / "a.tfrecord")), "a", 1)
 
 

@@ -131,7 +131,7 @@ def test_a_cut_gzip_file_is_named(tmp_path):
 
 def test_records_that_are_no_examples_are_named(tmp_path):
     path = write(tmp_path / "x", [b"", b"\xff\xff"])
-    with pytest.raises(LoadError, match=f"^{path}: record 1 is no "):
+    with pytest.raises(LoadError, match=f"^{path}: record 1 is not "):
         list(examples_as_numpy(path))
 
 

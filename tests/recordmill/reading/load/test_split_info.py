@@ -81,7 +81,7 @@ def test_a_marker_that_is_none_is_one_sentence(publish):
     marker = json.loads((folder / "recordmill.json").read_text())
     del marker["features"]["a"]["field"]
     (folder / "recordmill.json").write_text(json.dumps(marker))
-    with pytest.raises(LoadError, match=r"cannot be understood: features\.a\.field is missing: restore it, or make"):
+    with pytest.raises(LoadError, match=r"cannot be understood: features\.a\.field is missing: restore it, or convert"):
         describe_split(str(folder))
     (folder / "recordmill.json").write_text("{")
     with pytest.raises(LoadError, match="cannot be understood"):

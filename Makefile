@@ -62,11 +62,12 @@ test-stores: setup ## Convert from and to object-store emulators, in a separate 
 		--editable '.[aws,gcp]'
 	.venv-stores/bin/python -m pytest -W default tests/stores tests/recordmill/storage/stores tests/docs/test_object_stores.py
 
+# Without tests/conftest.py, which imports Recordmill: Airflow's environment does not have it.
 test-airflow: setup ## Run the DAG with Airflow, in a separate environment; takes ten minutes
 	test -x .venv-airflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-airflow
 	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
 		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0
-	.venv-airflow/bin/python -m pytest -W default tests/airflow tests/docs/test_airflow.py
+	.venv-airflow/bin/python -m pytest -W default --confcutdir=tests/airflow tests/airflow tests/docs/test_airflow.py
 
 test-exports: setup ## Convert public collections, and compare the result with an independent reader
 	RECORDMILL_EXPORTS=1 $(BIN)/python -m pytest tests/exports

@@ -8,21 +8,21 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import orjson
 
 from recordmill import storage
 from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.configuration.preflight import normal_path
 from recordmill.pipeline.terminal.printable import last_line
+from recordmill.reading.analyze.analyze_dataset import Analysis, analyze_dataset
+from recordmill.reading.analyze.channel_moments import AnalysisError
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.transform_fn import DEFAULT_SIZE
-
-if TYPE_CHECKING:
-    from recordmill.reading.analyze.analyze_dataset import Analysis
 
 MODULE = "python -m pipeline.analyze"
 
@@ -93,7 +93,10 @@ def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
     flags = argparse.Namespace(traceback=False, json=None, path="")
     try:
         flags = build_parser(prog).parse_args(argv)
-        told = _analyze(flags)
+        path = normal_path(flags.path)
+        told = _tell(analyze_dataset(path, flags.split, flags.size, _importing()), path)
+    except AnalysisError as error:
+        told["sentence"] = str(error)
     except UsageError as error:
         told.update(exit_code=WRONG_USAGE, sentence=str(error))
     except KeyboardInterrupt:
@@ -108,19 +111,6 @@ def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
         sys.stdout.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE).decode())
         sys.stdout.flush()
     return int(told["exit_code"])
-
-
-def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
-    # Imported here, since Beam comes with them: `--help` need not wait for it.
-    from recordmill.pipeline.configuration.preflight import normal_path
-    from recordmill.reading.analyze.analyze_dataset import analyze_dataset
-    from recordmill.reading.analyze.channel_moments import AnalysisError
-
-    path = normal_path(flags.path)
-    try:
-        return _tell(analyze_dataset(path, flags.split, flags.size, _importing()), path)
-    except AnalysisError as error:
-        return {"status": "failed", "exit_code": FAILED, "sentence": str(error)}
 
 
 @contextmanager
@@ -138,7 +128,7 @@ def _importing() -> Iterator[None]:
         os.close(kept)
 
 
-def _tell(analysis: "Analysis", path: str) -> dict[str, Any]:
+def _tell(analysis: Analysis, path: str) -> dict[str, Any]:
     note, folder = analysis.note, storage.join(path, TRANSFORM_FN)
     height, width = note["size"]
     what = f"{note['images']:,} images of {note['split']} were analysed: {folder} gives images of {height} x {width}"
@@ -154,10 +144,8 @@ def _tell(analysis: "Analysis", path: str) -> dict[str, Any]:
 
 def _explain(error: Exception, path: str) -> str:
     if isinstance(error, OSError):
-        try:
+        with suppress(OSError):  # nothing that a user can mend
             return explain_output_error(error, storage.join(path, TRANSFORM_FN))
-        except OSError:  # nothing that a user can mend
-            pass
     return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
 
 

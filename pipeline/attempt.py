@@ -12,7 +12,7 @@ from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.runners.run_job import Build, Terminated, run_job
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome
 from recordmill.transforms.shards.progress import PROGRESS
 

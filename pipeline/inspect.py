@@ -6,23 +6,23 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.pipeline.terminal.record_progress import record_progress
-from recordmill.pipeline.terminal.terminal import fail
+from recordmill.pipeline.terminal.terminal import fail, record_progress
+from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.example import DamagedExampleError
+from recordmill.reading.inspect.extract_images import ExtractError, extract_images
+from recordmill.reading.inspect.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
+from recordmill.reading.inspect.summarize_dataset import summarize_dataset
 from recordmill.reading.load_error import LoadError
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
-
-if TYPE_CHECKING:
-    from recordmill.reading.dataset import Dataset
-    from recordmill.reading.inspect.find_record import FoundRecord
 
 EXAMPLES = """\
 examples:
@@ -49,29 +49,21 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     Returns:
         The exit code.
     """
-    try:
-        flags = _parse(argv, prog)
-    except UsageError as error:
-        return fail(str(error), WRONG_USAGE, wants_json(None, sys.stdout))
-    return _inspect(flags, wants_json(flags.json, sys.stdout))
-
-
-def _inspect(flags: argparse.Namespace, as_json: bool) -> int:
-    # Imported here and below, since Beam comes with them: `--help` need not wait for it.
-    from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.inspect.extract_images import ExtractError
-    from recordmill.reading.inspect.find_record import NoRecordError
-
+    as_json = wants_json(None, sys.stdout)
     width = None if sys.stderr.isatty() else 200  # in a log hardly a line is folded
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
+    path = ""
     try:
-        dataset = open_dataset(flags.path)
+        flags = _parse(argv, prog)
+        path, as_json = flags.path, wants_json(flags.json, sys.stdout)
+        dataset = open_dataset(path)
         answer = _show_records(console, dataset, flags) if _is_selective(flags) else _show(console, dataset, flags)
+    except UsageError as error:
+        return fail(str(error), WRONG_USAGE, as_json)
     except (LoadError, NoRecordError, ExtractError, DamagedExampleError) as error:
         return fail(str(error), FAILED, as_json)
     except OSError as error:
-        what = f"{error.filename or flags.path}: {(error.strerror or str(error)).lower()}"
-        return fail(what, FAILED, as_json)
+        return fail(f"{error.filename or path}: {(error.strerror or str(error)).lower()}", FAILED, as_json)
     except KeyboardInterrupt:
         return fail("interrupted", INTERRUPTED, as_json)
     if as_json:
@@ -115,12 +107,8 @@ def _is_selective(flags: argparse.Namespace) -> bool:
     return flags.record is not None or flags.where is not None or flags.extract is not None
 
 
-def _show(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> dict[str, Any]:
+def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
     """The dataset, and its first record."""
-    from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
-    from recordmill.reading.inspect.find_record import read_records
-    from recordmill.reading.inspect.summarize_dataset import summarize_dataset
-
     with record_progress(console, "looking", dataset) as progress:
         summary = summarize_dataset(dataset, flags.scan, progress)
     for part in summary_view(summary, flags.labels):
@@ -138,12 +126,8 @@ def _show(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> di
     return {**summary.as_dict(), "first_record": record_as_dict(first) if first else None}
 
 
-def _show_records(console: Console, dataset: "Dataset", flags: argparse.Namespace) -> dict[str, Any]:
+def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
     """The records that were asked for, their images extracted where that was asked for too."""
-    from recordmill.pipeline.terminal.inspect_tables import record_view
-    from recordmill.reading.inspect.extract_images import extract_images
-    from recordmill.reading.inspect.find_record import find_source, read_record
-
     chosen: list[FoundRecord] | None = None
     if flags.record is not None:
         split, number = flags.record
@@ -163,7 +147,7 @@ def _show_records(console: Console, dataset: "Dataset", flags: argparse.Namespac
     return answer
 
 
-def record_as_dict(found: "FoundRecord") -> dict[str, Any]:
+def record_as_dict(found: FoundRecord) -> dict[str, Any]:
     """One record as plain JSON values: text as text, other bytes by their number and their sha256."""
     return {
         "split": found.shard.split,

@@ -5,7 +5,6 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -13,16 +12,13 @@ from rich.text import Text
 
 from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.pipeline.terminal.record_progress import record_progress
-from recordmill.pipeline.terminal.terminal import fail
+from recordmill.pipeline.terminal.terminal import fail, record_progress
+from recordmill.reading.dataset import open_dataset
 from recordmill.reading.load_error import LoadError
+from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify.verify_shard import LEVELS
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
-from recordmill.storage.format_size import format_size
-
-if TYPE_CHECKING:
-    from recordmill.reading.verify.verify_dataset import Verification
 
 EXAMPLES = """\
 levels, each of which includes those before it:
@@ -46,28 +42,21 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     Returns:
         The exit code.
     """
+    as_json = wants_json(None, sys.stdout)
+    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    started, path = time.monotonic(), ""
     try:
         flags = _parse(argv, prog)
-    except UsageError as error:
-        return fail(str(error), WRONG_USAGE, wants_json(None, sys.stdout))
-    return _verify(flags, wants_json(flags.json, sys.stdout))
-
-
-def _verify(flags: argparse.Namespace, as_json: bool) -> int:
-    # Imported here, since Beam comes with them: `--help` need not wait for it.
-    from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.verify.verify_dataset import verify_dataset
-
-    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
-    started = time.monotonic()
-    try:
-        dataset = open_dataset(flags.path)
+        path, as_json = flags.path, wants_json(flags.json, sys.stdout)
+        dataset = open_dataset(path)
         with record_progress(console, "verifying", dataset) as progress:
             verification = verify_dataset(dataset, flags.level, flags.threads, progress)
+    except UsageError as error:
+        return fail(str(error), WRONG_USAGE, as_json)
     except LoadError as error:
         return fail(str(error), FAILED, as_json)
     except OSError as error:
-        return fail(f"{flags.path} cannot be read: {(error.strerror or str(error)).lower()}", FAILED, as_json)
+        return fail(f"{path} cannot be read: {(error.strerror or str(error)).lower()}", FAILED, as_json)
     except KeyboardInterrupt:
         return fail("interrupted", INTERRUPTED, as_json)
     seconds = time.monotonic() - started
@@ -99,7 +88,7 @@ def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     return flags
 
 
-def _tell(console: Console, verification: "Verification", seconds: float) -> None:
+def _tell(console: Console, verification: Verification, seconds: float) -> None:
     """Prints the findings, a table of splits, and one sentence."""
     for finding in verification.findings:
         word, style = ("note", "yellow") if finding.is_note else ("damage", "bold red")
@@ -110,15 +99,12 @@ def _tell(console: Console, verification: "Verification", seconds: float) -> Non
     rate = f"{seconds:.1f} s, {verification.records / max(seconds, 1e-3):,.0f} records/s"
     records, files = format_count(verification.records, "record"), format_count(len(verification.checks), "file")
     scope = f"{records} in {files}, level {verification.level}"
-    if verification.failed:
-        wrong = "1 problem found" if verification.failed == 1 else f"{verification.failed:,} problems found"
-        verdict = Text.assemble((wrong, "bold red"), f": {scope}, {rate}")
-    else:
-        verdict = Text.assemble(("no problems found", "bold green"), f": {scope}, {rate}")
-    console.print(verdict)
+    wrong = "1 problem found" if verification.failed == 1 else f"{verification.failed:,} problems found"
+    verdict = (wrong, "bold red") if verification.failed else ("no problems found", "bold green")
+    console.print(Text.assemble(verdict, f": {scope}, {rate}"))
 
 
-def _table(verification: "Verification") -> Table:
+def _table(verification: Verification) -> Table:
     table = Table("split", box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for title in ("files", "records", "stated", "bytes", "wrong"):
         table.add_column(title, justify="right")

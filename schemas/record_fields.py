@@ -72,11 +72,3 @@ IMAGE_FIELDS = frozenset((*_REFERENCE, *_PIXELS, *_DIGESTS))
 
 RECORD_FIELDS: Mapping[str, RecordField] = MappingProxyType(_PIXELS | _DIGESTS | _REFERENCE | _MANY_LABELS | _BOXES)
 """All of them, in the order in which they are documented."""
-
-
-def describe_fields() -> str:
-    """The fields as a Markdown table for people."""
-    rows = ["| field | type | what it is |", "|---|---|---|"]
-    for name, field in RECORD_FIELDS.items():
-        rows.append(f"| `{name}` | {field.kind}{'[]' if field.many else ''} | {field.meaning} |")
-    return "\n".join(rows)

@@ -1,7 +1,6 @@
 """What all shards' reports add up to, in the one process that publishes."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
@@ -53,11 +52,3 @@ class FinishedShards:
             self.instances.setdefault(split, Counter()).update(instances)
         self.annotations += other.annotations
         self.reports += other.reports
-
-
-def gather_reports(reports: Iterable[ShardReport]) -> FinishedShards:
-    """All reports together."""
-    finished = FinishedShards()
-    for report in reports:
-        finished.add(report)
-    return finished

@@ -12,7 +12,7 @@ from recordmill.reading.verify.finding import KINDS, NOTES
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.record_fields import describe_fields
+from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
@@ -46,7 +46,8 @@ def tables() -> dict[str, str]:
     generated = {
         f"features of {name}": describe_features(load_convention(name).features) for name in convention_names()
     }
-    generated["fields"] = describe_fields()
+    rows = [f"| `{name}` | {each.kind}{'[]' * each.many} | {each.meaning} |" for name, each in RECORD_FIELDS.items()]
+    generated["fields"] = "\n".join(["| field | type | what it is |", "|---|---|---|", *rows])
     rows = [f"| `{{{name}}}` | {meaning} |" for name, meaning in PLACEHOLDERS.items()]
     generated["placeholders"] = "\n".join(["| placeholder | what it becomes |", "|---|---|", *rows])
     generated["own convention"] = "\n".join(["| key | default | meaning |", "|---|---|---|", *_own_convention()])

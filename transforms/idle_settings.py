@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import Outcome
 from recordmill.transforms.dataset_settings import DatasetSettings
 

@@ -10,7 +10,7 @@ import apache_beam as beam
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards

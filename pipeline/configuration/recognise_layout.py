@@ -15,7 +15,7 @@ from pathspec import GitIgnoreSpec
 from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT, ConfigError
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
 from recordmill.transforms.inputs.listing.ignored import why_ignored

@@ -13,8 +13,8 @@ from recordmill.pipeline.terminal.printable import printable
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.inspect.find_record import FoundRecord
 from recordmill.reading.inspect.summarize_dataset import Summary
+from recordmill.schemas.formatting import format_size
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.format_size import format_size
 
 _BAR = 24  # cells of the longest bar
 _KINDS = {

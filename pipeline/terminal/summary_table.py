@@ -7,9 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import Outcome
-from recordmill.storage.format_size import format_size
 from recordmill.transforms.idle_settings import say_idle
 
 

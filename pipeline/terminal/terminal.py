@@ -5,20 +5,21 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import Outcome
 from recordmill.transforms.shards import progress
 
 if TYPE_CHECKING:
     from recordmill.pipeline.configuration.job import Job
+    from recordmill.reading.dataset import Dataset
 
 SECONDS_BETWEEN_LINES = 10.0
 """How often progress is told where there is no terminal."""
@@ -88,6 +89,26 @@ class Terminal:
             self._console.print()
         for line in outcome.sentence.splitlines():
             self.say(line if outcome.exit_code == 0 else f"error: {line}")
+
+
+@contextmanager
+def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator[Callable[[int], None]]:
+    """A live bar on a terminal, nothing elsewhere; gives what is to be called with numbers of records.
+
+    Args:
+        console: where.
+        what: is being done, in a word.
+        dataset: whose records are read; says how many there are, if it can.
+    """
+    if not console.is_terminal:
+        yield lambda records: None
+        return
+    counts = [shard.records for shard in dataset.shards]
+    total = None if None in counts else sum(count or 0 for count in counts)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda records: bar.advance(task, records)
 
 
 def fail(sentence: str, exit_code: int, as_json: bool) -> int:

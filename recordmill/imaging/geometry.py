@@ -44,12 +44,12 @@ class Geometry:
     @property
     def area_scale(self) -> float:
         """How many pixels of the stored image show one of the source."""
+        source, stored = (width * height for width, height in (self.source_size, self.stored_size))
         if self.resize is None or self.resize.exact is None:
-            return self.stored_size[0] * self.stored_size[1] / (self.source_size[0] * self.source_size[1])
+            return stored / source
         left, top, right, bottom = self._shown()
-        if self.resize.fit == "crop":
-            return self.stored_size[0] * self.stored_size[1] / ((right - left) * (bottom - top))
-        return (right - left) * (bottom - top) / (self.source_size[0] * self.source_size[1])
+        shown = (right - left) * (bottom - top)
+        return stored / shown if self.resize.fit == "crop" else shown / source
 
     def place(self, box: Box, drawn_on: Literal["displayed", "stored"]) -> Box:
         """Maps a box to the stored image; parts outside it were cropped away.
@@ -68,17 +68,11 @@ class Geometry:
         if self.resize is None or self.resize.exact is None:
             return box
         left, top, right, bottom = self._shown()
-        (width, height), target = self.displayed_size, self.stored_size
-        if self.resize.fit == "crop":
-            return tuple(  # type: ignore[return-value]
-                (side * whole - start) / (end - start)
-                for side, whole, start, end in zip(
-                    box, (width, height) * 2, (left, top) * 2, (right, bottom) * 2, strict=True
-                )
-            )
+        is_cropped = self.resize.fit == "crop"
+        size = self.displayed_size if is_cropped else self.stored_size
         return tuple(  # type: ignore[return-value]
-            (start + side * (end - start)) / whole
-            for side, whole, start, end in zip(box, target * 2, (left, top) * 2, (right, bottom) * 2, strict=True)
+            (side * whole - start) / (end - start) if is_cropped else (start + side * (end - start)) / whole
+            for side, whole, start, end in zip(box, size * 2, (left, top) * 2, (right, bottom) * 2, strict=True)
         )
 
     def _shown(self) -> Box:

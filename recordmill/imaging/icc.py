@@ -1,8 +1,8 @@
 """Embedded ICC profiles: images that are not sRGB are converted, since readers of the dataset ignore the profile."""
 
 import io
-from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain, product
 from typing import Literal
 
 from PIL import Image, ImageCms
@@ -85,14 +85,7 @@ def _changes_nothing(transform: ImageCms.ImageCmsTransform, mode: str) -> bool:
 
 def _probe(mode: str) -> Image.Image:
     """All 256 grays, or 729 colours spread over the whole cube."""
-    levels = (0, 32, 64, 96, 128, 160, 192, 224, 255)
-
-    def colours() -> Iterator[int]:
-        for red in levels:
-            for green in levels:
-                for blue in levels:
-                    yield from (red, green, blue)
-
     if mode == "L":
         return Image.frombytes("L", (256, 1), bytes(range(256)))
-    return Image.frombytes("RGB", (729, 1), bytes(colours()))
+    colours = product((0, 32, 64, 96, 128, 160, 192, 224, 255), repeat=3)
+    return Image.frombytes("RGB", (729, 1), bytes(chain.from_iterable(colours)))

@@ -110,10 +110,8 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
     raster = _decode(data, header, reduction)
     if untouched:
-        taken = moments(raster) if settings.moments else None
-        hashed = difference_hash(raster) if settings.near_duplicates else None
-        kept = raster if keep_pixels else None
-        return PreparedImage(data, "JPEG", header.height, header.width, header.components, taken, (), hashed, kept)
+        shape = (header.height, header.width, header.components)
+        return _describe(data, "JPEG", shape, (), raster, raster, settings, keep_pixels)
     if fits:
         return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), header, settings, keep_pixels)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
@@ -145,13 +143,11 @@ def _prepare_with_pillow(
     if never:
         if file_format == "PNG" and not is_sound_png(data):
             raise Rejected("decode", "decode_error", "PNG: damaged, although Pillow decodes it, and reencode is never")
-        taken = moments(to_raster(loaded.image)) if settings.moments and _shows_as_it_is(loaded, file_format) else None
-        hashed = shown = None
+        read = to_raster(loaded.image) if settings.moments and _shows_as_it_is(loaded, file_format) else None
+        shown = None
         if settings.near_duplicates or keep_pixels:
             shown = to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
-            hashed = difference_hash(shown) if settings.near_duplicates else None
-        kept = shown if keep_pixels else None
-        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed, kept)
+        return _describe(data, file_format, (height, width, channels), (), shown, read, settings, keep_pixels)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
     image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
@@ -162,10 +158,7 @@ def _prepare_with_pillow(
     fits = not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands())
     if passes and fits and is_sound_png(data):
         raster = to_raster(image)
-        taken = moments(raster) if settings.moments else None
-        hashed = difference_hash(raster) if settings.near_duplicates else None
-        kept = raster if keep_pixels else None
-        return PreparedImage(data, file_format, height, width, channels, taken, (), hashed, kept)
+        return _describe(data, file_format, (height, width, channels), (), raster, raster, settings, keep_pixels)
     return _encode(to_raster(image), changes, header, settings, keep_pixels)
 
 
@@ -197,10 +190,25 @@ def _encode(
     raster: Raster, changes: set[str], header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
 ) -> PreparedImage:
     encoded = encode_raster(raster, settings, header)
-    height, width = raster.shape[:2]
-    taken = moments(as_stored(raster, encoded, settings)) if settings.moments else None
-    hashed = difference_hash(raster) if settings.near_duplicates else None
+    shape = (*raster.shape[:2], count_channels(raster))
+    read = as_stored(raster, encoded, settings) if settings.moments else None
     names = tuple(sorted(changes | {"reencoded"}))
-    kept = raster if keep_pixels else None
-    form = stored_format(settings)
-    return PreparedImage(encoded, form, height, width, count_channels(raster), taken, names, hashed, kept)
+    return _describe(encoded, stored_format(settings), shape, names, raster, read, settings, keep_pixels)
+
+
+def _describe(
+    encoded: bytes,
+    form: str,
+    shape: tuple[int, ...],
+    changes: tuple[str, ...],
+    shown: Raster | None,
+    read: Raster | None,
+    settings: ImageSettings,
+    keep_pixels: bool,
+) -> PreparedImage:
+    """What is stored, with what the settings ask for of the pixels as people see them, and as readers do."""
+    taken = moments(read) if settings.moments and read is not None else None
+    hashed = difference_hash(shown) if settings.near_duplicates and shown is not None else None
+    height, width, channels = shape
+    kept = shown if keep_pixels else None
+    return PreparedImage(encoded, form, height, width, channels, taken, changes, hashed, kept)

@@ -16,7 +16,7 @@ from recordmill.reading.unfinished import find_unfinished
 from recordmill.schemas.dataset.file_names import LABELS, MARKER
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.features import Feature
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
 from recordmill.storage.record_reader import is_something_else
 

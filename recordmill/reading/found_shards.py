@@ -8,8 +8,7 @@ from itertools import takewhile
 
 from recordmill import storage
 from recordmill.reading.shard import Shard
-from recordmill.storage.record_reader import looks_like_records
-from recordmill.storage.shard_like import looks_like_shard
+from recordmill.storage.record_reader import looks_like_records, looks_like_shard
 
 SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
 """A file's position in its set: `00000-of-00005` (TensorFlow's own), `01of02` (image-tfrecord-builder)."""

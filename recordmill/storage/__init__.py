@@ -15,7 +15,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from recordmill.storage.stores.local_file import force_to_disk, read_local
+from recordmill.storage.stores.local_file import create_local, force_to_disk, read_local
 from recordmill.storage.stores.local_file import parts_kept_open as parts_kept_open
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://.*")  # as Beam's FileSystems.get_
 
 
 def _beam() -> "type[FileSystems]":
-    """Beam's file systems, imported at their first use: the import takes seconds, and local files do not need it."""
+    """Beam's file systems, imported when first used: that takes seconds, and local files need none of it."""
     from apache_beam.io.filesystems import FileSystems
 
     return FileSystems
@@ -53,7 +53,7 @@ def is_local(path: str) -> bool:
 
 def join(folder: str, *names: str) -> str:
     """The path of a file below a folder."""
-    return _beam().join(folder, *names)
+    return os.path.join(folder, *names) if is_local(folder) else _beam().join(folder, *names)
 
 
 def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
@@ -85,6 +85,8 @@ def open_to_read(path: str) -> BinaryIO:
         PermissionError: it may not be read.
         OSError: it cannot be opened.
     """
+    if is_local(path):
+        return open(path, "rb")
     from recordmill.storage.stores.beam_errors import beam_errors_as_systems
     from recordmill.storage.stores.object_stream import open_to_read as open_object
 
@@ -97,6 +99,8 @@ def open_to_read(path: str) -> BinaryIO:
 
 def open_to_write(path: str) -> BinaryIO:
     """Opens a file for writing as a stream; on object stores it exists only once it is closed."""
+    if is_local(path):
+        return create_local(path)
     if store := _find_store(path):
         return store.open_to_write(path)
     stream: BinaryIO = _beam().create(path, compression_type=_PLAIN)
@@ -107,7 +111,7 @@ def exists(path: str) -> bool:
     """Whether there is such a file, or such a folder if the store has folders."""
     if store := _find_store(path):
         return store.describe(path) is not None
-    return bool(_beam().exists(path))
+    return os.path.exists(path) if is_local(path) else bool(_beam().exists(path))
 
 
 def make_folder(path: str) -> None:
@@ -135,7 +139,7 @@ def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
 
 def temporary_name(path: str) -> str:
     """A name in the same folder that no other writer uses; hidden from readers that glob."""
-    folder, name = _beam().split(path)
+    folder, name = os.path.split(os.path.abspath(path)) if is_local(path) else _beam().split(path)
     return join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
 
 

@@ -4,24 +4,20 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from recordmill import storage
 from recordmill.storage.stores import local_file
 
-_PIECE_BYTES = 2**20
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def move_files(pairs: Iterable[tuple[str, str]]) -> None:
     """Renames files as `storage.move_file` does; stops at an error."""
     ordered = list(pairs)
-    if all(storage.is_local(source) for source, _ in ordered):
-        for pair in ordered:
-            storage.move_file(*pair)
-        return
-    from recordmill.storage.stores.store import in_parallel
-
-    in_parallel(lambda pair: storage.move_file(*pair), ordered)
+    _of_each(lambda pair: storage.move_file(*pair), ordered, all(storage.is_local(source) for source, _ in ordered))
 
 
 def force_to_disk(paths: Iterable[str]) -> None:
@@ -37,11 +33,7 @@ def force_to_disk(paths: Iterable[str]) -> None:
 def sizes_of(paths: Iterable[str]) -> list[int | None]:
     """The size of each file in bytes, in their order; None if there is no such file."""
     ordered = list(paths)
-    if all(storage.is_local(path) for path in ordered):
-        return [storage.size_of(path) for path in ordered]
-    from recordmill.storage.stores.store import in_parallel
-
-    return in_parallel(storage.size_of, ordered)
+    return _of_each(storage.size_of, ordered, all(map(storage.is_local, ordered)))
 
 
 def check_targets(paths: Iterable[str]) -> None:
@@ -73,16 +65,17 @@ def digests_of(paths: Iterable[str]) -> list[str]:
         OSError: one of them does not exist, or cannot be read.
     """
     ordered = list(paths)
-    if all(storage.is_local(path) for path in ordered):
-        return [_digest_of(path) for path in ordered]
-    from recordmill.storage.stores.store import in_parallel
-
-    return in_parallel(_digest_of, ordered)
+    return _of_each(_digest_of, ordered, all(map(storage.is_local, ordered)))
 
 
 def _digest_of(path: str) -> str:
-    digest = hashlib.sha256()
     with storage.open_to_read(path) as file:
-        while piece := file.read(_PIECE_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can `readinto`
+
+
+def _of_each(function: Callable[[T], R], items: Iterable[T], are_local: bool) -> list[R]:
+    if are_local:
+        return list(map(function, items))
+    from recordmill.storage.stores.store import in_parallel
+
+    return in_parallel(function, items)

@@ -8,7 +8,6 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, BinaryIO
 
 from recordmill import storage
@@ -79,9 +78,7 @@ class StoredFile:
     def __enter__(self) -> "StoredFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._stream is None:
             os.close(self._file)
         else:

@@ -28,6 +28,15 @@ _NOT_ZERO = re.compile(rb"[^\0]")
 _HIGH_BYTES = bytes(4)  # of the length of any record below 4 GiB
 
 
+_SHARD = re.compile(
+    r"\.tf_?rec(?:ord)?s?\b"  # a.tfrecord, a.tfrec.gz, a.tfrecord-00000-of-00005
+    r"|\.records?\b"
+    r"|\d+-?of-?\d+"  # train-00000-of-01024, Inception's; test_01of02
+    r"|(?:^|_)shard_\d+(?:\.gz)?$",  # scripts that write one file per process
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """Stands for one or several records that cannot be read.
@@ -226,3 +235,8 @@ def is_something_else(path: str) -> bool:
     with StoredFile(path) as stored:
         records = (record for _, record in RecordFile(stored))
         return stored.size > 0 and all(isinstance(each, Damage) and each.kind in ("length", "cut") for each in records)
+
+
+def looks_like_shard(name: str) -> bool:
+    """Whether a file of this base name is likely a TFRecord file."""
+    return bool(_SHARD.search(name))

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_bytes import GzipBytes, StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile
 
 PIECE_BYTES = 2**20
 
@@ -19,6 +20,9 @@ MAX_RATIO = 100
 
 FREE_BYTES = 64 * 2**20
 """Size to which any gzip file may unpack, whatever its ratio, unless the caller allows less."""
+
+FREE_BYTES_OF_RECORDS = 2**20
+"""Size to which any gzip file of records may unpack: less than for other files, since 16 bytes can be a record."""
 
 STORED, DEFLATED = 0, 8
 """The supported zip methods (APPNOTE.TXT, 4.4.5)."""
@@ -77,7 +81,34 @@ def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None 
     return (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * size
 
 
-def check_ratio(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> None:
+def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Iterator[tuple[int, memoryview | Damage]]:
+    """Yields what `records` yields; if a gzip file unpacks to too much, a `Damage`, and then nothing more.
+
+    A file that begins as a bomb yields nothing else.
+
+    Args:
+        records: of the file.
+        stored: the file.
+        max_ratio: a gzip file may become `FREE_BYTES_OF_RECORDS` and so many times its size.
+    """
+    too_large = Damage("gzip", f"the gzip file unpacks to more than {max_ratio} times its size")
+    if records.compression == "none":
+        yield from records
+        return
+    try:
+        _check_ratio(stored, max_ratio, FREE_BYTES_OF_RECORDS)
+    except TooLarge:
+        yield 0, too_large
+        return
+    most = most_unpacked(stored.size, max_ratio, FREE_BYTES_OF_RECORDS)
+    for offset, record in records:
+        if offset > most:
+            yield offset, too_large
+            return
+        yield offset, record
+
+
+def _check_ratio(stored: StoredFile, max_ratio: int, free_bytes: int) -> None:
     """Raises TooLarge if a gzip file that begins like a bomb unpacks to more than `gunzip` allows."""
     content = GzipBytes(stored)
     total = len(content.read(0, PIECE_BYTES))

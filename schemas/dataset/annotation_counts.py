@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 
 NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
 """What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those

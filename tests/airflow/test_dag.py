@@ -38,7 +38,7 @@ def marker(folder):
 
 
 @pytest.mark.slow
-def test_a_dataset_a_date_and_long_output_hangs_nothing(run_dag, params, interpreter, tmp_path):
+def test_one_dataset_per_date_and_long_output_blocks_nothing(run_dag, params, interpreter, tmp_path):
     # 1 MB on stderr: the operator reads it to its end before it looks at stdout, whose pipe holds 64 KB.
     noisy = interpreter('seq 1 120000 | sed "s/^/line /" >&2\nexec $real "$@"')
     done = run_dag("2026-03-04", {**params, "classes": ["cat", "dog"]}, RECORDMILL_PYTHON=noisy)
@@ -86,7 +86,10 @@ def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(run_dag, p
             (photos / "cat" / f"{number}.ppm").write_bytes(b"no picture")
     done = run_dag("2026-03-07", params)
     assert done.returncode != 0
-    assert f"Apache Beam process failed with return code {code}: another try would end the same" in done.stdout
+    assert (
+        f"Apache Beam process failed with return code {code}: a retry would fail again; see the log above"
+        in done.stdout
+    )
     assert done.stdout.count("Running command: ") == 1
     assert "running task <TaskInstance: recordmill.check" not in done.stdout
     assert not (tmp_path / "datasets" / "2026-03-07" / "recordmill.json").exists()

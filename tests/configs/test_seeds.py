@@ -63,7 +63,7 @@ SEEDS = {
             "test_seed_2_the_original_is_run_beside_ours_and_timed",
         ),
         "a live progress bar": (
-            "pipeline/test_terminal.py",
+            "pipeline/terminal/test_terminal.py",
             "test_seed_2_on_a_terminal_there_is_a_bar_with_rate_and_time_left",
         ),
         "interleave, shuffle, repeat, batch: its author's reader": (
@@ -129,7 +129,7 @@ SEEDS = {
             "test_seed_3_examples_as_numpy_gives_the_same_without_tensorflow",
         ),
         "and imports no TensorFlow": (
-            "recordmill/reading/test_examples_as_numpy.py",
+            "recordmill/reading/load/test_examples_as_numpy.py",
             "test_seed_3_no_tensorflow_is_imported",
         ),
         "the verifier checks both checksums of every record": (

@@ -63,7 +63,7 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
     }
 
 
-def test_what_is_shuffled_are_references_and_no_pixel(job):
+def test_references_are_shuffled_but_not_pixels(job):
     components = job.proto_pipeline.components
     (shuffle,) = [each for each in components.transforms.values() if each.unique_name.endswith("/GroupByShard")]
     (shuffled,) = shuffle.inputs.values()

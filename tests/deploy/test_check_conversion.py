@@ -88,12 +88,12 @@ def test_a_dataset_of_another_run(find_problems, told, marker):
 
 
 @pytest.mark.parametrize(("status", "code"), [("failed", 3), ("submitted", 0), ("planned", 0), ("refused", 1)])
-def test_what_is_no_finished_conversion(find_problems, marker, status, code):
+def test_output_that_is_not_a_finished_conversion(find_problems, marker, status, code):
     told = {"status": status, "exit_code": code, "sentence": "why.", "plan_id": ""}
     assert find_problems(told, marker) == [f"the conversion is {status} with exit code {code}: why."]
 
 
-def test_several_problems_are_all_told(find_problems, told, marker):
+def test_several_problems_are_all_reported(find_problems, told, marker):
     marker["splits"]["test"] |= {"records": 0, "classes": {}}
     assert len(find_problems(told, marker, ["zebra"])) == 3
 

@@ -72,7 +72,7 @@ def test_every_pod_of_a_job_has_the_same_output(container):
     assert source == "metadata.labels['batch.kubernetes.io/job-name']"
 
 
-def test_what_is_written_lies_on_a_volume(pod, container):
+def test_everything_is_written_to_a_volume(pod, container):
     # The root is read-only; outcome files and Python's temporary ones go to /tmp.
     mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     assert set(mounted) == {"/data", "/tmp"}

@@ -56,7 +56,7 @@ def test_what_is_copied_makes_a_whole_package(file, tmp_path):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_what_is_copied_is_in_the_context(file):
+def test_copied_files_are_in_the_context(file):
     kept = {
         line[1:].removesuffix("/**") for line in (REPO / ".dockerignore").read_text().splitlines() if line[0] == "!"
     }

@@ -24,7 +24,7 @@ def test_it_validates_and_reads(dataset):
             assert by_key[row["key"]].items() <= row.items()
 
 
-def test_only_what_nobody_can_know_is_missing(convert):
+def test_only_unknowable_properties_are_missing(convert):
     described = mlc.Dataset(jsonld=str(convert("sample").folder / "croissant.json"))
     told = sorted(warning.split('"')[1].rpartition("/")[2] for warning in described.metadata.issues.warnings)
     assert told == ["citeAs", "datePublished", "license"]

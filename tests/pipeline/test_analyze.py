@@ -47,7 +47,7 @@ def analysis(monkeypatch):
                 raise result
             return result
 
-        monkeypatch.setattr("recordmill.reading.analyze.analyze_dataset.analyze_dataset", work)
+        monkeypatch.setattr(command, "analyze_dataset", work)
         return asked
 
     return stand_in

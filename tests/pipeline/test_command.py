@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -115,6 +117,8 @@ LIGHT = [
     (["verify"], 2),
     (["inspect", "x", "--limit=0"], 2),
     (["analyze", "x", "--size=0"], 2),
+    (["verify", "coco"], 0),
+    (["inspect", "coco", "--record", "train:0"], 0),
 ]
 IMPORTED_AND_CODE = """
 import json, sys
@@ -131,7 +135,9 @@ sys.stdout.write("\\n" + json.dumps(found))
 """
 
 
-def test_help_and_usage_errors_import_no_beam(tmp_path):
+def test_help_usage_errors_and_looking_at_a_local_dataset_import_no_beam(tmp_path):
+    with ZipFile(Path(__file__).parent / "earlier_datasets.zip") as datasets:
+        datasets.extractall(tmp_path, [name for name in datasets.namelist() if name.startswith("coco/")])
     command = [sys.executable, "-c", IMPORTED_AND_CODE, json.dumps([words for words, _ in LIGHT])]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr

@@ -25,7 +25,7 @@ def flags(source, output, settings):
     return [f"--input={source}", f"--output={output}", "--threads=1", *sets]
 
 
-# Writes so many shards and then stops in the middle of the next: a busy machine cannot let it come to its end.
+# Writes so many shards, and each of the others after three seconds: even on a busy machine it does not come to its end.
 WRITE_SOME = """
 import sys, time
 from recordmill.pipeline.launch import launch
@@ -37,8 +37,9 @@ left, real = int(sys.argv[1]), convert_shards.write_shard
 def write(*arguments):
     global left
     if not left:
-        time.sleep(600)
-    left -= 1
+        time.sleep(3)
+    else:
+        left -= 1
     return real(*arguments)
 
 convert_shards.write_shard = write
@@ -166,7 +167,7 @@ def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
 def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, number, code, how):
     output = tmp_path / "stopped"
     process = spawn(3, *flags(many, output, SETTINGS), script=WRITE_SOME)
-    assert wait_until(lambda: finished_shards(output) == 3, process)
+    assert wait_until(lambda: finished_shards(output) >= 3, process)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == code
@@ -181,4 +182,4 @@ def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, n
     assert not (output / "recordmill.json").exists()
     again = convert(many, settings=SETTINGS, output=output)
     assert again.code == 0
-    assert again.marker["run"]["shards_reused"] == 3
+    assert 3 <= again.marker["run"]["shards_reused"] < 12

@@ -8,8 +8,8 @@ from recordmill.schemas.record_fields import (
     PIXEL_FIELDS,
     RECORD_FIELDS,
     REFERENCE_FIELDS,
-    describe_fields,
 )
+from scripts.readme import tables
 
 
 def test_every_field_is_of_one_group():
@@ -28,7 +28,7 @@ def test_every_conventions_features_are_of_the_kinds_of_their_fields(name):
 
 
 def test_the_table_has_every_field_with_its_type():
-    rows = describe_fields().splitlines()
+    rows = tables()["fields"].splitlines()
     assert len(rows) == len(RECORD_FIELDS) + 2
     assert "| `box_labels` | int64[] | class ids of the boxes |" in rows
     assert rows[2] == "| `encoded` | bytes | the encoded image; with `images.store: raw` the pixels |"

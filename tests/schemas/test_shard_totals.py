@@ -3,7 +3,8 @@ from dataclasses import replace
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.schemas.shard_totals import FinishedShards
+from tests.support.gather_reports import gather_reports
 
 
 def report(split, index, classes):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import AsSingleton
 from eager_beam import new_pipeline
 from PIL import Image
 
+from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.batch_references import BatchReferences
@@ -119,7 +119,7 @@ def cut_after():
             return call
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(FileSystems, "create", staticmethod(guarded(FileSystems.create)))
+            patch.setattr(storage, "create_local", guarded(storage.create_local))
             for name in ("replace", "unlink", "rmdir"):
                 patch.setattr(os, name, guarded(getattr(os, name)))
             with suppress(CutError):

@@ -81,7 +81,7 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
         ),
     ],
 )
-def test_what_is_wrong_is_one_sentence(feature, sentence):
+def test_errors_are_one_sentence(feature, sentence):
     source = Manifest(columns=Columns(uri="u", boxes="b", box_labels="c"))
     with pytest.raises(ValueError, match="^" + re.escape(sentence)):
         check(own(x=feature), source)
@@ -143,7 +143,7 @@ def test_the_kinds_are_those_of_what_is_made(draw):
         (ImageFolder(objects="o"), "source.objects"),
     ],
 )
-def test_boxes_that_nobody_left_out_need_a_place(source, asked_by):
+def test_boxes_that_were_not_excluded_need_a_field(source, asked_by):
     assert find_unstored_boxes(load_convention("default"), source) == (
         f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
         "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"

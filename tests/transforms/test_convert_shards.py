@@ -72,7 +72,7 @@ def test_two_references_with_one_key_are_found_and_named():
     assert find_duplicate_key(order_references(refs[:2], 0), "image") == ""
 
 
-def test_names_that_look_the_same_are_told_apart():
+def test_names_that_look_the_same_are_distinguished():
     refs = [ImageRef("M\u00f6bel/4.jpg", f"/x/{name}/4.jpg") for name in ("M\u00f6bel", "Mo\u0308bel")]
     assert find_duplicate_key(refs, "image") == (
         "two images have the key 'M\u00f6bel/4.jpg': '/x/M\\xf6bel/4.jpg' and '/x/Mo\\u0308bel/4.jpg', "
@@ -154,7 +154,7 @@ def test_whatever_keeps_a_shard_from_this_machines_disk_is_a_sentence(shards, ru
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.ENOSPC])
-def test_an_outage_of_the_input_is_not_told_of_the_output(shards, run, monkeypatch, code):
+def test_an_outage_of_the_input_is_not_blamed_on_the_output(shards, run, monkeypatch, code):
     def fail(*_):
         raise OSError(code, "the input is out of order")
 

@@ -46,7 +46,7 @@ def test_a_file_becomes_a_reference_with_all_that_is_known(tmp_path):
     assert list_all(tmp_path) == [ImageRef("cat/1.jpg", str(path), 5, str(path.stat().st_mtime_ns), label="cat")]
 
 
-def test_an_inputs_name_begins_its_keys_but_is_no_class(tmp_path):
+def test_an_inputs_name_begins_its_keys_but_is_not_a_class(tmp_path):
     write(tmp_path, "cat/1.jpg")
     (ref,) = list_all(tmp_path, "photos")
     assert (ref.key, ref.label, ref.uri) == ("photos/cat/1.jpg", "cat", str(tmp_path / "cat/1.jpg"))
@@ -84,7 +84,7 @@ def test_an_unreadable_folder_that_is_not_utf8_stays_fatal(tmp_path):
 SYSTEM = [".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX/1.jpg"]
 
 
-def test_what_systems_leave_behind_is_ignored(tmp_path):
+def test_system_files_are_ignored(tmp_path):
     write(tmp_path, *(f"cat/{name}" for name in SYSTEM), "cat/.hidden.jpg", ".git/1.jpg", ".git/2.jpg", "cat/1.jpg")
     assert brief(list_all(tmp_path)) == [
         (".git", "ignored", "hidden"),
@@ -266,7 +266,7 @@ def test_a_remote_input_that_may_not_be_read_is_fatal_where_it_cannot_be_listed(
 
 
 @pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])
-def test_first_folders_that_may_be_splits_are_fatal_unless_somebody_says_what_they_are(tmp_path, class_from):
+def test_first_folders_that_may_be_splits_are_fatal_unless_settings_decide(tmp_path, class_from):
     for path in ("Train/cat/1.jpg", "val/cat/2.jpg", "README.txt"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(b"x")
@@ -287,7 +287,7 @@ def test_first_folders_that_may_be_splits_are_fatal_unless_somebody_says_what_th
     assert fatal(ListingSettings()) == []
 
 
-def test_first_folders_of_a_source_that_takes_no_classes_from_them_are_told_of(tmp_path):
+def test_first_folders_that_a_source_takes_no_classes_from_get_a_note(tmp_path):
     write(tmp_path, "train/images/1.jpg", "valid/images/2.jpg")
 
     def listed(**settings):

@@ -19,7 +19,7 @@ from recordmill.schemas.reference_digest import version_digest_of
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
@@ -29,6 +29,7 @@ from recordmill.transforms.publish_dataset import PublishDataset, publish
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
+from tests.support.gather_reports import gather_reports
 
 DESCRIPTIONS = [
     "README.md",
@@ -138,7 +139,7 @@ def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwr
     assert run_steps(SETTINGS, replace(run, overwrite=True))["status"] == "kept"
 
 
-def test_images_that_are_in_another_split_than_in_the_replaced_dataset_are_told(pictures, run, run_steps):
+def test_images_that_changed_split_since_the_replaced_dataset_are_reported(pictures, run, run_steps):
     pictures(40)
     halves = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.5, "test": 0.5}))
     assert run_steps(halves, run)["notes"] == []
@@ -150,7 +151,7 @@ def test_images_that_are_in_another_split_than_in_the_replaced_dataset_are_told(
     assert told == [f"40 images of the dataset that is replaced are in another split now: {ways}"]
 
 
-def test_a_split_whose_images_are_all_rejected_is_told(pictures, run, run_steps):
+def test_a_split_whose_images_are_all_rejected_is_reported(pictures, run, run_steps):
     halves = replace(
         SETTINGS,
         splits=SplitSettings(fractions={"train": 0.5, "test": 0.5}),
@@ -410,7 +411,7 @@ def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree
     assert at > 60
 
 
-def test_shards_of_an_earlier_run_are_told(refs, run):
+def test_shards_of_an_earlier_run_are_reported(refs, run):
     plan = plan_of(refs[:8], run)
     reports = write_all(plan, refs[:8], run)
     outcome = publish(gather_reports([replace(reports[0], reused=True), reports[1]]), plan, SETTINGS, run)

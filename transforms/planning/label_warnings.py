@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.archives import Archives

@@ -11,11 +11,11 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER, OUTCOME, STAGING_PREFIX
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import TOO_MANY_REJECTED
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
 from recordmill.storage.many_files import sizes_of
-from recordmill.storage.shard_like import looks_like_shard
+from recordmill.storage.record_reader import looks_like_shard
 from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 from recordmill.transforms.shards.shard_files import MAY_HEAL

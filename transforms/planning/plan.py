@@ -12,7 +12,7 @@ from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import hash_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, plan_id_of
 from recordmill.schemas.features import feature_schema
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap, build_label_map
 from recordmill.transforms.check_fields import stores_boxes
 from recordmill.transforms.dataset_settings import DatasetSettings

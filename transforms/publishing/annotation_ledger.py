@@ -9,7 +9,7 @@ import orjson
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, most_frequent, show_names
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.settings.limits import LossLimits

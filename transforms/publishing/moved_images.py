@@ -11,7 +11,7 @@ import numpy as np
 
 from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.storage.many_files import sizes_of
 from recordmill.transforms.publishing.digest_index import Digests
 from recordmill.transforms.publishing.statistics import Sidecar, digests_of, read_chunks

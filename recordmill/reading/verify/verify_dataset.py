@@ -10,11 +10,11 @@ from queue import SimpleQueue
 from typing import Any
 
 from recordmill import storage
-from recordmill.reading.analyze.decode_images import ImageDecoder
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.expectations import expect
 from recordmill.reading.found_shards import SHARD_NUMBER, find_shards
 from recordmill.reading.shard import Shard
+from recordmill.reading.verify.decode_images import ImageDecoder
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.shard_workers import ShardWorkers
 from recordmill.reading.verify.verify_marker import check_marker

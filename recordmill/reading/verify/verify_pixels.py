@@ -4,9 +4,9 @@ import hashlib
 import re
 
 from recordmill.imaging.sniff import sniff
-from recordmill.reading.analyze.decode_images import ImageDecoder
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations
+from recordmill.reading.verify.decode_images import ImageDecoder
 
 _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height", "image_width"))
 _DIGEST = "image/key/sha256"

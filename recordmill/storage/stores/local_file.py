@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import BinaryIO
 
 MOST_KEPT = 64
 """Number of files that a thread keeps open."""
@@ -41,7 +42,7 @@ def _read(file: int, offset: int, length: int) -> bytes:
         length = rest if length < 0 else min(length, rest)
     data = os.pread(file, length, offset)
     while len(data) < length and (more := os.pread(file, length - len(data), offset + len(data))):
-        data += more  # networks' file systems may give less
+        data += more  # network file systems may return less
     return data
 
 
@@ -72,6 +73,12 @@ def _keep(kept: dict[str, int], path: str) -> int:
 def _close_all(kept: dict[str, int]) -> None:
     while kept:
         os.close(kept.popitem()[1])
+
+
+def create_local(path: str) -> BinaryIO:
+    """Opens a file to be written as a stream, in a folder that is made where it is missing."""
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    return open(path, "wb")
 
 
 def force_to_disk(path: str) -> None:

@@ -8,9 +8,12 @@ import re
 import threading
 
 import pytest
+from rich.console import Console
 
 from recordmill.pipeline.terminal import terminal
-from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.pipeline.terminal.terminal import Terminal, record_progress
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.shard import Shard
 from recordmill.schemas.outcome import Outcome
 from recordmill.transforms.shards.progress import Progress
 
@@ -159,3 +162,23 @@ def test_a_table_ends_its_lines_without_blanks(monkeypatch, colours):
         "rejected      1 empty",
         "classes       2",
     ]
+
+
+DATASET = Dataset("/x", "files", (Shard("train", "a", "/x/a", records=300),))
+
+
+def show_records(terminal):
+    stream = io.StringIO()
+    with record_progress(Console(file=stream, force_terminal=terminal, width=100), "verifying", DATASET) as progress:
+        progress(256)
+        progress(44)
+    return stream.getvalue()
+
+
+def test_a_terminal_shows_a_bar_of_records():
+    assert "verifying" in show_records(True)
+    assert "/300" in show_records(True)
+
+
+def test_a_log_shows_no_bar_of_records():
+    assert show_records(False) == ""

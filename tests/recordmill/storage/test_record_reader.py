@@ -7,9 +7,18 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.shard_name import fill_pattern
 from recordmill.storage import record_reader
 from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile, is_something_else, looks_like_records, masked
+from recordmill.storage.record_reader import (
+    Damage,
+    RecordFile,
+    is_something_else,
+    looks_like_records,
+    looks_like_shard,
+    masked,
+)
 
 
 def frame(data, length=None):
@@ -211,3 +220,32 @@ def test_what_looks_like_records(tmp_path, content, answer):
 def test_what_was_never_a_file_of_records(tmp_path, content, answer):
     (tmp_path / "a").write_bytes(content)
     assert is_something_else(str(tmp_path / "a")) is answer
+
+
+@pytest.mark.parametrize("name", convention_names())
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_every_conventions_shards_look_like_some(name, ending):
+    pattern = load_convention(name).shard_name
+    filled = fill_pattern(pattern, name="pets", split="train", index=3, count=12, records=5)
+    assert looks_like_shard(filled + ending)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "00-192x192-798.tfrec",
+        "a.TFRecords",
+        "a.tf_record",
+        "train.record",
+        "shard_0",
+        "train.tfrecord-00000-of-00001",
+        "01of02",
+    ],
+)
+def test_the_names_that_people_use_do(name):
+    assert looks_like_shard(name)
+
+
+@pytest.mark.parametrize("name", ["records", "a.recording", "tfrecords", "shard_x", "hazard_7", "shards_1", "7.jpg"])
+def test_other_names_do_not(name):
+    assert not looks_like_shard(name)

@@ -1,13 +1,16 @@
 import gzip
 import os
+import struct
 import zlib
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.storage import unpacking
 from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile, masked
 from recordmill.storage.unpacking import (
     DEFLATED,
     STORED,
@@ -15,6 +18,7 @@ from recordmill.storage.unpacking import (
     TooLarge,
     ZipMember,
     gunzip,
+    read_bounded,
 )
 
 TEXT = bytes(range(256)) * 40
@@ -132,3 +136,48 @@ def test_a_cut_or_garbled_member_is_damaged():
 def test_another_packing_is_a_mistake_of_the_source(text):
     with pytest.raises(ValueError, match=f"there is no packing '{text}'"):
         ZipMember.from_text(text)
+
+
+TOO_LARGE = Damage("gzip", "the gzip file unpacks to more than 100 times its size")
+
+
+def frame(record):
+    length = struct.pack("<Q", len(record))
+    checksums = [struct.pack("<I", masked(crc32c(part))) for part in (length, record)]
+    return length + checksums[0] + record + checksums[1]
+
+
+@pytest.fixture
+def read_frames(tmp_path):
+    def run(content, max_ratio=100):
+        (tmp_path / "a.tfrecord").write_bytes(content)
+        with StoredFile(str(tmp_path / "a.tfrecord")) as stored:
+            records = read_bounded(RecordFile(stored), stored, max_ratio)
+            return [(offset, each if isinstance(each, Damage) else bytes(each)) for offset, each in records]
+
+    return run
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_ordinary_files_are_read_whole(read_frames, pack):
+    records = [os.urandom(1000) for _ in range(50)]
+    assert [record for _, record in read_frames(pack(b"".join(map(frame, records))))] == records
+
+
+@pytest.mark.parametrize("content", [frame(b"") * 500_000, bytes(50_000_000)])
+def test_of_a_bomb_nothing_is_given(read_frames, content):
+    """Two million records that are empty are 100 KB: each became a rejected image, for minutes."""
+    assert read_frames(gzip.compress(content)) == [(0, TOO_LARGE)]
+
+
+def test_what_comes_before_a_bomb_is_given(read_frames):
+    noise = [os.urandom(50_000) for _ in range(40)]
+    *found, last = read_frames(gzip.compress(b"".join(map(frame, [*noise, *[bytes(10**6)] * 400]))))
+    assert [record for _, record in found[:40]] == noise
+    assert len(found) < 300
+    assert last[1] == TOO_LARGE
+
+
+def test_another_ratio_may_be_allowed(read_frames):
+    assert len(read_frames(gzip.compress(frame(b"") * 100_000), 2000)) == 100_000
+    assert len(read_frames(frame(b"") * 1000, 1)) == 1000, "a plain file is what it is"

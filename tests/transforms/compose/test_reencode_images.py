@@ -11,7 +11,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.compose.reencode_images import ReencodeImages, reencode_image
 
 
-def test_a_fitting_jpeg_passes_through_bit_for_bit(draw):
+def test_a_fitting_jpeg_is_copied_byte_for_byte(draw):
     image = reencode_image(draw(1), ImageSettings())
     assert (image.encoded, image.format, image.height, image.width, image.changes) == (draw(1), "JPEG", 6, 8, ())
 

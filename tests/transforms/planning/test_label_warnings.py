@@ -43,12 +43,12 @@ def test_classes_that_no_image_has_are_named(classes, catch_all, expected):
     assert notes_of(TWO, LabelSettings(classes=classes, catch_all=catch_all)) == expected
 
 
-def test_what_has_its_labels_inside_is_not_told_of():
+def test_sources_with_their_own_labels_get_no_warning():
     records = load_source("fixed_records")(preset="cifar10")
     assert notes_of(TWO, LabelSettings(classes=("a", "b")), records) == []
 
 
-def test_classes_of_images_without_labels_are_not_told_of():
+def test_classes_of_images_without_labels_get_no_warning():
     summary = Summary()
     summary.add(ImageRef("1.jpg", "/x/1.jpg", 9), ImageSplitter(0, BASE.splits, SplitCutoffs()))
     labels = LabelSettings(classes=("a", "b"))
@@ -77,11 +77,11 @@ def test_folders_below_the_only_class_may_be_the_classes():
     ],
     ids=["two classes", "no folders", "one folder", "files"],
 )
-def test_of_other_folders_nothing_is_told(keys):
+def test_other_folders_get_no_warning(keys):
     assert notes_of(keys) == []
 
 
-def test_folders_below_one_of_several_classes_are_told_of():
+def test_folders_below_one_of_several_classes_get_a_warning():
     advice = "if those are the classes, set source.class_from=last_folder"
     assert notes_of([*NESTED, "other/1.jpg"]) == [
         f"the images of class fotos lie in folders of their own, cat, dog: {advice}"
@@ -93,7 +93,7 @@ def test_folders_below_one_of_several_classes_are_told_of():
     )
 
 
-def test_folders_below_the_only_class_of_an_archive_are_told_of():
+def test_folders_below_the_only_class_of_an_archive_get_a_warning():
     members = [f"photos.zip/{key}" for key in NESTED]
     assert notes_of(members, source=load_source("archives")(), depth=1) == [
         "there is 1 class, fotos, and below it the folders cat, dog: "
@@ -101,12 +101,12 @@ def test_folders_below_the_only_class_of_an_archive_are_told_of():
     ]
 
 
-def test_images_beside_the_folders_are_of_their_class():
+def test_images_next_to_the_folders_are_of_their_class():
     beside = [f"fotos/{number}.jpg" for number in range(80)]
     assert notes_of([*NESTED, *beside]) == []
 
 
-def test_where_folders_do_not_give_the_class_they_are_not_told_of():
+def test_folders_that_do_not_give_the_class_get_no_warning():
     names = load_source("filename_labels")(pattern="(?P<label>[a-z]+)")
     assert notes_of(NESTED, source=names) == []
     assert notes_of(NESTED, source=replace(BASE.source, class_from="last_folder"), depth=0) == []

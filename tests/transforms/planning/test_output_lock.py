@@ -98,7 +98,7 @@ def busy(output, plan):
     return find_busy(output, other_stagings(storage.folder_names(output), plan))
 
 
-def test_of_two_plans_that_claim_at_once_at_most_one_finds_nobody(tmp_path):
+def test_of_two_plans_that_claim_at_once_at_most_one_finds_no_other(tmp_path):
     for attempt in range(30):
         output = str(tmp_path / f"{attempt}")
         gate, answers = threading.Barrier(2), {}
@@ -149,7 +149,7 @@ def test_a_run_on_another_machine_may_be_at_work(tmp_path):
     )
 
 
-def test_nobody_is_known_to_be_at_work(tmp_path, neighbour):
+def test_no_other_run_is_known_to_be_at_work(tmp_path, neighbour):
     leave_claim(tmp_path, "old")
     leave_claim(tmp_path, "reborn", process=neighbour.pid, born="1")
     leave_claim(tmp_path, "mine", process=os.getpid(), born="1")  # as in a container that was started anew

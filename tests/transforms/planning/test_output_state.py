@@ -171,7 +171,7 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
     assert len(tree(dataset)) == len(FILES) + 1 + 5
 
 
-def test_a_dataset_that_is_complete_in_another_plans_staging_is_no_leftover_to_delete(dataset):
+def test_a_complete_dataset_in_another_plans_staging_is_not_deleted(dataset):
     leave(dataset, "bbb", [5], recordmill_json="{}", outcome_json='{"exit_code": 3}')
     assert read_output(str(dataset), "zzz").leftovers == (Leftover(".staging-bbb", complete=True),)
 
@@ -225,7 +225,7 @@ def test_a_damaged_marker_is_refused_in_a_sentence(dataset, content, overwrite):
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
-def test_a_marker_that_vanishes_while_it_is_looked_at_is_looked_for_again(dataset, monkeypatch, comes_back):
+def test_a_marker_that_vanishes_while_it_is_read_is_looked_for_again(dataset, monkeypatch, comes_back):
     # Another run takes it away between the two looks.
     real, content = storage.folder_names, (dataset / "recordmill.json").read_bytes()
 

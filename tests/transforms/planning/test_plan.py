@@ -186,7 +186,7 @@ def test_split_words_as_classes_are_fine_where_the_user_says_so():
     assert plan_of([*refs, ImageRef("cat/1", "", label="cat")]).action == "convert"
 
 
-def test_an_empty_split_is_given_the_nearest_images_and_it_is_said():
+def test_an_empty_split_is_given_the_nearest_images_and_a_note_says_so():
     refs = IMAGES[:6]
     settings = splits(train=0.999999, test=0.000001)
     plan = plan_of(refs, settings)
@@ -203,7 +203,7 @@ def test_rejected_things_alone_still_get_a_shard_to_be_listed_by():
     assert (plan.action, plan.starts) == ("convert", {"train": [0]})
 
 
-def test_warnings_are_told():
+def test_warnings_are_reported():
     warning = ImageRef("e", "/x/e", status="warning", reason="empty_folder", detail="the folder is empty")
     assert plan_of([*IMAGES, warning]).notes == ["e: the folder is empty"]
 
@@ -351,7 +351,7 @@ def test_zlib_is_a_part_where_it_writes():
     assert packed == {**plan_of().recipe["versions"], "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 
-def test_a_plan_knows_of_no_other_run_until_the_output_is_looked_at():
+def test_a_plan_knows_of_no_other_run_until_the_output_is_read():
     assert plan_of().found_run == ""
 
 

@@ -74,7 +74,7 @@ def test_limit_takes_from_all_splits_alike():
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=6), st.integers(0, HASH_RANGE - 1))
-def test_every_hash_lies_in_one_range_when_the_shares_sum_to_one(shares, number):
+def test_every_hash_is_in_one_range_when_the_shares_sum_to_one(shares, number):
     total = sum(shares)
     settings = SplitSettings(fractions={f"s{index}": share / total for index, share in enumerate(shares)})
     bounds = split_bounds(settings)

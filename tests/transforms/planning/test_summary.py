@@ -212,14 +212,14 @@ def test_two_numbers_of_a_class_or_two_classes_of_a_number_fail_the_run(other):
     assert (parts[0].problems_found, parts[0].problems) == (1, [said])
 
 
-def test_rows_of_one_key_in_one_table_are_told_apart():
+def test_rows_of_one_key_in_one_table_are_distinguished():
     """Which fails the run later, with a sentence; neither compares references, which have no order."""
     rows = [ImageRef("a", "t.csv", label="cat", split="given", features=f'{{"n":{number}}}') for number in range(3)]
     assert summarize(rows).sample == summarize(reversed(rows)).sample
     assert len(summarize([*rows, *rows]).sample) == 3
 
 
-def test_the_first_of_what_was_rejected_is_kept_in_words():
+def test_the_first_rejections_keep_their_details():
     refs = [ImageRef(key, key, status="rejected", reason="bad_row", detail=f"{key} is bad") for key in "bca"]
     one, other = summarize(refs[:2]), summarize(refs[2:])
     one.merge(other, SPLITTER.neighbours)

@@ -60,7 +60,7 @@ def test_files_that_references_name_are_used_wherever_both_were_met(cut):
     assert join(NAMED[:cut], [*OTHERS, hidden, *FILES[:50]], NAMED[cut:], FILES[50:]) == expected
 
 
-def test_rejected_images_and_those_left_out_are_named_and_what_is_told_names_nothing():
+def test_rejected_and_excluded_images_are_named_and_notes_name_nothing():
     refs = [named("/x/0.jpg", status="rejected"), named("/x/1.jpg", status="left_out")]
     told = [named("/x/2.jpg", status=status) for status in ("warning", "classes", "fatal", "names_images")]
     assert join([*FILES[:3], *refs, *told]) == UsedFiles(Counter(taken_only_by_name=2), without_annotation=1)

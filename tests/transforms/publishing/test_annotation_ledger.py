@@ -20,7 +20,7 @@ def test_a_marker_says_nothing_of_annotations_where_there_are_none():
     assert describe_annotations(AnnotationTotals(), has_boxes=False) == {}
 
 
-def test_a_marker_says_what_became_of_annotations():
+def test_a_marker_accounts_for_annotations():
     totals = AnnotationTotals(
         dropped={"outside": {"dog": 1, "cat": 2}, "cropped_away": {"cat": 4}},
         emptied={"outside": {"dog": 1}},
@@ -34,7 +34,7 @@ def test_a_marker_says_what_became_of_annotations():
     }
 
 
-def test_a_marker_lists_so_many_classes_and_counts_the_rest():
+def test_a_marker_lists_the_first_classes_and_counts_the_rest():
     totals = AnnotationTotals(dropped={"unknown_class": {str(number): 1 for number in range(1000, 1150)}})
     (listed,) = describe_annotations(totals, has_boxes=True)["dropped_boxes"].values()
     assert len(listed) == 101

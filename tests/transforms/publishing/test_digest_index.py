@@ -16,7 +16,7 @@ def array(numbers):
 
 
 @given(st.lists(st.lists(DIGESTS, max_size=12), max_size=12), st.integers(1, 40))
-def test_what_is_repeated_is_found_whatever_fits_into_memory(parts, in_memory):
+def test_repeated_digests_are_found_whatever_fits_into_memory(parts, in_memory):
     contents = DigestIndex(in_memory)
     for part in parts:
         contents.add(array(part))

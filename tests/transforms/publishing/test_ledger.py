@@ -130,7 +130,7 @@ def test_unlisted_labels_count_as_the_catch_all():
     assert lost_classes(summary(0, stray=3), {}, LabelMap({"cat": 0})) == []
 
 
-def test_images_without_a_label_are_no_class():
+def test_images_without_a_label_are_not_a_class():
     assert lost_classes(summary(0, **{"": 3}), {"": 3}, LABELS) == []
 
 
@@ -190,7 +190,7 @@ ADD = "add such labels to labels.classes, or let labels.catch_all take them"
 
 
 @pytest.mark.parametrize(("reason", "remedy"), [("format_not_allowed", CONVERT), ("unknown_label", ADD)])
-def test_what_may_be_done_about_the_most_frequent_reason_is_told(reason, remedy):
+def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
     told = check_limits(ledger(1, bad=2, **{reason: 9}), [], TOLERANT)
     assert told.endswith(
         f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, name such files in ignore, "
@@ -200,7 +200,7 @@ def test_what_may_be_done_about_the_most_frequent_reason_is_told(reason, remedy)
     assert told == f"nothing is left: all 11 images were rejected (9 {reason}, 2 bad): {remedy}"
 
 
-def test_one_is_one_and_what_lies_in_a_file_of_many_cannot_be_ignored():
+def test_one_image_is_singular_and_one_in_a_file_of_many_cannot_be_ignored():
     told = check_limits(ledger(5), ["a"], RejectionLimits(), by_file=False)
     assert told == "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; raise it"
     told = check_limits(ledger(5, bad=1), [], RejectionLimits(count=0), "row", by_file=False)
@@ -242,7 +242,7 @@ EXAMPLES = {
         ),
     ],
 )
-def test_an_example_of_the_most_frequent_reason_is_told(ledger, expected):
+def test_an_example_of_the_most_frequent_reason_is_given(ledger, expected):
     assert check_limits(ledger, [], TOLERANT, examples=EXAMPLES) == expected
 
 

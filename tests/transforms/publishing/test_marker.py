@@ -10,7 +10,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards, gather_reports
+from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
@@ -22,6 +22,7 @@ from recordmill.transforms.publishing.marker import (
     name_sidecars_of_nothing,
     preview_numbers,
 )
+from tests.support.gather_reports import gather_reports
 
 SETTINGS = DatasetSettings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)
@@ -139,7 +140,7 @@ def test_sidecars_of_shards_without_records_are_numbered_in_the_shards_order():
         ("transform_fn", "{split}", "transform_fn"),
     ],
 )
-def test_a_shard_called_like_another_file_of_the_dataset_is_an_error(split, pattern, clash):
+def test_a_shard_named_like_another_file_of_the_dataset_is_an_error(split, pattern, clash):
     splits = SplitSettings(fractions={split: 1.0})
     settings = replace(SETTINGS, splits=splits, shards=ShardSettings(count=1, name=pattern))
     shards = name_shards([report(split, 0, 1)], settings)
@@ -221,7 +222,7 @@ def test_a_preview_tells_what_is_expected():
     assert (numbers["classes"], numbers["input_bytes"], numbers["unit"]) == (2, 30, "image")
 
 
-def test_boxes_are_counted_by_class_beside_the_images():
+def test_boxes_are_counted_by_class_next_to_the_images():
     boxes = [replace(REPORTS[0], instances={"dog": 2, "cat": 4}), replace(REPORTS[1], instances={"cat": 1})]
     shards = name_shards(boxes, SETTINGS)
     told = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes), DUPLICATE_NUMBERS).splits

@@ -104,7 +104,7 @@ def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
     )
 
 
-def test_what_cannot_be_compared_is_said(sidecars, tmp_path, monkeypatch):
+def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeypatch):
     absent = marker_of({"train": ["absent.jsonl"]})
     assert compare_splits(str(tmp_path), absent, [], 0, "image") == (
         "whether images have moved between splits is not known: sidecars of the replaced dataset are missing"

@@ -42,7 +42,7 @@ def test_few_hashes_have_no_pairs(hashes):
     assert (found.pairs.shape, found.distances.shape, found.complete) == ((0, 2), (0,), True)
 
 
-def test_what_is_too_much_is_said():
+def test_too_many_images_are_reported():
     hashes = np.arange(64, dtype=np.uint64)  # six bits: nearly all pairs are near
     everything = find_near_pairs(hashes)
     assert everything.complete

@@ -63,7 +63,7 @@ def without_staging(files):
 
 
 @pytest.mark.parametrize("with_old", PLANS)
-def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, with_old):
+def test_a_cut_at_any_step_is_repaired_by_the_next_run(tmp_path, tree, cut_after, with_old):
     seen = set()
     for most in count():
         output = tmp_path / f"{most}"
@@ -98,7 +98,7 @@ def test_a_cut_at_any_step_is_mended_by_the_next_run(tmp_path, tree, cut_after, 
 
 
 @pytest.mark.parametrize("with_old", PLANS)
-def test_cut_twice_is_mended_too(tmp_path, tree, cut_after, with_old):
+def test_two_cuts_are_repaired_too(tmp_path, tree, cut_after, with_old):
     for first in range(0, 20, 3):
         for second in range(1, 20, 4):
             output = tmp_path / f"{first}-{second}"
@@ -204,7 +204,7 @@ def staged(output):
 
 
 @pytest.mark.parametrize("with_old", PLANS)
-def test_a_move_that_fails_leaves_nothing_of_a_dataset_behind(tmp_path, tree, monkeypatch, with_old):
+def test_a_move_that_fails_leaves_nothing_of_a_dataset(tmp_path, tree, monkeypatch, with_old):
     for fails in count(1):
         output = tmp_path / f"{fails}"
         arrange(output, with_old)

@@ -23,7 +23,7 @@ def test_what_was_put_in_comes_back_from_its_offset(folder):
     assert file.read(0, 6) == b"abcdef"
 
 
-def test_nothing_put_in_is_no_file(monkeypatch):
+def test_a_file_without_content_is_not_created(monkeypatch):
     monkeypatch.setattr(tempfile, "TemporaryFile", None)
     assert TemporaryFile().read(0, 9) == b""
 

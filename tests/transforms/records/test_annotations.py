@@ -68,7 +68,7 @@ def test_an_image_without_annotations_is_left_alone(resolve):
     assert resolve({"label": 1}) == (None, {"label": 1})
 
 
-def test_labels_of_rejected_images_are_counted_by_what_became_of_them():
+def test_labels_of_rejected_images_are_counted_by_outcome():
     def count(reason, labels, features='{"label_texts":["cat","emu","gnu"]}'):
         return count_rejected_labels(ImageRef("a.jpg", "/a.jpg", features=features), reason, labels)
 
@@ -112,7 +112,7 @@ def test_shapes_that_a_source_dropped_are_of_any_class():
     )
 
 
-def test_unknown_classes_are_told_apart_up_to_a_number():
+def test_unknown_classes_are_distinguished_up_to_a_number():
     tally = AnnotationTally()
     tally.count("a.jpg", boxes(*(DroppedBox("unknown_class", str(number), number, True) for number in range(1, 131))))
     (counts,) = tally.totals().dropped.values()

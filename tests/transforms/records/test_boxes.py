@@ -89,7 +89,7 @@ def test_a_box_of_no_known_class_is_invalid(label):
         place([(0, 0, 9, 9)], [label], invalid="reject")
 
 
-def test_rounding_is_no_fault():
+def test_rounding_is_not_a_fault():
     placed = place([(-1e-9, 0, 1 + 1e-9, 1)], fractions=True, invalid="reject")
     assert (placed.fields["bbox"], placed.counts) == ([0.0, 0.0, 1.0, 1.0], {"listed": 1, "written": 1})
 
@@ -119,7 +119,7 @@ def test_the_size_that_annotators_state_says_which_way_up_the_image_was():
     st.sampled_from(["clip", "drop"]),
     st.sampled_from([None, Resize(exact=(64, 64)), Resize(exact=(64, 64), fit="pad")]),
 )
-def test_every_box_is_accounted_for_and_lies_inside(boxes, invalid, resize):
+def test_every_box_is_accounted_for_and_is_inside(boxes, invalid, resize):
     stored = (64, 64) if resize else (200, 100)
     placed = place(boxes, geometry=Geometry((200, 100), 1, False, resize, stored), invalid=invalid)
     counts = placed.counts
@@ -141,7 +141,7 @@ def test_every_box_is_accounted_for_and_lies_inside(boxes, invalid, resize):
         ("drop", "sticking_out", False),
     ],
 )
-def test_a_box_that_nobody_asked_to_drop_is_faulty(invalid, reason, is_faulty):
+def test_a_box_dropped_without_being_asked_is_faulty(invalid, reason, is_faulty):
     placed = place([(0, 0, 9, 9), INVALID[reason]], ["dog", 18], invalid=invalid)
     assert placed.dropped == [DroppedBox(reason, "cat", 2, is_faulty)]
     assert placed.counts == {"listed": 2, "written": 1, reason: 1}

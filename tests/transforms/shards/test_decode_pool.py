@@ -19,7 +19,7 @@ def test_readers_are_shared_and_end_with_their_last_user():
         readers.release()
 
 
-def test_threads_for_a_network_are_begun_when_a_file_lies_behind_one(monkeypatch):
+def test_threads_for_a_network_are_started_for_a_remote_file(monkeypatch):
     begun = []
     real = readers_module.ReadAhead
     monkeypatch.setattr(

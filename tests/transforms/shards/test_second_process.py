@@ -92,7 +92,7 @@ def test_what_it_raises_is_raised_here(process):
         process(write).submit("train", 0, []).result(timeout=60)
 
 
-def test_its_own_end_is_told(process):
+def test_its_own_end_is_reported(process):
     def write(*_):
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -14,10 +14,9 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.storage.bounded_records import read_bounded
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
-from recordmill.storage.unpacking import MAX_RATIO
+from recordmill.storage.unpacking import MAX_RATIO, read_bounded
 from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits

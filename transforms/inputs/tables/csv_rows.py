@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError
-from recordmill.transforms.inputs.tables.text_lines import TextLines
+from recordmill.transforms.inputs.tables.text_lines import TextLines, read_rows
 
 
 def read_csv_rows(lines: TextLines, delimiter: str, quote: str, skip_blanks: bool = False) -> Iterator[Row]:
-    """Yields rows whose cells are lists of texts; empty lines are none.
-
-    A row that is malformed has a fault, and the next one begins with the line behind.
+    """The rows, whose cells are lists of texts; empty lines are none.
 
     Args:
         lines: of the file.
@@ -24,21 +22,17 @@ def read_csv_rows(lines: TextLines, delimiter: str, quote: str, skip_blanks: boo
         UnreadableTableError: a quote is never closed.
     """
     reader = _reader(lines, delimiter, quote, skip_blanks)
-    while True:
-        offset, first = lines.begin_row()
-        cells, fault = None, ""
+
+    def read_cells() -> list[str]:
         try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except UnicodeDecodeError:
-            fault = f"it is not in {lines.codec}"
+            return next(reader)
         except csv.Error as error:
             if "unexpected end of data" in str(error):
-                raise UnreadableTableError(f"row {first}: a quote is opened and never closed: close it") from None
-            fault = f"it is no row of a table: {error}"
-        if cells != []:
-            yield Row(first, cells, offset, lines.end - offset, fault, lines.number)
+                sentence = f"row {lines.row_number}: a quote is opened and never closed: close it"
+                raise UnreadableTableError(sentence) from None
+            raise ValueError(f"it is no row of a table: {error}") from None
+
+    return read_rows(lines, read_cells)
 
 
 def read_csv_record(text: str, delimiter: str, quote: str, skip_blanks: bool = False) -> list[str]:
@@ -57,23 +51,13 @@ def read_csv_record(text: str, delimiter: str, quote: str, skip_blanks: bool = F
 
 
 def read_word_rows(lines: TextLines, count: int) -> Iterator[Row]:
-    """Yields rows whose cells are words between blanks; empty lines are none.
+    """The rows, whose cells are words between blanks; empty lines are none.
 
     Args:
         lines: of the file.
         count: how many cells a row has at most: the first of them may have blanks in it, as paths may. 0: any number.
     """
-    while True:
-        offset, first = lines.begin_row()
-        cells, fault = None, ""
-        try:
-            cells = next(lines).strip().rsplit(maxsplit=count - 1)
-        except StopIteration:
-            return
-        except UnicodeDecodeError:
-            fault = f"it is not in {lines.codec}"
-        if cells != []:
-            yield Row(first, cells, offset, lines.end - offset, fault, lines.number)
+    return read_rows(lines, lambda: next(lines).strip().rsplit(maxsplit=count - 1))
 
 
 def _reader(lines: Iterator[str], delimiter: str, quote: str, skip_blanks: bool) -> Iterator[list[str]]:

@@ -2,9 +2,10 @@
 
 import codecs
 import re
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
-from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, UnreadableTableError
+from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError
 
 _CHUNK_BYTES = 2**18
 
@@ -43,6 +44,7 @@ class TextLines:
         number: of the line given last, from 1.
         end: the byte behind it.
         row_start: the byte at which the row under way begins, set by `begin_row`.
+        row_number: the number of its first line.
     """
 
     def __init__(self, stream: Readable, encoding: str) -> None:
@@ -55,7 +57,7 @@ class TextLines:
         self._buffer = b""
         self._position = 0  # in the buffer
         self.number = self.end = self.row_start = 0
-        self._row_number = 1
+        self.row_number = 1
         self.codec = self._find_codec(encoding)
         self._newline = "\n".encode(self.codec)
         line_end, carriage_return = map(re.escape, (self._newline, "\r".encode(self.codec)))
@@ -87,8 +89,8 @@ class TextLines:
             self._position = empty.end()
             if self._position == len(self._buffer):
                 self._fill()
-        self.row_start, self._row_number = self.end, self.number + 1
-        return self.row_start, self._row_number
+        self.row_start, self.row_number = self.end, self.number + 1
+        return self.row_start, self.row_number
 
     def __next__(self) -> str:
         line = self._next_line()
@@ -133,4 +135,29 @@ class TextLines:
 
     def _refuse(self) -> None:
         size = f"{MAX_ROW_BYTES // 2**20} MiB"
-        raise UnreadableTableError(f"row {self._row_number} has over {size}: is a quote not closed?")
+        raise UnreadableTableError(f"row {self.row_number} has over {size}: is a quote not closed?")
+
+
+def read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]:
+    """Yields the rows of a text; empty ones are left out.
+
+    A row that is malformed has a fault, and the next row begins with the line after it.
+
+    Args:
+        lines: of the file.
+        read_cells: takes the lines of one row and returns its cells, `[]` where it is empty; raises ValueError where
+            it is malformed.
+    """
+    while True:
+        offset, first = lines.begin_row()
+        cells, fault = None, ""
+        try:
+            cells = read_cells()
+        except StopIteration:
+            return
+        except UnicodeDecodeError:
+            fault = f"it is not in {lines.codec}"
+        except ValueError as error:
+            fault = str(error)
+        if cells != []:
+            yield Row(first, cells, offset, lines.end - offset, fault, lines.number)

@@ -12,7 +12,7 @@ import orjson
 
 from recordmill.schemas.dataset.file_names import LABELS
 from recordmill.schemas.dataset.marker import ShardEntry
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.record_fields import PIXEL_FIELDS
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 

@@ -13,8 +13,8 @@ import numpy as np
 from recordmill.imaging.prepared_image import CHANGES
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent, show_names
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.formatting import format_size
 from recordmill.schemas.rejection import REASONS, Fate, explain_reason
-from recordmill.storage.format_size import format_size
 from recordmill.transforms.publishing.companions.charts import (
     Histogram,
     draw_flow,

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from recordmill.schemas.features import Feature
-from recordmill.schemas.format_count import format_count
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import tfds_names
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset

@@ -2,10 +2,10 @@ import hashlib
 
 import pytest
 
-from recordmill.reading.analyze.decode_images import ImageDecoder
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import expect
+from recordmill.reading.verify.decode_images import ImageDecoder
 from recordmill.reading.verify.verify_pixels import PixelCheck, find_image
 
 STRANGER = expect(Dataset("/x", "files", ()))

@@ -32,7 +32,7 @@ def test_a_name_that_leads_out_is_refused(name, detail):
     assert (found.reason, found.detail, found.length) == ("bad_member", detail, 0)
 
 
-def test_a_name_that_is_no_utf8_is_shown_with_its_bytes():
+def test_a_name_that_is_not_utf8_is_printed_with_its_bytes():
     (found,) = check_names([Member(b"caf\xe9.jpg".decode("utf-8", "surrogateescape"))])
     assert (found.name, found.reason) == ("caf\\xe9.jpg", "bad_name")
 

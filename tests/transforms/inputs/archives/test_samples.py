@@ -22,7 +22,7 @@ def test_members_of_one_name_are_a_sample():
     ]
 
 
-def test_what_does_not_stand_together_is_no_sample():
+def test_members_that_are_apart_are_not_a_sample():
     assert [name for name, _, _ in samples("1.jpg", "2.jpg", "1.cls")] == ["1", "2", "1"]
 
 
@@ -52,7 +52,7 @@ def test_parts_are_texts_or_values_of_the_json():
         ("json.a", b"[1]", "json is no object"),
     ],
 )
-def test_a_part_that_cannot_be_read_is_told(part, data, message):
+def test_a_part_that_cannot_be_read_is_reported(part, data, message):
     (sample,) = group_samples([Member("1.jpg")], IMAGES)
     with pytest.raises(Rejected, match=message):
         sample.value(part, {part.partition(".")[0]: data})

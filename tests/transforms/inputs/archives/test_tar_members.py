@@ -43,7 +43,7 @@ def test_each_member_is_where_its_bytes_are(make_tar, form):
         (tarfile.FIFOTYPE, "it is a pipe"),
     ],
 )
-def test_what_is_no_file_is_refused(make_tar, kind, detail):
+def test_members_that_are_not_files_are_refused(make_tar, kind, detail):
     info = tarfile.TarInfo("evil.jpg")
     info.type, info.linkname = kind, "/etc/passwd"
     folder = tarfile.TarInfo("folder")
@@ -75,7 +75,7 @@ def test_the_members_before_a_cut_stay(make_tar, where):
     assert {"data": "ends inside 'c'", "header": "byte 3072 is damaged", "mark": "no end mark"}[where] in damage
 
 
-def test_a_damaged_header_is_no_end(make_tar):
+def test_a_damaged_header_is_not_an_end(make_tar):
     content = bytearray(make_tar({"a": b"a", "b": b"b", "c": b"c"}))
     content[1024 + 150] ^= 1  # in b's checksum
     found, damage = members_of(bytes(content))
@@ -99,19 +99,19 @@ def test_endless_headers_of_headers_are_damage(make_tar):
     assert "the header at byte 1024 cannot be read" in damage
 
 
-def test_why_an_unpacked_stream_ends_is_told(make_tar):
+def test_the_reason_why_an_unpacked_stream_ends_is_reported(make_tar):
     content = make_tar({"a": bytes(1000), "b": bytes(1000)})
     assert members_of(content[:2000], fault="the gzip stream is damaged")[1] == "the gzip stream is damaged"
     assert members_of(b"", fault="the gzip stream is damaged") == ([], "the gzip stream is damaged")
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", bytes(1024), bytes(range(256)) * 8])
-def test_what_is_no_archive_gives_nothing(content):
+def test_files_that_are_not_archives_give_nothing(content):
     assert members_of(content)[0] == []
 
 
 @given(st.data())
-def test_whatever_the_bytes_members_lie_in_the_file(data):
+def test_whatever_the_bytes_members_are_inside_the_file(data):
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as tar:
         for name in ("a", "ö" * 120, "c"):

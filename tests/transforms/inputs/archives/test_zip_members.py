@@ -54,7 +54,7 @@ def entry(**values):
         (entry(external_attr=(stat.S_IFCHR | 0o666) << 16), "it is a device or another special file"),
     ],
 )
-def test_what_is_no_file_is_refused(make_zip, info, detail):
+def test_members_that_are_not_files_are_refused(make_zip, info, detail):
     good, evil = members_of(make_zip({"a.jpg": b"a", info: b"/etc/passwd"}))
     assert (good.reason, evil.name, evil.reason, evil.detail) == ("", "evil.jpg", "bad_member", detail)
 
@@ -76,7 +76,7 @@ def test_bombs_are_refused_by_what_they_state(make_zip):
     assert [each.reason for each in members_of(content, Limits(20_000_000, 9, 2000))] == ["", "", ""]
 
 
-def test_a_bomb_that_lies_is_stopped_at_what_it_states(make_zip):
+def test_a_bomb_with_a_false_size_is_stopped_at_that_size(make_zip):
     content = bytearray(make_zip({"bomb": bytes(5_000_000)}))
     at = content.index(b"PK\x01\x02")
     content[at + 24 : at + 28] = (1000).to_bytes(4, "little")
@@ -100,7 +100,7 @@ def test_a_header_that_is_not_what_the_directory_says_is_one_bad_member(make_zip
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(17), b"x" * 100])
-def test_what_has_no_directory_is_no_archive(content):
+def test_a_file_without_a_directory_is_not_an_archive(content):
     with pytest.raises(Rejected, match="it is no zip archive, or its end is missing"):
         members_of(content)
 
@@ -113,7 +113,7 @@ def test_a_member_without_a_name_is_a_member(make_zip):
 
 
 @given(st.data())
-def test_whatever_the_bytes_members_lie_in_the_file(data):
+def test_whatever_the_bytes_members_are_inside_the_file(data):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("a", "ö", "c"):

@@ -46,7 +46,7 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
         ((-5, 4, 4), "planar", "an array of -5 x 4 x 4 holds no image"),
     ],
 )
-def test_what_is_no_stack_of_images(shape, order, detail):
+def test_arrays_that_are_not_stacks_of_images(shape, order, detail):
     with pytest.raises(Rejected, match=f"^bad_array: {re.escape(detail)}"):
         locate_images(Place("x", size=1), 0, shape, order)
 

@@ -41,7 +41,7 @@ def test_texts(read):
         (np.array([{}, {}, {}]), "it holds pickled Python objects, which are never loaded"),
     ],
 )
-def test_what_is_no_label(read, array, detail):
+def test_arrays_that_are_not_labels(read, array, detail):
     with pytest.raises(Rejected, match=f"^bad_labels: y_train: {re.escape(detail)}"):
         read(array)
 

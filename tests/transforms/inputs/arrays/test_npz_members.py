@@ -41,7 +41,7 @@ def test_other_members_are_left_alone(tmp_path):
     assert list(members(tmp_path / "x.npz")) == ["a"]
 
 
-def test_an_archive_behind_other_bytes_is_read_where_it_is(tmp_path):
+def test_an_archive_after_other_bytes_is_read_where_it_is(tmp_path):
     np.savez(tmp_path / "x.npz", a=A)
     (tmp_path / "x.npz").write_bytes(b"front" + (tmp_path / "x.npz").read_bytes())
     assert members(tmp_path / "x.npz")["a"].read_start(10**4) == npy(A)

@@ -62,7 +62,7 @@ def test_trouble_with_one_file_says_so(tmp_path, content, reason):
             place.read(0, 100, 100)
 
 
-def test_a_file_beside_is_found_plain_or_gzipped(tmp_path):
+def test_a_sibling_file_is_found_plain_or_gzipped(tmp_path):
     folder = tmp_path / "in" / "a"
     folder.mkdir(parents=True)
     file = ImageRef("a/x", str(folder / "x"), 1)
@@ -74,7 +74,7 @@ def test_a_file_beside_is_found_plain_or_gzipped(tmp_path):
     assert find_beside("a/x", file, "labels.gz").read_start(9) == b"3"
 
 
-def test_a_file_beside_is_found_in_a_folder_as_the_store_spells_it(tmp_path):
+def test_a_sibling_file_is_found_in_a_folder_as_the_store_spells_it(tmp_path):
     folder = tmp_path / unicodedata.normalize("NFD", "é")
     folder.mkdir()
     (folder / "labels").write_bytes(b"3")
@@ -91,7 +91,7 @@ def test_nothing_outside_the_input_is_read(tmp_path):
             find_beside("x", file, name)
 
 
-def test_a_folder_beside_is_no_file(tmp_path):
+def test_a_sibling_folder_is_not_a_file(tmp_path):
     (tmp_path / "labels").mkdir()
     with pytest.raises(Rejected, match="not_a_file: labels: it is a folder"):
         find_beside("images", ImageRef("images", str(tmp_path / "images")), "labels")

@@ -95,7 +95,7 @@ def test_the_advised_pattern_leaves_out_that_one_link(tmp_path, name, target):
     }
 
 
-def test_of_a_name_that_is_no_utf8_nothing_is_advised(tmp_path):
+def test_there_is_no_advice_on_a_name_that_is_not_utf8(tmp_path):
     os.symlink(".", os.path.join(os.fsencode(tmp_path), b"\xff"))
     (entry,) = walk(tmp_path)
     assert entry.detail == "the link leads back to a folder that holds it: remove it"

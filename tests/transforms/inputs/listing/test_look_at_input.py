@@ -69,7 +69,7 @@ def test_no_more_than_ten_files_are_read(look, monkeypatch):
     assert len(read) == 10
 
 
-def test_files_called_like_an_image_are_read_before_others(look):
+def test_files_named_after_an_image_are_read_before_others(look):
     sketch = look({"a.txt": "a", "b.txt": "b", "c.txt": "c", "z.txt": "z", "z.jpg": ""})
     assert sketch.heads == {"z.txt": b"z", "a.txt": b"a", "b.txt": b"b"}
 
@@ -119,7 +119,7 @@ def test_the_members_of_an_archive(look, ending):
     assert sketch.heads == {f"a.{ending}/.cls": b"7\n"}
 
 
-def test_an_archive_next_to_images_or_a_damaged_one_is_no_layout(look):
+def test_an_archive_next_to_images_or_a_damaged_one_is_not_a_layout(look):
     assert look({"a.zip": "no zip"}).archives == {"a.zip": FolderSketch.of([])}
     assert look({"a.zip": "no zip", "cat/1.jpg": ""}).archives == {}
 

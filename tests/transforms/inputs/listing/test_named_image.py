@@ -49,6 +49,6 @@ def test_one_that_is_not_there_or_elsewhere_is_rejected(file, below, key, reason
     assert (ref.key, ref.status, ref.reason, ref.detail) == (key, "rejected", reason, f"named by notes.xml: {detail}")
 
 
-def test_on_a_store_nobody_is_asked(file):
+def test_names_on_a_store_need_no_check(file):
     ref = refer_named_image(ImageRef("notes.xml", "gs://b/in/notes.xml"), "notes.xml", "1.jpg")
     assert ref == ImageRef("1.jpg", "gs://b/in/1.jpg", -1)

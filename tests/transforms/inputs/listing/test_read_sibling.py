@@ -10,7 +10,7 @@ def test_a_whole_file_is_read(tmp_path):
     assert read_sibling(str(tmp_path / "a.txt"), 10) == b"0123456789"
 
 
-def test_a_file_that_is_not_there_is_told_apart(tmp_path):
+def test_a_missing_file_is_distinguished(tmp_path):
     with pytest.raises(NoFileError) as raised:
         read_sibling(str(tmp_path / "a.txt"))
     assert (raised.value.stage, raised.value.reason) == ("list", "bad_annotations")

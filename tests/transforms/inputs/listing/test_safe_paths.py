@@ -26,7 +26,7 @@ def root(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["a/1.jpg", "./a//1.jpg", "back/1.jpg", "new.jpg", "a.jpg..", "..a"])
-def test_what_lies_below_is_found(root, path):
+def test_files_below_are_found(root, path):
     assert resolve_inside(root, path) == f"{root}/{os.path.normpath(path)}"
     assert resolve_inside(root + "/", f"{root}/{path}") == f"{root}/{os.path.normpath(path)}"
 

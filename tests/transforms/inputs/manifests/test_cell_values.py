@@ -23,7 +23,7 @@ def test_texts(value, text):
         ("a\0b", "column 'a': 'a\\x00b' (str) is no text: it has control characters in it"),
     ],
 )
-def test_what_is_no_text(value, message):
+def test_cells_that_are_not_text(value, message):
     with pytest.raises(Rejected) as raised:
         text_of(value, "a")
     assert raised.value.detail == message
@@ -109,5 +109,5 @@ def test_values_that_do_not_fit(value, kind, message):
     assert message is None or raised.value.detail == message
 
 
-def test_long_values_are_cut_where_they_are_told():
+def test_long_values_are_cut_in_messages():
     assert len(refuse("x", "y" * 1000, "no number").detail) < 100

@@ -19,7 +19,7 @@ def test_boxes():
         *([1, 2, 3, 4], [[1, 2, 3, 10**400]], [["1, 2, 3, 4"]], "{}", "1,2,3,4", 5),
     ],
 )
-def test_what_is_no_boxes(value):
+def test_cells_that_are_not_boxes(value):
     with pytest.raises(Rejected, match=r"^\w+: column 'x': "):
         boxes_from(value, "x")
 
@@ -64,7 +64,7 @@ def test_no_objects(value):
         ({"bbox": [[1, 2, 3, 4]], "category": [0.5]}, "column 'o.categories': 0.5 (float) is no text"),
     ],
 )
-def test_what_is_no_objects(value, sentence):
+def test_cells_that_are_not_objects(value, sentence):
     with pytest.raises(Rejected) as raised:
         objects_from(value, "o", ["cat", "dog"])
     assert raised.value.detail == sentence

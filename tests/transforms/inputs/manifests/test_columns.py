@@ -93,7 +93,7 @@ def test_a_row_of_text_without_its_image_is_known_by_its_number(cells, message):
 
 
 @pytest.mark.parametrize("column", ["path", "class", "patient"])
-def test_a_text_is_no_name(column):
+def test_a_text_is_not_a_name(column):
     cells = {"path": "a", "class": "b", "patient": "c"}
     read = reader(uri="path", label="class", group="patient").read
     assert read({**cells, column: "x" * 4096})
@@ -208,7 +208,7 @@ def test_a_row_may_be_a_box():
         ({"w": "6.5"}, "column 'w': '6.5' (str) is not a whole number of pixels"),
     ],
 )
-def test_a_row_that_is_no_box_is_a_fault_of_its_image(cell, fault):
+def test_a_row_that_is_not_a_box_is_a_fault_of_its_image(cell, fault):
     cells = {"file": "a.jpg", "x1": "1", "y1": "2", "x2": "3", "y2": "4", "class": "cat", "w": "9", "h": "9"}
     entry = reader(**BOX, width="w", height="h").read({**cells, **cell})
     assert entry == Entry(uri="a.jpg", boxes=[], fault=fault)

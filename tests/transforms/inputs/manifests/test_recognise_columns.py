@@ -90,7 +90,7 @@ def test_columns_are_known_by_their_names_and_the_first_row(name):
         "a,a\n1,2\n",
     ],
 )
-def test_a_table_of_which_no_image_is_seen_is_none_of_images(text):
+def test_a_table_without_a_known_image_is_not_a_table_of_images(text):
     assert find_columns("a.csv", FolderSketch.of([*IMAGES, "a.csv"], {"a.csv": text.encode()})) is None
 
 

@@ -71,7 +71,7 @@ def test_a_path_may_have_the_ending_of_any_image(folder):
     assert (ref.reason, ref.detail) == ("vanished", "list.csv, row 2: 'c.*': there are 0 such images")
 
 
-def test_what_lies_on_a_store_is_not_asked_for(folder):
+def test_files_on_a_store_are_not_checked(folder):
     (ref, bad) = refer(folder, Entry(uri="gs://bucket/x/a.jpg"), Entry(uri="gs://other/a.jpg"), root="gs://bucket/x/")
     assert (ref.key, ref.uri, ref.size, ref.version) == ("pets/a.jpg", "gs://bucket/x/a.jpg", -1, "")
     assert bad.reason == "outside_root"

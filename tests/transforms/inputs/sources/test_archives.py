@@ -43,7 +43,7 @@ def test_a_member_is_a_byte_range_with_the_class_of_its_folders(refer, class_fro
     assert (content.data, content.image, content.label) == (b"image", b"image", None)
 
 
-def test_members_may_have_no_class_wherever_they_lie(refer):
+def test_members_may_have_no_class_wherever_they_are(refer):
     _, refs = refer({"1.jpg": b"image", "a/2.jpg": b"image"}, class_from="none")
     assert [(ref.key.rpartition("/")[2], ref.status, ref.label) for ref in refs] == [
         ("1.jpg", "", ""),
@@ -56,7 +56,7 @@ def test_a_member_in_no_folder_has_no_class(refer):
     assert (ref.status, ref.reason, ref.detail) == ("rejected", "no_class", "the member lies in no class folder")
 
 
-def test_what_systems_leave_behind_is_ignored_and_so_is_what_is_not_asked_for(refer):
+def test_system_files_are_ignored_and_so_are_files_not_included(refer):
     names = ["__MACOSX/a/1.jpg", "a/._1.jpg", "a/Thumbs.db", "a/1.txt", "a/1.jpg"]
     _, refs = refer(dict.fromkeys(names, b"x"), members=("*.jpg",))
     assert [(ref.status, ref.reason) for ref in refs] == [
@@ -98,7 +98,7 @@ def test_an_archive_is_never_nothing(refer, tmp_path):
     assert ref.detail.startswith("it is no zip archive, or its end is missing")
 
 
-def test_what_stands_beside_an_image_is_its_label_and_features(refer):
+def test_members_next_to_an_image_are_its_label_and_features(refer):
     features = {"caption": PartFeature(part="txt"), "tags": PartFeature(part="json.tags", many=True)}
     files = {"1.jpg": b"image", "1.cls": b"1\n", "1.txt": b"a dog", "1.json": b'{"tags": ["x", "y"]}', "1.npy": b"?"}
     settings = {"labels": "beside", "class_names": ("cat", "dog"), "features_from": features}
@@ -113,7 +113,7 @@ def test_what_stands_beside_an_image_is_its_label_and_features(refer):
     )
 
 
-def test_images_need_nothing_beside_them_where_nothing_is_asked_for(refer):
+def test_images_need_no_sibling_members_where_none_are_asked_for(refer):
     _, refs = refer({"1.jpg": b"x", "2.png": b"y"}, labels="beside", label_part="")
     assert [(ref.status, ref.label, ref.features) for ref in refs] == [("", "", "")] * 2
 

@@ -29,7 +29,7 @@ def test_a_file_in_no_folder_is_rejected(class_from):
     assert ref == replace(FILE, status="rejected", reason="no_class", detail="the file lies in no class folder")
 
 
-def test_images_may_have_no_class_wherever_they_lie():
+def test_images_may_have_no_class_wherever_they_are():
     source = ClassFolders(class_from="none")
     assert [list(list_file(source, path, FILE)) for path in ["1.jpg", *PATHS]] == [[FILE]] * 5
 

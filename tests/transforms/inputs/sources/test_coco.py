@@ -61,14 +61,14 @@ def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
     }
 
 
-def test_annotations_of_what_is_not_listed_are_told(collection):
+def test_annotations_of_unlisted_images_are_reported(collection):
     strays = [{"id": 3, "image_id": 9, "category_id": 17}, {"id": 4, "image_id": 7, "category_id": 1}]
     refs = refer(collection, {**ANNOTATIONS, "annotations": [*ANNOTATIONS["annotations"], *strays]})
     assert [ref.status for ref in refs] == ["classes", "warning", "", ""]
     assert refs[1].detail == "2 annotations are of images or categories that the file does not list"
 
 
-def test_other_files_are_none_of_ours(collection):
+def test_other_files_do_not_concern_us(collection):
     (ref,) = refer(collection, "{}", "annotations/captions_train2017.json")
     assert (ref.status, ref.reason) == ("ignored", "not_annotations")
 
@@ -150,14 +150,14 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
         ),
     ],
 )
-def test_a_file_that_is_no_coco_is_rejected_with_its_reason(collection, data, why):
+def test_a_file_that_is_not_coco_is_rejected_with_its_reason(collection, data, why):
     (ref,) = refer(collection, data)
     assert (ref.key, ref.status, ref.reason) == (f"pets/{PATH}", "rejected", "bad_annotations")
     assert ref.detail.startswith("no COCO annotations: ")
     assert why in ref.detail
 
 
-def test_images_may_lie_anywhere_below_the_input(collection):
+def test_images_may_be_anywhere_below_the_input(collection):
     assert [ref.key for ref in refer(collection, ANNOTATIONS, images="")[1:]] == ["pets/a.jpg", "pets/b.jpg"]
     moved = refer(collection, ANNOTATIONS, "annotations/all.json", split="all.json", images="train/")
     assert [(ref.key, ref.split, ref.status) for ref in moved[1:]] == [

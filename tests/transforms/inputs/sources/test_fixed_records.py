@@ -112,7 +112,7 @@ def test_splits_of_folders_stay_what_they_are(refer):
     assert ref.split == "holdout"
 
 
-def test_names_that_are_stated_need_no_file(refer):
+def test_given_names_need_no_file(refer):
     source = replace(CIFAR10, class_names_file="", class_names=("a", "b"))
     assert source.classes() == {"a": 0, "b": 1}
     _, refs = refer(source, 3073, names="")

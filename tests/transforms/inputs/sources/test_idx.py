@@ -75,7 +75,7 @@ def test_colours_are_a_fourth_dimension(tmp_path_factory, images):
     assert [source.read(ref, 1000).image.tolist() for ref in refs] == images.tolist()
 
 
-def test_images_that_lie_column_by_column(refer):
+def test_images_stored_column_by_column(refer):
     source = Idx(transposed=True)
     _, (_, *refs) = refer(source=source)
     assert [source.read(ref, 100).image[:, :, 0].tolist() for ref in refs] == IMAGES.transpose(0, 2, 1).tolist()

@@ -6,7 +6,7 @@ from recordmill.transforms.inputs.sources.imagefolder import ImageFolder
 from recordmill.transforms.inputs.sources.source import list_file
 
 
-def test_rows_name_images_beside_them(tmp_path):
+def test_rows_name_images_next_to_them(tmp_path):
     (tmp_path / "train" / "in").mkdir(parents=True)
     (tmp_path / "train" / "in" / "1.jpg").write_bytes(b"image")
     (tmp_path / "train" / "metadata.jsonl").write_text('{"input_file_name": "in/1.jpg", "tags": ["a"], "n": 2}\n')
@@ -38,7 +38,7 @@ def test_settings_that_cannot_be(settings, sentence):
         ("file_name", "it has no column 'label' (source.label)"),
     ],
 )
-def test_a_missing_column_is_told_by_this_sources_own_key(tmp_path, header, sentence):
+def test_a_missing_column_is_reported_by_this_sources_own_key(tmp_path, header, sentence):
     (tmp_path / "metadata.csv").write_text(f"{header}\n")
     (ref,) = list_file(ImageFolder(label="label"), "metadata.csv", ImageRef("m", str(tmp_path / "metadata.csv")))
     assert ref.status == "fatal"

@@ -89,7 +89,7 @@ def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
     assert right - left == pytest.approx(2 * radius, abs=1e-9)
 
 
-def test_a_shape_that_is_no_rectangle_may_reject_the_image(tmp_path):
+def test_a_shape_that_is_not_a_rectangle_may_reject_the_image(tmp_path):
     (ref,) = refer(tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="reject")
     assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "refused_shape")
     assert ref.detail == "shape 2 is a 'point', and source.other_shapes is reject"
@@ -98,7 +98,7 @@ def test_a_shape_that_is_no_rectangle_may_reject_the_image(tmp_path):
     assert boxes_in(refer(tmp_path, annotation(shape()), other_shapes="reject")) == [(RECTANGLE, "dog")]
 
 
-def test_shapes_that_are_no_rectangles_may_be_dropped_and_are_counted(tmp_path):
+def test_shapes_that_are_not_rectangles_may_be_dropped_and_are_counted(tmp_path):
     (_, ref) = refer(tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="drop")
     expected = boxes_of([RECTANGLE], ["dog"], drawn_on_size=(40, 30), shapes={"other_shape": 1})
     assert orjson.loads(ref.features) == expected
@@ -161,7 +161,7 @@ def test_an_image_in_the_file_is_not_looked_at_however_long(tmp_path):
         ("../../etc/1.v2.jpg", ["street/1.v2.jpg"], "street/1.v2.jpg"),
     ],
 )
-def test_the_image_is_the_one_that_is_named_or_else_the_one_beside(tmp_path, name, there, found):
+def test_the_image_is_the_named_one_or_else_its_sibling(tmp_path, name, there, found):
     (ref,) = refer(tmp_path, annotation(imagePath=name), there)
     assert (ref.status, ref.key, ref.uri) == ("", found, str(tmp_path / found))
 
@@ -196,7 +196,7 @@ def test_a_store_is_asked_only_where_there_is_a_choice(monkeypatch):
     assert find_image("gs://a/in/c/x.json", "c/x.json", "../images/y.jpg") == "images/y.jpg"
 
 
-def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
+def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
     spelt = unicodedata.normalize("NFD", "é")
     for name, data in (("x.json", json.dumps(annotation(imagePath="x.jpg")).encode()), ("x.jpg", b"jpeg")):
         (tmp_path / spelt).mkdir(exist_ok=True)
@@ -231,7 +231,7 @@ def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
         (annotation(imageHeight=-1), "imageWidth and imageHeight are no whole numbers: 40, -1"),
     ],
 )
-def test_a_file_that_is_no_annotation_is_rejected_with_its_reason(tmp_path, text, why):
+def test_a_file_that_is_not_an_annotation_is_rejected_with_its_reason(tmp_path, text, why):
     (ref,) = refer(tmp_path, text)
     assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "bad_annotations")
     assert ref.detail.startswith(f"no LabelMe annotation: {why}")

@@ -75,7 +75,7 @@ def test_labels_that_begin_with_a_blank_are_noted(folder):
     assert one.label == "65"
 
 
-def test_a_manifest_a_split_has_its_split_by_its_name(folder):
+def test_one_manifest_per_split_has_its_split_by_its_name(folder):
     settings = {"split": r"(?P<split>[a-z]+)\.(csv|txt)", "names": ("path", "class")}
     for name, content in (("train.txt", b"a.jpg 3\n"), ("val.txt", b"a.jpg, 3\n"), ("test.csv", b"a.jpg,3\n")):
         (ref,) = refer(folder, content, name, **settings)
@@ -114,7 +114,7 @@ def test_features_from_columns(folder):
     assert [each.key for each in Manifest(columns=COLUMNS, features_from=features).features()] == ["x/age"]
 
 
-def test_where_an_image_lies_in_its_row(folder):
+def test_where_an_image_is_in_its_row(folder):
     columns = Columns(bytes="data", label="class")
     (ref,) = refer(folder, b"class\tdata\ncat\taGVsbG8=\n", "list.tsv", columns)
     assert (ref.key, ref.packing, ref.offset, ref.length) == ("list.tsv/000002", "tsv utf-8 1", 11, 13)

@@ -55,7 +55,7 @@ def test_the_rows_of_csv_carry_their_values(refer):
     assert second == {"truth": 0, "n": -5, "text": b""}
 
 
-def test_what_is_digested_is_the_row(refer):
+def test_the_row_is_digested(refer):
     source, (ref,) = refer("t.csv", "n,other\n1,2\n", columns={"n": "int"})
     content = source.read(ref, 1)
     assert (content.data, content.image) == (b'{"n":1}', None)
@@ -89,7 +89,7 @@ def test_label_split_group_and_key_come_from_columns(refer):
     assert source.features() == (Feature("n", "int64", "n", "the column `n`, int"),)
 
 
-def test_a_text_is_no_name(refer):
+def test_a_text_is_not_a_name(refer):
     _, (ref,) = refer("t.csv", "n,kind\n1," + "x" * 5000 + "\n", columns={"n": "int"}, label="kind")
     assert (ref.status, ref.reason) == ("rejected", "bad_row")
     assert ref.detail == f"t.csv, row 2, column 'kind': '{'x' * 59} has 5,000 letters, and a name at most 4,096"
@@ -128,7 +128,7 @@ def test_seed_3_a_row_whose_value_does_not_fit_is_rejected_with_row_column_value
     assert rejected.detail.startswith(detail)
 
 
-def test_rows_behind_a_bad_one_are_read(refer):
+def test_rows_after_a_bad_one_are_read(refer):
     source, refs = refer("t.csv", "n\n1\nx\n3\n", columns={"n": "int"})
     assert [ref.status for ref in refs] == ["", "rejected", ""]
     assert values(source, [refs[0], refs[2]]) == [{"n": 1}, {"n": 3}]
@@ -178,7 +178,7 @@ def test_types_are_found_in_all_files(tmp_path):
     assert declared == table(key="id", columns={"n": "uint", "x": "float"})
 
 
-def test_what_is_declared_is_not_looked_for():
+def test_declared_columns_are_not_inferred():
     source = table(columns={"n": "int"})
     assert source.settle(iter(()), [].append) is source
 
@@ -235,7 +235,7 @@ def test_a_column_without_any_value_is_noted(tmp_path):
     assert notes == ["column 'b' has no value in any row and is left out: declare source.columns.b to keep it"]
 
 
-def test_numbers_behind_blanks_are_noted_and_read_on_demand(tmp_path):
+def test_numbers_after_blanks_are_noted_and_read_on_demand(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1, 2\n2, 3.5\n", encoding="utf-8")
     notes = []
     files = [ImageRef("t.csv", str(tmp_path / "t.csv"))]

@@ -67,7 +67,7 @@ def test_a_record_is_the_byte_range_of_its_data(refer):
     assert (content.data, content.image, content.label, content.fields) == (b"image", b"image", None, {})
 
 
-def test_a_gzip_file_is_told_by_its_bytes(refer):
+def test_a_gzip_file_is_recognised_by_its_bytes(refer):
     records = [encode("keras", label=number) for number in range(3)]
     _file, (*refs, _) = refer(gzip.compress(b"".join(map(frame, records))))
     assert [(ref.packing, ref.length) for ref in refs] == [("gzip_records", len(record)) for record in records]
@@ -92,7 +92,7 @@ def test_numbers_have_the_names_that_are_given(refer):
     assert Tfrecords(first_label=5, class_names=("cat",)).classes() == {"cat": 5}
 
 
-def test_numbers_have_the_names_of_a_file_beside_them(refer, tmp_path):
+def test_numbers_have_the_names_of_a_file_next_to_them(refer, tmp_path):
     (tmp_path / "labels.txt").write_text("0:dog\n1:cat\n7:emu\n")
     records = [encode("slim", label=7), encode("default", label=5, label_text=b"owl"), encode("slim", label=2)]
     file, (one, two, three, announced) = refer(records, path="records")
@@ -257,7 +257,7 @@ def test_a_record_of_another_convention_is_one_rejected_reference(refer):
 
 
 @given(data=st.data())
-def test_whatever_the_damage_references_lie_in_the_file(data, tmp_path_factory):
+def test_whatever_the_damage_references_are_inside_the_file(data, tmp_path_factory):
     content = bytearray(b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(4)))
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))

@@ -73,7 +73,7 @@ def test_a_bomb_of_entities_is_not_lit(tmp_path):
         (annotation("<size><width>4</width></size>"), "<height> in <size> is no number"),
     ],
 )
-def test_a_file_that_is_no_annotation_is_rejected_with_its_reason(tmp_path, text, why):
+def test_a_file_that_is_not_an_annotation_is_rejected_with_its_reason(tmp_path, text, why):
     (ref,) = refer(tmp_path, text)
     assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "bad_annotations")
     assert ref.detail.startswith("no VOC annotation: ")
@@ -94,13 +94,13 @@ def test_an_image_that_is_not_there_or_elsewhere_is_rejected(tmp_path, name, rea
     assert (ref.status, ref.reason) == ("rejected", reason)
 
 
-def test_images_may_lie_beside_their_files(tmp_path):
+def test_images_may_be_next_to_their_files(tmp_path):
     (tmp_path / "old/Annotations").mkdir(parents=True)
     Path(tmp_path / "old/Annotations/1.jpg").write_bytes(b"x")
     assert refer(tmp_path, annotation(OBJECT), images="Annotations")[1].key == "old/Annotations/1.jpg"
 
 
-def test_the_image_lies_in_the_folder_as_the_store_spells_it(tmp_path):
+def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
     spelt = unicodedata.normalize("NFD", "é")
     for name, data in (("Annotations/1.xml", annotation(OBJECT).encode()), ("JPEGImages/1.jpg", b"jpeg")):
         (tmp_path / spelt / name).parent.mkdir(parents=True)
@@ -115,7 +115,7 @@ def test_it_gives_boxes():
 
 
 @pytest.mark.parametrize("path", ["1.xml", "a/1.xml", "train/a/1.xml"])
-def test_an_image_may_lie_next_to_its_file(tmp_path, path):
+def test_an_image_may_be_next_to_its_file(tmp_path, path):
     image = path.replace(".xml", ".jpg")
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text(annotation(""))

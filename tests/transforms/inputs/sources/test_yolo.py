@@ -51,7 +51,7 @@ def test_an_image_without_a_file_has_no_boxes(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "1 a b c d", "-1 0 0 1 1"])
-def test_a_line_that_is_no_box_rejects_the_image_and_is_named(tmp_path, line):
+def test_a_line_that_is_not_a_box_rejects_the_image_and_is_named(tmp_path, line):
     (ref,) = refer(tmp_path, "images/1.jpg", f"0 0.5 0.5 1 1\n{line}\n")
     assert (ref.key, ref.status, ref.reason) == ("images/1.jpg", "rejected", "bad_annotations")
     assert ref.detail == "labels/1.txt: line 2 is not a class number and four numbers or more"
@@ -121,7 +121,7 @@ def test_a_bomb_of_aliases_is_not_lit():
         read_names("data.yaml", "\n".join([*lines, "names: *i"]))
 
 
-def test_a_file_that_is_not_utf_8_is_told(tmp_path):
+def test_a_file_that_is_not_utf_8_is_reported(tmp_path):
     (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
     (ref,) = list_file(Yolo(), "classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt")))
     assert ref.detail == "it names no classes: it is not UTF-8"
@@ -164,7 +164,7 @@ def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
     assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
 
 
-def test_a_data_yaml_that_is_written_anew_is_read_anew(tmp_path):
+def test_a_rewritten_data_yaml_is_read_again(tmp_path):
     (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
     (ref,) = refer(tmp_path, "images/1.jpg", text)
@@ -174,7 +174,7 @@ def test_a_data_yaml_that_is_written_anew_is_read_anew(tmp_path):
     assert orjson.loads(ref.features)["boxes"] == [[0.3, 0.4, 0.6, 0.7]]
 
 
-def test_only_what_lies_below_images_is_listed():
+def test_only_files_below_images_are_listed():
     listing = ListingSettings(include=Yolo().files, not_included=Yolo.other_files)
     assert [why_ignored(listing, path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
     assert [why_ignored(listing, path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [

@@ -140,6 +140,6 @@ def test_a_column_without_one_type_is_named_with_its_rows(infer, rows, message):
     assert str(error.value) == message
 
 
-def test_dates_are_no_type():
+def test_dates_are_not_a_type():
     assert parquet_type(pa.list_(pa.timestamp("s"))) == "timestamp[s][]"
     assert parquet_type(pa.large_list(pa.int16())) == "int[]"

@@ -27,7 +27,7 @@ def test_every_object_comes_back_and_each_by_its_bytes(objects):
     assert [orjson.loads(content[row.offset : row.offset + row.length]) for row in rows] == objects
 
 
-def test_lines_that_are_no_objects_are_rows_with_faults():
+def test_lines_that_are_not_objects_are_rows_with_faults():
     rows = read(b'\xef\xbb\xbf{"a": 1}\n\n{"a": \n[1]\n"\xff"\n{"a": NaN}\r\n{"a": 2}')
     assert [(row.number, row.cells) for row in rows] == [
         (1, {"a": 1}),

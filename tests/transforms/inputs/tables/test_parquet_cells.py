@@ -38,7 +38,7 @@ def test_no_more_is_read_than_asked_for(table):
     assert ParquetCells().read(table, "1", "x", 98, 5) == VALUES[98][:6]
 
 
-def test_a_file_written_anew_is_unpacked_anew(tmp_path):
+def test_a_rewritten_file_is_unpacked_again(tmp_path):
     cells, path = ParquetCells(), tmp_path / "a.parquet"
     for version, value in (("1", b"old"), ("2", b"new")):
         pq.write_table(pa.table({"x": [value]}), path)

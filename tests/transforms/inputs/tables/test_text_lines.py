@@ -39,7 +39,7 @@ def test_line_ends_stay_as_they_are():
 
 
 @given(st.lists(st.sampled_from(["a", "", "", "\r", "\r\r", " ", "\u0a00"]), max_size=30), st.sampled_from(ENCODINGS))
-def test_a_row_begins_behind_empty_lines_which_count(texts, encoding):
+def test_a_row_begins_after_empty_lines_which_count(texts, encoding):
     content = "\n".join(["first", *texts]).encode(encoding)
     lines = TextLines(Dripping(content), encoding)
     found = []
@@ -71,7 +71,7 @@ def test_a_line_feed_is_found_only_where_a_letter_begins():
     assert list(TextLines(io.BytesIO(text.encode("utf-16-le")), "utf-16-le")) == ["\u0a00\n", "\u0a0a\u0a00"]
 
 
-def test_behind_a_line_of_another_encoding_comes_the_next():
+def test_the_line_after_one_in_another_encoding_is_read():
     lines = TextLines(io.BytesIO(b"a\n\xff\nb\n"), "utf-8")
     assert next(lines) == "a\n"
     with pytest.raises(UnicodeDecodeError):
@@ -79,7 +79,7 @@ def test_behind_a_line_of_another_encoding_comes_the_next():
     assert (next(lines), lines.number, lines.end) == ("b\n", 3, 6)
 
 
-def test_utf_16_that_nobody_announced_is_told():
+def test_undeclared_utf_16_is_reported():
     with pytest.raises(UnreadableTableError, match=r"set source\.encoding: utf-16"):
         TextLines(io.BytesIO(codecs.BOM_UTF16_LE + "a".encode("utf-16-le")), "utf-8")
 

@@ -41,6 +41,6 @@ def test_no_boxes_are_boxes_and_no_features_are_none():
         ({**SIDES, "box_label_texts": [b"a", b"\xff"]}, "the class of a box is no UTF-8"),
     ],
 )
-def test_lists_that_do_not_belong_together_are_told(fields, message):
+def test_mismatched_lists_are_reported(fields, message):
     with pytest.raises(Rejected, match=message):
         read_boxes({key: value for key, value in fields.items() if value is not None}, name_of)

@@ -64,7 +64,7 @@ def test_other_records_are_of_no_known_convention(make_example, values, message)
 
 
 @pytest.mark.parametrize("record", [b"", b"\xff\xff", b"\x0a\x00"])
-def test_what_is_no_example_is_told(record):
+def test_records_that_are_not_examples_are_reported(record):
     with pytest.raises(Rejected, match=r"the record is no tf\.train\.Example"):
         parse_entries(record)
 
@@ -93,7 +93,7 @@ def test_fields_are_read_by_their_keys(make_example):
         ({"i": [b"x", b"y"]}, "feature i holds 2 values where one is expected"),
     ],
 )
-def test_what_does_not_fit_the_convention_is_told(make_example, values, message):
+def test_features_that_do_not_fit_the_convention_are_reported(make_example, values, message):
     with pytest.raises(Rejected, match=message):
         read_fields(parse_entries(make_example(values)), CONVENTION)
 
@@ -118,7 +118,7 @@ def test_features_are_passed_on_with_their_types(make_example):
         ({"b": "bytes[]"}, "feature b is a int64_list, not a bytes_list"),
     ],
 )
-def test_features_that_are_not_as_stated_are_told(make_example, keep, message):
+def test_features_that_are_not_as_declared_are_reported(make_example, keep, message):
     with pytest.raises(Rejected, match=message):
         read_kept(parse_entries(make_example({"b": [1, 2]})), keep)
 
@@ -143,7 +143,7 @@ def test_a_class_is_a_name_or_a_number():
 
 
 @pytest.mark.parametrize("number", [0, 3])
-def test_a_number_without_a_name_is_told(number):
+def test_a_number_without_a_name_is_reported(number):
     with pytest.raises(Rejected, match=rf"^\w+: its label is {number}, where labels\.txt names those of 1 to 2$"):
         class_of(number, {1: "a", 2: "b"}, "labels.txt")
 

@@ -23,7 +23,7 @@ def test_an_encoded_image_is_its_bytes():
         ({"pixels_base64": base64.urlsafe_b64encode(PIXELS.tobytes()), **SIZE}, ()),
     ],
 )
-def test_raw_pixels_have_the_shape_of_the_example_or_the_stated_one(fields, shape):
+def test_raw_pixels_have_the_shape_of_the_example_or_the_declared_one(fields, shape):
     data, image = read_image_of(fields, True, shape)
     assert data == PIXELS.tobytes()
     np.testing.assert_array_equal(image, PIXELS)
@@ -45,6 +45,6 @@ def test_gray_pixels_have_one_channel():
         ({"pixels_base64": b"!!!!", **SIZE}, "no url-safe base64"),
     ],
 )
-def test_pixels_that_do_not_fit_are_told(fields, message):
+def test_pixels_that_do_not_fit_are_reported(fields, message):
     with pytest.raises(Rejected, match=message):
         read_image_of(fields, True, ())

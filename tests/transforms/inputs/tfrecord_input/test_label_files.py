@@ -62,7 +62,7 @@ def put(path, text):
     path.write_text(text, encoding="utf-8")
 
 
-def test_files_are_found_beside_and_above_but_not_outside_the_input(tmp_path):
+def test_files_are_found_next_to_it_and_above_but_not_outside_the_input(tmp_path):
     (tmp_path / "in/a/b").mkdir(parents=True)
     put(tmp_path / "labels.txt", "outside\n")
     assert files_of(tmp_path).names_for(SLIM, 0) == ("", {})

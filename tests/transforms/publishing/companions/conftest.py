@@ -7,7 +7,6 @@ import pytest
 
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.shard_totals import gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
@@ -17,6 +16,7 @@ from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+from tests.support.gather_reports import gather_reports
 
 IMAGES = {
     ("train", 0): ["cat", "dog", None, "emu"],

@@ -31,7 +31,7 @@ def test_a_flow_divides_by_share():
 
 
 @given(COUNTS)
-def test_branches_lie_side_by_side_and_can_be_seen(counts):
+def test_branches_are_side_by_side_and_visible(counts):
     flow = draw_flow(counts)
     top = 0.0
     for branch in flow.branches:

@@ -40,7 +40,7 @@ def test_its_columns_are_the_sidecars(stage, say):
     assert set(columns) <= set(row)
 
 
-def test_a_name_is_no_pattern(stage, say):
+def test_a_name_is_not_a_pattern(stage, say):
     dataset = stage(DatasetSettings(shards=ShardSettings(name="[{split}]{index}")))
     described = json.loads(say(describe_croissant, dataset)["croissant.json"])
     assert described["distribution"][0]["includes"] == ["[[]train]0", "[[]train]1"]

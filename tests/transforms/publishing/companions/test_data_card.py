@@ -41,7 +41,7 @@ def test_it_says_what_the_dataset_is(stage, say):
     assert "| `image/encoded` | bytes | the encoded image |" in section(text, "Features")
 
 
-def test_it_says_what_became_of_everything(stage, say):
+def test_it_accounts_for_everything(stage, say):
     dataset = stage()
     noted = replace(dataset, marker=replace(dataset.marker, notes=("1. was *moved*",), changes={"rotated": 1_000}))
     text = card(say, noted)
@@ -64,7 +64,7 @@ def test_it_repeats_what_is_worth_a_look(stage, say):
     assert "Worth a look" not in card(say, dataset)
 
 
-def test_it_says_what_became_of_boxes_and_which_images_have_none(stage, say):
+def test_it_accounts_for_boxes_and_images_without_any(stage, say):
     dataset = stage()
     marker = replace(
         dataset.marker,

@@ -120,7 +120,7 @@ def test_several_labels_and_none_are_read(read, tmp_path):
     assert read(folder) == "(2, 4, 3)\n"
 
 
-def test_boxes_are_read_beside_their_image(read, tmp_path):
+def test_boxes_are_read_with_their_image(read, tmp_path):
     Image.new("RGB", (9, 5)).save(tmp_path / "x.jpg")
     encoded = (tmp_path / "x.jpg").read_bytes()
     label = Feature("label", "int64", "label", "class id", default=-1)

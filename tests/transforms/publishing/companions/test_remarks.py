@@ -34,7 +34,7 @@ def test_a_sound_dataset_has_no_remarks():
     assert texts(marker()) == []
 
 
-def test_the_worst_is_told_first_and_where_more_is_shown():
+def test_the_worst_comes_first_with_the_place_of_more():
     alike = {"pairs": 3, "across_splits": 3, "conflicting": 0, "bits": 5, "complete": True}
     told = marker(
         duplicates={"same_bytes": SAME, "look_alike": alike},
@@ -65,7 +65,7 @@ def test_one_class_is_one():
     ]
 
 
-def test_images_without_a_label_are_told_where_others_have_one():
+def test_images_without_a_label_are_reported_where_others_have_one():
     told = marker(splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}, labels={"cat": 0})
     assert texts(told) == ["4 of 6 images have no label."]
     assert texts(marker(splits={"train": split(**{"": 4})}, labels={})) == []
@@ -81,7 +81,7 @@ def test_of_images_with_several_classes_these_are_counted(boxes, of):
     assert imbalance.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ")
 
 
-def test_dropped_boxes_and_images_without_any_are_told():
+def test_dropped_boxes_and_images_without_any_are_reported():
     without = {"no_file": 88, "no_objects": 0, "all_dropped": 33, "dropped": {"unknown_class": {"1": 40}}}
     told = marker(
         boxes={"clipped": 3, "listed": 558, "outside": 1, "unknown_class": 41, "written": 516},
@@ -109,12 +109,12 @@ def test_dropped_boxes_and_images_without_any_are_told():
         ),
     ],
 )
-def test_that_exact_pixels_were_lost_is_told(lossless, text):
+def test_lost_exact_pixels_are_reported(lossless, text):
     assert texts(marker(), Statistics(reencoded=lossless, lossless=lossless)) == [text]
     assert texts(marker(), Statistics(reencoded=lossless, lossless=lossless), store="png") == []
 
 
-def test_that_other_images_grew_is_told():
+def test_other_images_that_grew_are_reported():
     statistics = Statistics(reencoded=Reencoded(7, 300, 700), lossless=Reencoded(0, 0, 0))
     assert texts(marker(), statistics) == [
         "7 other images were encoded again, a little changed and 2.3 times as large."
@@ -122,7 +122,7 @@ def test_that_other_images_grew_is_told():
     assert texts(marker(), Statistics(reencoded=Reencoded(7, 300, 400))) == []
 
 
-def test_one_size_is_told_unless_it_was_asked_for():
+def test_one_size_is_reported_unless_it_was_asked_for():
     statistics = Statistics(images=2)
     statistics.sizes[28, 1_028] = 2
     assert texts(marker(), statistics) == ["All images have one size, 28 x 1,028 pixels."]
@@ -142,7 +142,7 @@ def test_one_size_is_told_unless_it_was_asked_for():
         (Yolo(), []),
     ],
 )
-def test_annotations_that_folders_do_not_have_are_told(source, remarks):
+def test_annotations_that_folders_do_not_have_are_reported(source, remarks):
     rejected = {"empty": [{"key": "a/b/labels/1.txt"}], "unknown_format": [{"key": "a/b/2.XML"}, {"key": "a/3.jpg"}]}
     told = find_remarks(marker(), Statistics(rejected=rejected), DatasetSettings(source=source))
     assert [remark.text for remark in told] == remarks

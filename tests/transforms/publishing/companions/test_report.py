@@ -12,7 +12,6 @@ from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, LookAlike
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import gather_reports
 from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
@@ -25,6 +24,7 @@ from recordmill.transforms.publishing.duplicates import Duplicates, Found, Group
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, gather_statistics, list_sidecars
 from recordmill.transforms.records.change_examples import ChangeExample
+from tests.support.gather_reports import gather_reports
 
 EVIL = [
     "<script>alert(1)</script>",
@@ -308,7 +308,7 @@ def test_the_name_of_a_class_is_above_its_pictures(tmp_path, page):
 
 
 @pytest.mark.parametrize(("name", "title"), [("pets", "pets"), ("", "animals"), (EVIL[0], EVIL[0])])
-def test_it_is_called_like_the_dataset_or_its_folder(page, name, title):
+def test_it_is_named_after_the_dataset_or_its_folder(page, name, title):
     dataset = replace(make({"train": {"cat": 4}}), folder="/data/animals/.staging-0123")
     parsed = page(replace(dataset, marker=replace(dataset.marker, name=name)))
     assert parsed.text.startswith(f"{title} {title} 4 images in 1 class, as TFRecords in the convention default")

@@ -88,7 +88,7 @@ def test_of_images_with_several_classes_these_are_counted(boxes, of):
     assert (classes["of"], classes["in_split"]) == (of, {"train": 2, "test": 0})
 
 
-def test_images_without_a_label_are_no_class_that_lacks():
+def test_images_without_a_label_are_not_a_missing_class():
     splits = {"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}
     told = sections.describe_classes(marker(splits=splits, labels={"cat": 0}))
     assert (told["count"], told["in_split"]) == (1, {"train": 1, "test": 1})
@@ -105,7 +105,7 @@ def statistics():
     return found
 
 
-def test_sizes_are_told_in_pixels_and_bytes():
+def test_sizes_are_given_in_pixels_and_bytes():
     told = sections.describe_sizes(statistics())
     assert told["common"] == [{"width": 8, "height": 6, "count": 3}, {"width": 6, "height": 8, "count": 1}]
     assert (told["others"], told["different"], told["average"]) == (0, 2, "48 pixels")
@@ -241,7 +241,7 @@ def test_changes_and_reasons_have_their_meanings():
 
 
 @pytest.mark.parametrize("seconds", [{}, {"listing": 1.0, "converting": 4.0, "publishing": 0.5}])
-def test_times_are_told_where_they_are_known(seconds):
+def test_times_are_given_where_they_are_known(seconds):
     told = sections.describe_run(
         {"runner": "DirectRunner", "seconds": seconds, "inputs": {"": "in", "b": "x"}}, 8, 4000
     )

@@ -1,4 +1,4 @@
-def test_rows_are_the_sidecars_and_paths_are_where_files_lie_now(stage):
+def test_rows_are_the_sidecars_and_paths_are_where_files_are_now(stage):
     dataset = stage()
     (first, *_) = dataset.shards
     assert dataset.path_of(first.report, "tfrecord") == f"{dataset.folder}/test-00000.tfrecord"

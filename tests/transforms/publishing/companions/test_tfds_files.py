@@ -97,7 +97,7 @@ def test_where_an_image_has_no_label_tfds_reads_the_rest(stage, say):
     }
 
 
-def test_a_feature_that_an_example_lacks_is_not_stated(stage, say):
+def test_a_feature_that_an_example_lacks_is_not_declared(stage, say):
     dataset = stage()
     keys = [feature.key for feature in dataset.sure_features]
     lacking = replace(dataset, reports=[replace(dataset.reports[0], missing={"image/width": 1}), *dataset.reports[1:]])

@@ -57,6 +57,6 @@ def test_a_function_adds_a_feature_or_fills_the_conventions():
         ),
     ],
 )
-def test_what_contradicts_the_rest_is_said_with_its_key(settings, message):
+def test_contradictions_are_reported_with_their_key(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         DatasetSettings(**settings)

@@ -33,7 +33,7 @@ def test_functions_are_found_by_their_names(module):
     assert resolve("mean_std") is mean_std
 
 
-def test_a_feature_is_what_is_said_of_it(module):
+def test_a_feature_is_as_declared(module):
     module("own_functions", "def embed(image): ...\n")
     own = "own_functions:embed"
     meaning = "computed by `own_functions:embed`"

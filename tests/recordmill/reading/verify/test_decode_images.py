@@ -1,4 +1,4 @@
-from recordmill.reading.analyze.decode_images import Decoded, ImageDecoder
+from recordmill.reading.verify.decode_images import Decoded, ImageDecoder
 
 
 def test_images_are_decoded_one_after_the_other(draw):

@@ -1,0 +1,16 @@
+"""Numbers for people."""
+
+
+def format_count(number: int, thing: str) -> str:
+    """`1 image`, `2,000 images`; of things whose plural ends in s, or in es behind s and x."""
+    plural = f"{thing}es" if thing.endswith(("s", "x")) else f"{thing}s"
+    return f"{number:,} {thing if number == 1 else plural}"
+
+
+def format_size(count: float) -> str:
+    """A size in units of 1024: `1.5 MiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"

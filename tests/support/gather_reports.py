@@ -1,0 +1,14 @@
+"""Reports of shards, added up as a run does."""
+
+from collections.abc import Iterable
+
+from recordmill.schemas.shard_report import ShardReport
+from recordmill.schemas.shard_totals import FinishedShards
+
+
+def gather_reports(reports: Iterable[ShardReport]) -> FinishedShards:
+    """All reports together."""
+    finished = FinishedShards()
+    for report in reports:
+        finished.add(report)
+    return finished

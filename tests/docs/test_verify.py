@@ -40,7 +40,7 @@ def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     assert script.stderr == ""
 
 
-def test_a_damage_is_told_as_the_page_shows(somewhere, run_command, tmp_path):
+def test_damage_is_reported_as_the_page_shows(somewhere, run_command, tmp_path):
     shard = somewhere / "dataset" / "train-00000-of-00001.tfrecord"
     content = shard.read_bytes()
     try:
@@ -55,7 +55,7 @@ def test_a_damage_is_told_as_the_page_shows(somewhere, run_command, tmp_path):
     assert line.startswith("damage: train-00000-of-00001.tfrecord, record 0 at byte 0 (")
 
 
-def test_swapped_names_and_an_edited_page_are_told_as_the_page_shows(somewhere, run_command):
+def test_swapped_names_and_an_edited_page_are_reported_as_the_page_shows(somewhere, run_command):
     folder = somewhere / "dataset"
     kept = {name: (folder / name).read_bytes() for name in ("labels.txt", "README.md", "recordmill.json")}
 
@@ -85,7 +85,7 @@ def test_swapped_names_and_an_edited_page_are_told_as_the_page_shows(somewhere, 
     assert shown[1] in lines
 
 
-def test_a_folder_without_its_marker_is_no_dataset(somewhere, run_command):
+def test_a_folder_without_its_marker_is_not_a_dataset(somewhere, run_command):
     marker, away = somewhere / "dataset/recordmill.json", somewhere / "away"
     try:
         marker.rename(away)

@@ -38,7 +38,7 @@ def test_an_output_inside_the_input(convert, photos, tmp_path, where):
     )
 
 
-def test_an_output_beside_the_input_of_a_similar_name(convert, photos):
+def test_an_output_next_to_an_input_of_a_similar_name(convert, photos):
     assert convert(photos, output=photos.with_name("photos2"), settings=ALL).code == 0
 
 

@@ -27,7 +27,7 @@ def test_a_wrong_configuration(convert, earlier, photos, tmp_path, yaml, sentenc
     assert convert(photos, f"--config={config}").told == (2, *(f"{config}: {sentence}" for sentence in sentences))
 
 
-def test_a_configuration_that_is_no_yaml(convert, earlier, photos, tmp_path):
+def test_a_configuration_that_is_not_valid_yaml(convert, earlier, photos, tmp_path):
     config = tmp_path / "wrong.yaml"
     config.write_text("images: {quality: 90\nsplits: [")
     done = convert(photos, f"--config={config}")
@@ -88,7 +88,7 @@ def test_a_summary_file_in_a_folder_that_is_not_there(convert, earlier, photos, 
     assert not (tmp_path / "missing").exists()
 
 
-def test_a_summary_file_beside_an_output_whose_folder_is_yet_to_be_made(convert, photos, tmp_path):
+def test_a_summary_file_next_to_an_output_whose_folder_does_not_exist_yet(convert, photos, tmp_path):
     path = tmp_path / "datasets/today.json"
     done = convert(photos, f"--summary_json={path}", settings=ALL, output=tmp_path / "datasets/today")
     assert (done.code, path.read_text()) == (0, done.stdout)

@@ -49,7 +49,7 @@ def test_the_report_shows_the_images_that_are_stored(convert, class_folders, tmp
     assert done.line["report"] == "report.html"
 
 
-def test_what_is_worth_a_look_is_told_everywhere(convert, class_folders, tmp_path):
+def test_what_is_worth_a_look_is_reported_everywhere(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 1})
     Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
     done = convert(root)
@@ -65,7 +65,7 @@ def test_what_is_worth_a_look_is_told_everywhere(convert, class_folders, tmp_pat
     assert convert(root).line["remarks"] == done.marker["remarks"]  # of a dataset that is there already
 
 
-def test_duplicates_are_told_everywhere(convert, photos):
+def test_duplicates_are_reported_everywhere(convert, photos):
     shutil.copyfile(photos / "cat/00.jpg", photos / "cat/copy.jpg")
     shutil.copyfile(photos / "cat/01.jpg", photos / "dog/copy.jpg")
     done = convert(photos)

@@ -86,7 +86,7 @@ def test_names_cannot_draw_on_the_terminal(tmp_path, capsys):
     assert "damage: \\x1b[31m[red]evil.tfrecord: the file is empty: 0 bytes" in told
 
 
-def test_a_stranger_with_a_name_that_is_no_utf_8(tmp_path, capsys):
+def test_an_unlisted_file_with_a_name_that_is_not_utf_8(tmp_path, capsys):
     name = b"\xff.tfrecord".decode("utf-8", "surrogateescape")
     (tmp_path / name).write_bytes(b"")
     assert main([str(tmp_path), "--json"]) == 1
@@ -100,7 +100,7 @@ def test_a_copied_dataset_verifies_elsewhere(ours, tmp_path):
 
 
 @pytest.mark.parametrize("again", [[], ["--overwrite", "--set=shards.count=2"]])
-def test_a_publishing_that_was_killed_is_told_until_it_is_finished(tmp_path, convert_folders, capsys, again):
+def test_a_killed_publishing_is_reported_until_it_is_finished(tmp_path, convert_folders, capsys, again):
     dataset = convert_folders(tmp_path)
     if not again:
         shutil.rmtree(dataset)

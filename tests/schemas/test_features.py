@@ -69,7 +69,7 @@ def test_an_encoder_gives_each_record_the_bytes_that_a_new_one_gives_it(case, le
         assert encoder.encode(some) == encode_example(features, some)
 
 
-def test_a_record_that_does_not_fit_leaves_nothing_behind():
+def test_a_record_that_does_not_fit_leaves_no_values():
     encoder = ExampleEncoder([LABEL, IMAGE, BOXES])
     good = {"label": 1, "encoded": b"x", "boxes": [0.5]}
     before = encoder.encode(good)

@@ -62,7 +62,7 @@ def test_the_bytes_of_an_image_are_known_or_assumed(ref, known, expected):
     assert (ref.image_bytes, ref.expected_bytes) == (known, expected)
 
 
-def test_another_one_differs_in_what_is_said_and_leaves_the_first_as_it_was():
+def test_replace_changes_the_given_fields_of_a_copy():
     before = pickle.loads(pickle.dumps(REF))
     other = REF.but(key="other", length=7)
     assert other == replace(REF, key="other", length=7)

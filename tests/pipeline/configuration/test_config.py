@@ -190,7 +190,7 @@ def test_a_wrong_value_is_named_with_its_path(override, error):
     assert "resize.resize" not in line
 
 
-def test_every_error_is_said_at_once():
+def test_all_errors_are_reported_at_once():
     assert len(errors_of(["imagez=1", "seeed=2", "source.class_form=path", "images.quality=high"])) == 4
 
 
@@ -201,13 +201,13 @@ def test_a_file_that_holds_no_keys(tmp_path, text):
     assert line.endswith("not keys and values")
 
 
-def test_a_file_that_is_no_text(tmp_path):
+def test_a_file_that_is_not_text(tmp_path):
     (tmp_path / "odd.yaml").write_bytes(b"\xff\xfe\x00")
     (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
     assert "cannot be read" in line
 
 
-def test_a_folder_is_no_configuration(tmp_path):
+def test_a_folder_is_not_a_configuration(tmp_path):
     (line,) = errors_of(path=str(tmp_path))
     assert line == f"the configuration {tmp_path} cannot be read: is a directory"
 

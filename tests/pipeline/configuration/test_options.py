@@ -177,7 +177,7 @@ def test_places_that_are_missing(flags, prog, sentence):
     ("asked", "terminal", "wanted"),
     [(None, True, False), (None, False, True), (True, True, True), (False, False, False)],
 )
-def test_json_is_for_whoever_is_no_terminal(asked, terminal, wanted):
+def test_json_is_written_unless_stdout_is_a_terminal(asked, terminal, wanted):
     stream = io.StringIO()
     stream.isatty = lambda: terminal
     assert wants_json(asked, stream) is wanted

@@ -90,7 +90,7 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
     assert asked == ["gs://b/a.jpg", "gs://b/photos", "gs://b/secret"]
 
 
-def test_an_outputs_store_is_asked_where_no_input_lies_in_it(monkeypatch):
+def test_an_outputs_store_is_probed_unless_an_input_is_in_it(monkeypatch):
     asked = []
     monkeypatch.setattr("recordmill.storage.describe", asked.append)
     for output in ("gs://b/x", "gs://b", "out", "gs://other/x/y"):
@@ -134,7 +134,7 @@ def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, clie
         )
 
 
-def test_a_store_that_nobody_knows():
+def test_an_unknown_store():
     with pytest.raises(PathError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
         find_folder(Input("nowhere://b/a"), "nowhere://b/a", here=True)
 
@@ -205,5 +205,5 @@ def test_a_flag_that_holds_a_secret_is_refused_and_not_repeated(flag, written):
     assert "hush" not in str(caught.value)
 
 
-def test_a_stores_address_is_no_secret():
+def test_a_stores_address_is_not_a_secret():
     check_secrets(["--s3_endpoint_url=http://localhost", "--s3_region_name=us-east-1", "--s3_verify=true"])

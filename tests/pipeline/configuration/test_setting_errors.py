@@ -88,7 +88,7 @@ def test_an_unknown_key_is_taken_for_one_that_is_nearly_the_same(override, error
     assert errors_of(override) == [f"--set: {error}"]
 
 
-def test_a_name_that_is_no_text():
+def test_a_name_that_is_not_text():
     assert errors_of("splits.fractions={1: 1.0}") == ["--set: the key 1 is not text: write it in quotes"]
 
 
@@ -107,7 +107,7 @@ def test_a_place_in_yaml_is_a_line_and_a_column(text, sentence):
     assert explain_yaml_error(raised.value) == sentence
 
 
-def test_a_value_that_is_no_yaml():
+def test_a_value_that_is_not_valid_yaml():
     assert errors_of("seed=[") == [
         "--set seed=[: the value is not YAML: expected the node content, but found '<stream end>' (line 1, column 2)"
     ]

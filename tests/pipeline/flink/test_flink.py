@@ -150,7 +150,7 @@ def test_ctrl_c_cancels_the_job(flink, spawn, collection, through, in_workers, w
     wait_until(lambda: newest_job()["state"] == "CANCELED", 60)
 
 
-def test_nobody_waits(flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path):
+def test_no_one_waits(flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path):
     told = tmp_path / "outcome.json"
     flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1", "--no_wait"]
     code, line, _ = on_flink(collection, tmp_path / "flink", *flags, f"--outcome_file={told}")

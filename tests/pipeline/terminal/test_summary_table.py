@@ -88,7 +88,7 @@ def test_duplicates_are_one_line(same, alike, line):
 
 
 @pytest.mark.parametrize("alike", [None, {**ALIKE, "pairs": 0}])
-def test_no_duplicates_are_no_line(alike):
+def test_without_duplicates_there_is_no_line(alike):
     numbers = {**NUMBERS, "duplicates": {"same_bytes": NONE, "look_alike": alike}}
     assert shown(Outcome("published", "", 0, "", numbers)) == shown(Outcome("published", "", 0, "", NUMBERS))
 

@@ -121,7 +121,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_of_so_many_is_borne_and_one_of_more_refused(name, monkeypatch):
+def test_the_limit_itself_is_accepted_and_one_more_is_rejected(name, monkeypatch):
     monkeypatch.setattr(work_limits, "_MAX_READS", READS)
     make, (borne, refused), changes, reason = FILES[name]
     assert outcome(make(borne)) == changes

@@ -115,7 +115,7 @@ def test_seed_3_a_damaged_record_is_named_with_its_place_and_source(victim, name
 
 @both
 @pytest.mark.parametrize("name", RECORD_DAMAGES)
-def test_a_damage_in_a_file_that_nobody_describes_is_named_with_its_place(victim, name, tmp_path):
+def test_damage_in_a_file_without_metadata_is_named_with_its_position(victim, name, tmp_path):
     damage, said = RECORD_DAMAGES[name]
     victim.write(damage(victim))
     alone = tmp_path / "alone"
@@ -188,7 +188,7 @@ def test_a_missing_trailer(victim, missing):
 
 
 @packed
-def test_joined_members_are_all_read_and_told(victim):
+def test_joined_members_are_all_read_and_reported(victim):
     count = len(victim.rows)
     halves = gzip.compress(victim.content[: victim.offset]) + gzip.compress(victim.content[victim.offset :])
     victim.path.write_bytes(halves)
@@ -202,7 +202,7 @@ def test_joined_members_are_all_read_and_told(victim):
 
 @packed
 @pytest.mark.parametrize(("tail", "what"), [(bytes(30), "zeros"), (b"no gzip at all", "bytes that are not gzip")])
-def test_something_behind_a_gzip_stream(victim, tail, what):
+def test_other_data_after_a_gzip_stream(victim, tail, what):
     victim.path.write_bytes(victim.path.read_bytes() + tail)
     place = f"{victim.path.name}, record {len(victim.rows)} at byte {len(victim.content):,}"
     assert lines(victim.path) == [f"{place}: {what} after the end of the gzip stream"]

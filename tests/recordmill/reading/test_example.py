@@ -60,7 +60,7 @@ def test_of_a_key_that_stands_twice_the_last_counts():
     assert list(ParsedExample(data).values("a")) == [b"x"]
 
 
-def test_unknown_fields_are_no_damage(example):
+def test_unknown_fields_are_not_damage(example):
     data = memoryview(example(a=1) + b"\x78\x01")
     assert ParsedExample(data).profile == (("a", "int64", 1),)
 

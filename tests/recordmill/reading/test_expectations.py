@@ -7,7 +7,7 @@ from recordmill.schemas.conventions import load_convention
 WHOLE = {feature.key: (feature.key, feature.kind, 1) for feature in load_convention("default").features}
 
 
-def test_ours_are_expected_to_be_as_stated(published):
+def test_the_expectations_of_a_recordmill_dataset(published):
     expected = expect(open_dataset(str(published["none"])))
     assert (expected.label_keys, expected.label_ids) == (("image/class/label",), frozenset({0, 1, 2}))
     assert (expected.image_keys, expected.images_are_stated) == (("image/encoded",), True)

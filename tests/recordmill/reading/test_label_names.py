@@ -41,11 +41,11 @@ def test_a_class_that_the_marker_does_not_know(example):
     assert line[0] == "class '\ufffd' is not in recordmill.json"
 
 
-def test_an_id_that_is_none_is_told_as_such_and_not_again(example):
+def test_an_unknown_id_is_reported_once(example):
     assert told(ONE, [example(id=7, text=b"yak")]) == []
 
 
-def test_every_box_is_looked_at(example):
+def test_every_box_is_checked(example):
     assert told(BOXES, [example(ids=[1, 2], texts=[b"cat", "dög".encode()]), example(x=1)]) == []
     (line,) = told(BOXES, [example(ids=[1, 1], texts=[b"cat", "dög".encode()])])
     assert line == ("class 'dög' has the id 1 here and 2 in recordmill.json", 0, 0)
@@ -79,7 +79,7 @@ def test_rows(row, problem):
     assert list(judge_rows(rows, {})) == []
 
 
-def test_equal_rows_are_told_once():
+def test_equal_rows_are_reported_once():
     rows = [{"class": "cat", "label": 2, "offset": n, "key": f"{n}"} for n in range(1002)]
     problem = "in the sidecar class 'cat' has the id 2 here and 1 in recordmill.json"
     assert list(judge_rows(rows, IDS)) == [(f"{problem}, and also in 1,001 further records", 0, 0, "0")]
@@ -100,7 +100,7 @@ def test_labels_are_among_the_ids(example):
     assert judge(example({"image/class/label": 7}), {}) == ""
 
 
-def test_every_label_of_boxes_and_of_images_with_several_is_looked_at(example):
+def test_all_labels_of_boxes_and_multi_label_images_are_checked(example):
     labels = {"cat": 1, "dog": 2}
     features = [Feature("one", "int64", "label", ""), Feature("some", "int64", "labels", "", many=True)]
     features.append(Feature("boxes", "int64", "box_labels", "", many=True))

@@ -57,7 +57,7 @@ packings = pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain",
 
 @packings
 @given(records=st.lists(st.binary(max_size=300), max_size=8))
-def test_what_is_framed_is_read(read, pack, records):
+def test_framed_records_are_read(read, pack, records):
     assert read(pack(b"".join(map(frame, records)))) == list(zip(offsets(records), records, strict=True))
 
 
@@ -96,7 +96,7 @@ def test_nothing_that_a_file_holds_makes_reading_raise(read, pack, garbage):
 
 
 @given(garbage=st.binary(max_size=100), zeros=st.integers(0, 40))
-def test_the_next_whole_record_is_found_behind_anything(read, garbage, zeros):
+def test_the_next_whole_record_is_found_after_anything(read, garbage, zeros):
     content = b"\xff" + garbage + bytes(zeros)
     found = read(content + frame(b"found"))
     assert found[-1] == (len(content), b"found")

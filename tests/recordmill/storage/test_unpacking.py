@@ -67,7 +67,7 @@ def test_what_does_not_fit_its_checksum_is_doubtful(unpack, at):
     assert (found, damage.is_doubtful) == (TEXT, True)
 
 
-def test_other_bytes_behind_the_end_leave_what_was_there(unpack):
+def test_other_bytes_after_the_end_keep_the_records_before(unpack):
     found, damage = unpack(gzip.compress(TEXT) + b"rubbish!")
     assert (found, damage.is_doubtful) == (TEXT, False)
 
@@ -90,7 +90,7 @@ def test_a_bomb_that_begins_as_an_ordinary_file_is_stopped(unpack):
     assert isinstance(damage, TooLarge)
 
 
-def test_what_is_packed_well_at_its_beginning_alone_is_no_bomb(unpack):
+def test_a_high_ratio_only_at_the_beginning_is_not_a_bomb(unpack):
     content = bytes(3_000_000) + os.urandom(200_000)
     assert unpack(gzip.compress(content), free_bytes=0) == (content, None)
 
@@ -118,7 +118,7 @@ def test_a_member_unpacks(data, method):
         ({"crc": 1}, "does not match its checksum"),
     ],
 )
-def test_a_member_that_is_not_what_was_stated_is_damaged(method, changes, message):
+def test_a_member_that_does_not_match_its_header_is_damaged(method, changes, message):
     archive, member = place(TEXT, method, **changes)
     with pytest.raises(BadPacking, match=message):
         member.unpack(archive[3 : 3 + member.packed])

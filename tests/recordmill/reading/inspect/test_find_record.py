@@ -30,7 +30,7 @@ def test_the_record_of_a_file_by_name_and_by_bytes(dataset, tmp_path, draw):
     assert find_source(dataset, "/somewhere/photos/owl/05.jpg") == [found]
 
 
-def test_in_a_strangers_file_names_and_images_are_looked_at(tmp_path, frame, example, draw):
+def test_in_other_files_names_and_images_are_compared(tmp_path, frame, example, draw):
     records = [example({"image/filename": b"a.jpg"}), example({"image/encoded": draw(1)}), b"\xff"]
     (tmp_path / "a.tfrecord").write_bytes(b"".join(map(frame, records)))
     (tmp_path / "one.jpg").write_bytes(draw(1))

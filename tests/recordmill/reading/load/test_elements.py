@@ -65,7 +65,7 @@ def parsed(tf, info, records, features=None, padded=False, decode=True):
     return parse_function(info, layout, padded)(tf.constant(records))
 
 
-def test_only_what_is_needed_is_parsed(tf):
+def test_only_the_needed_features_are_parsed(tf):
     values = parsed(tf, convention("default"), [{"encoded": b"x", "label": 2}])
     assert {key: value.numpy().tolist() for key, value in values.items()} == {
         "image/encoded": [b"x"],

@@ -51,7 +51,7 @@ def test_a_class_without_records_has_no_weight(publish):
     assert info.label_depth == 4
 
 
-def test_one_size_is_told_from_several(animal_dataset, uneven_dataset):
+def test_one_size_is_distinguished_from_several(animal_dataset, uneven_dataset):
     assert describe_split(str(animal_dataset)).image_size == (16, 24)
     assert describe_split(str(uneven_dataset)).image_size is None
 
@@ -94,7 +94,7 @@ def test_a_description_needs_no_tensorflow(animal_dataset, tmp_path):
     assert subprocess.run([sys.executable, "-c", script], cwd=tmp_path).returncode == 0
 
 
-def test_labels_that_no_example_has_are_no_features(publish):
+def test_labels_that_no_example_has_are_not_features(publish):
     features = [
         Feature("image", "bytes", "encoded", ""),
         Feature("label", "int64", "label", "", default=-1),

@@ -57,7 +57,7 @@ def test_a_label_that_is_none(ours):
     assert all(line.endswith("the label is 2, none of the 2 ids from 0 to 1 (image/class/label)") for line in found)
 
 
-def test_a_shard_is_walked_at_level_files_only_if_its_digest_is_not_the_stated_one(ours):
+def test_a_shard_is_walked_at_level_files_only_if_its_digest_differs(ours):
     shard = ours / "train-00001-of-00002.tfrecord"
     content = bytearray(shard.read_bytes())
     content[40] ^= 0x10
@@ -72,7 +72,7 @@ def test_a_shard_is_walked_at_level_files_only_if_its_digest_is_not_the_stated_o
     assert lines(ours, "frames") == lines(ours, "pixels") == walked
 
 
-def test_a_shard_with_the_stated_digest_still_has_to_hold_as_many_records_as_stated(ours):
+def test_the_record_count_of_a_shard_with_the_right_digest_is_checked(ours):
     marker = json.loads((ours / "recordmill.json").read_bytes())
     stated = marker["splits"]["train"]["shards"][0]
     stated["records"] += 1

@@ -173,7 +173,7 @@ def test_an_emptied_list_of_files_is_found(annotated):
         assert lines[: len(names)] == [f"recordmill.json: it contradicts itself: files lacks {name}" for name in names]
 
 
-def test_contradictions_are_told_up_to_a_number(annotated):
+def test_contradictions_are_reported_up_to_a_number(annotated):
     original = (annotated / "recordmill.json").read_bytes()
     marker = json.loads(original)
     marker["splits"]["val"]["classes"] = {f"{number}": 1 for number in range(200)}
@@ -181,7 +181,7 @@ def test_contradictions_are_told_up_to_a_number(annotated):
     assert (len(lines), lines[-1]) == (101, "recordmill.json: 101 further contradictions")
 
 
-def test_a_forged_sidecar_is_told_and_raises_nothing(annotated, tmp_path):
+def test_a_forged_sidecar_is_reported_and_raises_nothing(annotated, tmp_path):
     folder = shutil.copytree(annotated, tmp_path / "forged")
     marker = json.loads((folder / "recordmill.json").read_bytes())
     for number, forged in enumerate(
@@ -195,7 +195,7 @@ def test_a_forged_sidecar_is_told_and_raises_nothing(annotated, tmp_path):
         assert any("the sidecar cannot be read" in line or "rows are malformed" in line for line in lines), number
 
 
-def test_what_lies_in_a_dataset_and_is_not_listed_is_found(annotated, tmp_path):
+def test_unlisted_files_in_a_dataset_are_found(annotated, tmp_path):
     folder = shutil.copytree(annotated, tmp_path / "with-strangers")
     shard = next(folder.glob("train-*"))
     for name in ("more/deep", "another"):

@@ -32,7 +32,7 @@ def test_an_image_is_what_its_record_says(judge, example, draw):
     assert (kind, problem[:27]) == ("pixels", "the image cannot be decoded")
 
 
-def test_raw_pixels_are_no_image(judge, example):
+def test_raw_pixels_are_not_an_image(judge, example):
     assert judge(example(image=bytes(3072), label=1)) == ("", "")
     assert find_image(ParsedExample(example(image=bytes(3072))), STRANGER) == ("", b"")
 

@@ -35,7 +35,7 @@ def test_a_frame_without_an_example(verify, frame):
     assert str(finding) == expected
 
 
-def test_what_is_stated_is_compared(verify, frame, example):
+def test_the_metadata_are_compared(verify, frame, example):
     content = frame(example(a=1))
     assert verify(content, "files", sha256="0" * 64).findings[0].kind == "sha256"
     assert verify(content, "frames", sha256="0" * 64).findings == []

@@ -39,7 +39,7 @@ def change_marker(folder, change):
     (folder / "recordmill.json").write_text(json.dumps(marker))
 
 
-def test_the_marker_has_the_digest_of_every_file_beside_the_shards(ours):
+def test_the_marker_has_the_digest_of_every_companion_file(ours):
     marker = json.loads((ours / "recordmill.json").read_bytes())
     assert list(marker["run"]["digests"]) == marker["files"]
     there = {str(path.relative_to(ours)) for path in ours.rglob("*") if path.is_file()}
@@ -47,7 +47,7 @@ def test_the_marker_has_the_digest_of_every_file_beside_the_shards(ours):
     assert there - shards == {*marker["files"], "recordmill.json"}
 
 
-def test_every_file_beside_the_shards_is_compared(ours):
+def test_every_companion_file_is_compared(ours):
     marker = json.loads((ours / "recordmill.json").read_bytes())
     assert len(marker["files"]) > 10
     for name in marker["files"]:

@@ -102,7 +102,7 @@ def test_a_folder_is_what_names_have_in_common(either):
     assert storage.describe(f"{folder}x/b") is None
 
 
-def test_names_do_not_list_what_lies_below(either):
+def test_names_are_not_listed_recursively(either):
     served, folder = either
     for number in range(5):
         storage.write_file(f"{folder}sidecars/{number}", b"")

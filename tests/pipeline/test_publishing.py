@@ -225,9 +225,7 @@ def cut_switch(monkeypatch, name, count):
     monkeypatch.setattr(storage, name, cut)
 
 
-def test_a_publishing_interrupted_at_any_point_is_completed_by_the_next_run(
-    convert, photos, published, tmp_path, monkeypatch
-):
+def test_an_interrupted_publishing_is_completed_by_the_next_run(convert, photos, published, tmp_path, monkeypatch):
     other = {**TWO, "shards.count": 3}
     fresh = {2: published, 3: convert(photos, settings=other, output=tmp_path / "three")}
     output = tmp_path / "switched"

@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
 def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser = Parser(
         prog=prog,
-        description="Shows the content of a dataset, or of any TFRecord file or folder of such files, plain or gzip.",
+        description="Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain or gzip.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -21,7 +21,7 @@ from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 
 EXAMPLES = """\
-levels, each of which includes those before it:
+levels (each one includes those before it):
   frames   framing, both checksums, that every record is a tf.train.Example, kinds of features, counts
   files    sizes and digests of all files, sidecars, missing and stale files, class names and ids, images in
            several splits; the frames of a shard are not read if its sha256 is the one in recordmill.json
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
 def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser = Parser(
         prog=prog,
-        description="Verifies a dataset, or any TFRecord file or folder of such files, plain or gzip.",
+        description="Verifies a dataset, or any TFRecord file or folder of TFRecords, plain or gzip.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -1,7 +1,7 @@
 """Coercion of Python and numpy values to the three kinds that an Example can hold.
 
-The rules are those of TensorFlow's tutorial "TFRecord and tf.train.Example", made strict: a value either is of the
-kind or raises. Nothing is rounded, parsed or encoded on the way.
+The rules are those of TensorFlow's tutorial "TFRecord and tf.train.Example", made strict: a value is of the kind, or
+raises. Nothing is rounded, parsed or encoded on the way.
 
 | kind  | takes                                   | raises on                                            |
 |-------|-----------------------------------------|------------------------------------------------------|
@@ -35,7 +35,7 @@ def coerce_bytes(value: Any) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if callable(numpy := getattr(value, "numpy", None)) and isinstance(inside := numpy(), bytes):
-        return inside  # as TensorFlow's tutorial takes an EagerTensor, without importing TensorFlow
+        return inside  # accepts EagerTensors, as TensorFlow's tutorial does, without importing TensorFlow
     if isinstance(value, str):
         raise FeatureValueError(f"text {value!r:.60} is not bytes: encode it as UTF-8 where it is read")
     raise FeatureValueError(f"{_named(value)} is not bytes")

@@ -1,4 +1,4 @@
-"""References that travel as one element: what a runner does for each element it then does for hundreds of them."""
+"""Batches of references as one element, since runners have a cost per element."""
 
 from dataclasses import dataclass, fields
 from itertools import repeat
@@ -15,7 +15,7 @@ _FIELDS = [attrgetter(field.name) for field in fields(ImageRef)]
 
 @dataclass(frozen=True, slots=True)
 class ReferenceBatch:
-    """Some references, in an order that means nothing."""
+    """References in arbitrary order."""
 
     refs: list[ImageRef]
 
@@ -35,18 +35,18 @@ def decode_batch(data: bytes) -> ReferenceBatch:
 
 
 class ReferenceBatchCoder(coders.Coder):
-    """How Beam carries a batch."""
+    """Beam's coder for batches."""
 
     def encode(self, value: ReferenceBatch) -> bytes:
-        """A batch's bytes."""
+        """Encodes a batch."""
         return encode_batch(value)
 
     def decode(self, encoded: bytes) -> ReferenceBatch:
-        """The batch of some bytes."""
+        """Decodes a batch."""
         return decode_batch(encoded)
 
     def estimate_size(self, value: ReferenceBatch) -> int:
-        """Bytes, roughly: Beam would encode a batch to know them."""
+        """The approximate size in bytes; otherwise Beam would encode a batch to estimate it."""
         return 100 * len(value.refs)
 
     def is_deterministic(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the rows of sidecars add up to: for the shard's writer, and for whoever looks later whether it is still so."""
+"""Totals of the rows of sidecars, for the writer of a shard and for its verification."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class RowTotals:
-    """Totals of some rows, one a record or a rejected reference.
+    """Totals of rows, one per record or rejected reference.
 
     Attributes:
         records: rows of records.
@@ -16,11 +16,11 @@ class RowTotals:
         classes: records by class name; the empty name for those without a class of their own.
         rejected: rejected references by reason code.
         rejected_when_listed: those of them that were never read as images.
-        changes: records by what was changed on the way.
-        boxes: boxes of all references by what became of them.
+        changes: records by change.
+        boxes: boxes of all references by outcome.
         instances: boxes, or else labels of records with several, by class name.
-        boxes_of_records: as `boxes`, of records alone.
-        boxes_of_bare: likewise, of records that have no box left.
+        boxes_of_records: the same, of records only.
+        boxes_of_bare: the same, of records without any box left.
         bare: records that may have boxes and have none.
     """
 
@@ -37,7 +37,7 @@ class RowTotals:
     bare: int = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Takes in one row."""
+        """Adds one row."""
         if "rejected" in row:
             self.rejected[row["rejected"]] += 1
             self.rejected_when_listed += row.get("stage") == "list"
@@ -58,7 +58,7 @@ class RowTotals:
                 self.boxes_of_bare.update(boxes)
 
     def merge(self, other: "RowTotals") -> None:
-        """Takes in those of other rows."""
+        """Adds the totals of other rows."""
         for each in fields(self):
             mine, others = getattr(self, each.name), getattr(other, each.name)
             setattr(self, each.name, mine + others)

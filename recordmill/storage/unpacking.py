@@ -89,7 +89,7 @@ def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Ite
     Args:
         records: of the file.
         stored: the file.
-        max_ratio: a gzip file may become `FREE_BYTES_OF_RECORDS` and so many times its size.
+        max_ratio: a gzip file may unpack to `FREE_BYTES_OF_RECORDS` plus this multiple of its size.
     """
     too_large = Damage("gzip", f"the gzip file unpacks to more than {max_ratio} times its size")
     if records.compression == "none":

@@ -1,4 +1,4 @@
-"""The verifier's findings, each of which is one line."""
+"""The verifier's findings; each is one line."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -209,7 +209,7 @@ def _judge_file(records: RecordFile, check: ShardCheck) -> None:
         named = "its name does not say so" if packed else "its name says gzip"
         check.add("name", f"the file is {'' if packed else 'not '}gzip and {named}: readers that trust the name fail")
     if records.members > 1:
-        check.add("members", f"{records.members} concatenated gzip streams, all of which were read")
+        check.add("members", f"{records.members} concatenated gzip streams, all read")
 
 
 def _compare_count(check: ShardCheck, rows: SidecarRows, end: int) -> None:

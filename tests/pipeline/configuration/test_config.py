@@ -159,7 +159,7 @@ def test_an_override_may_hold_equals_signs():
         ("images=5", "images is 5: "),
         ("images.quality=high", "images.quality is 'high': "),
         ("images.quality=101", "images.quality: must be 1 to 100"),
-        ("images.formats=[JPG]", "images.formats: 'JPG' is none of JPEG, "),
+        ("images.formats=[JPG]", "images.formats: 'JPG' is unknown: choose one of JPEG, "),
         ("images.resize.longest=0", "images.resize.longest: a side has 1 to 65,500 pixels"),
         ("splits.fractions={train: 0.9, test: 0.2}", "splits.fractions sum to 1.1, which is over 1: lower them"),
         ("splits.fractions={train: 0}", "splits.fractions.train is 0"),

@@ -192,7 +192,7 @@ def test_joined_members_are_all_read_and_reported(victim):
     count = len(victim.rows)
     halves = gzip.compress(victim.content[: victim.offset]) + gzip.compress(victim.content[victim.offset :])
     victim.path.write_bytes(halves)
-    told = f"{victim.path.name}: 2 concatenated gzip streams, all of which were read"
+    told = f"{victim.path.name}: 2 concatenated gzip streams, all read"
     assert lines(victim.path.parent) == [told]
     assert lines(victim.path.parent, "files")[1].startswith(f"{victim.path.name}: ")
     victim.path.write_bytes(halves + gzip.compress(victim.frames[0]))

@@ -1,4 +1,4 @@
-"""One conversion tried: from flags to an outcome, whatever goes wrong on the way."""
+"""Runs one conversion, from flags to an outcome, whatever goes wrong."""
 
 import traceback
 from argparse import Namespace
@@ -26,10 +26,10 @@ def attempt(
         flags: ours, checked by `check_flags`.
         beam_arguments: Beam's.
         build: builds the pipeline of a job.
-        terminal: what is told on the way.
+        terminal: reports progress and notes.
 
     Returns:
-        How it ended, and the job, where there was one.
+        How it ended, and the job, if there was one.
     """
     job = None
     try:
@@ -44,7 +44,7 @@ def attempt(
         outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
     except Terminated as error:
         outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
-    except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is told in one sentence
+    except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
         if flags.traceback:
             traceback.print_exc()
         outcome = Outcome("failed", _unexpected(error), FAILED)

@@ -1,4 +1,4 @@
-"""`python -m pipeline.inspect PATH`: what is in a dataset, or in any TFRecord file of anybody?"""
+"""`python -m pipeline.inspect PATH`: shows the content of a dataset, or of any TFRecord file."""
 
 import argparse
 import hashlib
@@ -43,14 +43,14 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     """Shows a dataset, or records of it.
 
     Args:
-        argv: the flags; those of the process where absent.
+        argv: the flags; by default, those of the process.
         prog: what the user typed before them.
 
     Returns:
         The exit code.
     """
     as_json = wants_json(None, sys.stdout)
-    width = None if sys.stderr.isatty() else 200  # in a log hardly a line is folded
+    width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
     path = ""
     try:
@@ -127,7 +127,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
 
 
 def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
-    """The records that were asked for, their images extracted where that was asked for too."""
+    """Shows the selected records, and extracts their images on request."""
     chosen: list[FoundRecord] | None = None
     if flags.record is not None:
         split, number = flags.record

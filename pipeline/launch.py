@@ -1,4 +1,4 @@
-"""One run of the command: flags, the conversion, and what is told at the end."""
+"""One run of the command: flags, the conversion, and the summary."""
 
 import gc
 import os
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from recordmill.pipeline.configuration.job import Job
 
 MOST_NOTES = 20
-"""Notes in the line of JSON; all are in `recordmill.json`."""
+"""The most notes in the line of JSON; all are in `recordmill.json`."""
 
 
 def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -> int:
-    """Runs one conversion and tells how it went.
+    """Runs one conversion and reports the result.
 
     Args:
         argv: the flags.
@@ -39,7 +39,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     started = time.monotonic()
     terminal = Terminal(sys.stderr)
     parser = build_parser(prog)
-    flags, job = parser.parse_args([]), None  # what holds where the flags themselves are wrong
+    flags, job = parser.parse_args([]), None  # the defaults if the flags are wrong
     try:
         flags, beam_arguments = parser.parse_known_args(argv)
         check_flags(flags, beam_arguments, prog)
@@ -58,7 +58,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     if not _write_files(outcome, job, flags, text, terminal):
         outcome = replace(outcome, exit_code=outcome.exit_code or FAILED)
     if outcome.exit_code in (INTERRUPTED, TERMINATED):
-        os._exit(outcome.exit_code)  # worker threads may still be decoding, and nobody waits for them
+        os._exit(outcome.exit_code)  # worker threads may still be decoding; do not wait for them
     gc.freeze()  # nor what is left at the end
     return outcome.exit_code
 
@@ -66,15 +66,15 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
 def _attempt(
     flags: Namespace, beam_arguments: list[str], build: Callable[..., Any], terminal: Terminal
 ) -> "tuple[Outcome, Job | None]":
-    """Imports what a conversion needs, Beam above all, and runs it."""
-    gc.disable()  # looking for garbage in what is imported, and stays, takes 0.1 s
+    """Imports Beam and everything else that a conversion needs, and runs it."""
+    gc.disable()  # collecting garbage during imports takes 0.1 s
     from recordmill.pipeline.attempt import attempt
     from recordmill.pipeline.runners.run_job import Terminated
 
     def stop(*_: object) -> None:
         raise Terminated
 
-    # What is imported stays: the collector need not look through it again and again (0.4 s of a run of 100 images).
+    # Imported objects stay: exempt them from garbage collection (0.4 s of a run of 100 images).
     gc.freeze()
     gc.enable()
     signal.signal(signal.SIGTERM, stop)
@@ -82,7 +82,7 @@ def _attempt(
 
 
 def _summary_line(outcome: Outcome, job: "Job | None", flags: Namespace, seconds: float) -> bytes:
-    """The one line of stdout: short, since a launcher may read stderr to its end before it reads this."""
+    """The line on stdout: short, since a caller may read all of stderr before it reads this."""
     line = {
         "status": outcome.status,
         "exit_code": outcome.exit_code,
@@ -98,9 +98,9 @@ def _summary_line(outcome: Outcome, job: "Job | None", flags: Namespace, seconds
 
 
 def _write_files(outcome: Outcome, job: "Job | None", flags: Namespace, line: bytes, terminal: Terminal) -> bool:
-    """Writes the files that were asked for; False where one cannot be written.
+    """Writes the requested files; returns False if one cannot be written.
 
-    The outcome file is the job's to write, but a job that crashed, or was never begun, has not.
+    The job writes the outcome file, unless it crashed or never began.
     """
     told = orjson.dumps(
         {**outcome.as_dict(), "run_id": job.run.run_id if job else ""},
@@ -112,7 +112,7 @@ def _write_files(outcome: Outcome, job: "Job | None", flags: Namespace, line: by
         try:
             if path:
                 storage.write_file(path, content)
-        except Exception as error:  # noqa: BLE001  # a store's errors are of any class
+        except Exception as error:  # noqa: BLE001  # stores raise errors of any class
             why = getattr(error, "strerror", None) or last_line(error)
             terminal.say(f"error: the {what} {path} cannot be written: {why.lower()}")
             written = False
@@ -120,5 +120,5 @@ def _write_files(outcome: Outcome, job: "Job | None", flags: Namespace, line: by
 
 
 def _shown(path: str | None) -> str | None:
-    """A path as text, whatever its bytes are."""
+    """A path as text, whatever its bytes."""
     return path and path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

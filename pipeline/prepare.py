@@ -1,4 +1,4 @@
-"""Flags become a job, or one sentence on what is wrong with them, before any work."""
+"""Turns flags into a job, or says in one sentence what is wrong with them, before any work."""
 
 import os
 import sys
@@ -49,16 +49,16 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
     Raises:
         UsageError: the flags are wrong.
         ConfigError: the configuration is.
-        PathError: an input or the output is not as it must be.
+        PathError: an input or the output is unusable.
     """
     try:
         check_summary(flags.summary_json, flags.output)
     except PathError:
-        flags.summary_json = None  # nor is this told there
+        flags.summary_json = None  # nor is this reported there
         raise
     check_secrets(beam_arguments)
     _check_beam_flags(beam_arguments, elsewhere=flags.runner not in LOCAL_RUNNERS)
-    FileSystems.set_options(PipelineOptions(beam_arguments))  # a store's address counts before there is a pipeline
+    FileSystems.set_options(PipelineOptions(beam_arguments))  # a store's address is needed before there is a pipeline
     if flags.sample:
         _choose_sample(flags, terminal)
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
@@ -112,20 +112,20 @@ def _facts_of(runner: str) -> dict[str, str]:
 
 
 def _processes(flags: Namespace, beam_arguments: list[str]) -> int:
-    """How many processes write shards: two where nobody else has a say in it, and where forks are safe."""
+    """The number of processes that write shards: two if nothing else determines it, and forks are safe."""
     alone = flags.alone and flags.runner in IN_PROCESS_RUNNERS
     alone = alone and not any(each.startswith("--direct_") for each in beam_arguments)
     return 2 if alone and not flags.threads and default_threads() > 1 and sys.platform == "linux" else 1
 
 
 def _functions_of(settings: DatasetSettings) -> dict[str, dict[str, Any]]:
-    """The functions with digests of their code: where that has changed, the dataset is another one."""
+    """The functions with digests of their code: a change of code makes another dataset."""
     functions = {name: {**asdict(each), "code": each.code_digest} for name, each in settings.features.items()}
     return {"functions": functions} if functions else {}
 
 
 def _check_beam_flags(arguments: list[str], elsewhere: bool) -> None:
-    """Has Beam's own definitions look at its flags; a runner elsewhere may know more of them."""
+    """Checks Beam's flags by its own definitions; a remote runner may know more of them."""
     beams = Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
@@ -142,15 +142,16 @@ def _choose_sample(flags: Namespace, terminal: Terminal) -> None:
 
 
 def _path_elsewhere(path: str, runner: str) -> str:
-    """A path by which workers find it, too: those elsewhere start in other folders."""
+    """A path that is valid for workers too, which may start in other folders."""
     return path if runner in LOCAL_RUNNERS or not storage.is_local(path) else os.path.abspath(path)
 
 
 def _outcome_file(output: str, run_id: str, runner: str) -> str:
-    """Where the job says how it ended: beside this process where the job runs there, else in the output.
+    """The file for the job's outcome: in a local temporary folder if the job runs here, otherwise in the output.
 
-    The output is the one place that a remote job and this process surely share, for `--plan` too. A launcher that
-    waits deletes the file once it has read it, so that a plan leaves nothing; with `--no_wait` it is all that tells.
+    The output is the only place that a remote job and this process are known to share, also for `--plan`. A launcher
+    that waits deletes the file after reading it, so a plan leaves nothing; with `--no_wait` the file is the only
+    report.
     """
     if runner in LOCAL_RUNNERS:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")

@@ -1,4 +1,4 @@
-"""`python -m pipeline.verify PATH`: is a dataset, or any TFRecord file of anybody, whole and what it says it is?"""
+"""`python -m pipeline.verify PATH`: checks that a dataset, or any TFRecord file, is complete and consistent."""
 
 import argparse
 import json
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     """Verifies one dataset and reports each problem in a line.
 
     Args:
-        argv: the flags; those of the process where absent.
+        argv: the flags; by default, those of the process.
         prog: what the user typed before them.
 
     Returns:

@@ -1,4 +1,4 @@
-"""YAML and `--set` become `DatasetSettings`, or every error in them is said at once, before any work."""
+"""Turns YAML and `--set` into `DatasetSettings`, or reports all errors in them at once, before any work."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,21 +21,21 @@ from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 AUTO = "auto"
-"""What stands for a configuration, or for a layout, that the files decide."""
+"""The value for a configuration, or a layout, that the files determine."""
 
 COMMENT = "# Recognised "
-"""What the first line of a dataset's configuration begins with if its layout was recognised."""
+"""The beginning of the first line of a dataset's configuration if its layout was recognised."""
 
 DEFAULT_KIND = "class_folders"
 """The `kind:` of the source that `DatasetSettings` begins with."""
 
 
 class ConfigError(ValueError):
-    """The configuration is wrong; one line an error, each with the key's path."""
+    """The configuration is wrong; one line per error, each with the key's path."""
 
 
 Recogniser = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Fills in settings that the files of the input decide."""
+"""Fills in settings that the input's files determine."""
 
 
 def load_settings(
@@ -48,10 +48,10 @@ def load_settings(
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
-            (`configs/class_folders.yaml`, wherever the process runs); None or `auto` for what the files say.
+            (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: as the files determine.
         overrides: `key.path=value`, the value in YAML; later ones win.
-        recogniser: is asked where there is no file and no `source.kind`, or the file says `layout: auto`.
-        observe: is given what is written or recognised, without the defaults.
+        recogniser: used if there is no file and no `source.kind`, or the file has `layout: auto`.
+        observe: called with the given or recognised settings, without the defaults.
 
     Returns:
         The settings, and the same as plain values in the shape of the YAML. All text is in Unicode's NFC, as keys are.
@@ -71,13 +71,13 @@ def load_settings(
 
 
 def read_comment(path: str | None) -> str:
-    """The line by which a dataset's `config.yaml` says what was recognised, if a configuration begins with one."""
+    """The line of a dataset's `config.yaml` that says what was recognised, if a configuration begins with one."""
     first = _read_text(path).partition("\n")[0] if path and path != AUTO else ""
     return f"{first}\n" if first.startswith(COMMENT) else ""
 
 
 def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
-    """Whether files say what settings don't; the key `layout` is taken out."""
+    """Whether the files determine missing settings; removes the key `layout`."""
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
     if layout not in (AUTO, ""):
         raise ConfigError(f"layout is {layout!r}: write auto, or remove it")
@@ -87,7 +87,7 @@ def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
 
 
 def settings_as_dict(settings: DatasetSettings, source_kind: str) -> dict[str, Any]:
-    """The settings as plain JSON values, in the shape of the YAML that gives them; what has no say is left out."""
+    """The settings as plain JSON values, in the shape of their YAML, without those that have no effect."""
     plain = asdict(settings)
     plain["source"] = {"kind": source_kind, **asdict(settings.source)}  # type: ignore[call-overload]
     if settings.splits.given:
@@ -127,7 +127,7 @@ def _read_text(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Override:
-    """One `--set`: the flag's own text, the keys that lead to the setting, and its value."""
+    """One `--set`: the flag's text, the path of keys, and the value."""
 
     text: str
     keys: tuple[str, ...]
@@ -146,7 +146,7 @@ def _parse_override(override: str) -> _Override:
 
 
 def _set(plain: dict[str, Any], override: _Override) -> None:
-    """Puts a value in its place. A mapping keeps the entries that are not set, those of its default too."""
+    """Sets a value. A mapping keeps its other entries, including those of its default."""
     kind: Any = DatasetSettings
     for key in override.keys[:-1]:
         kind, default = _step_into(kind, key, plain.get(key))
@@ -159,7 +159,7 @@ def _set(plain: dict[str, Any], override: _Override) -> None:
 
 
 def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:
-    """The type of the setting called `key` of a type, and the mapping that it is by default."""
+    """The type of a type's setting `key`, and the setting's default if that is a mapping."""
     if kind is DatasetSettings and key == "source":
         name = value.get("kind", DEFAULT_KIND) if isinstance(value, dict) else DEFAULT_KIND
         return load_source(name) if name in source_names() else None, {}
@@ -205,7 +205,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
 
 
 def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
-    """The numbers that need all 64 bits, or more: a `seed` may."""
+    """The numbers that need 64 bits or more, as a `seed` may."""
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _too_large(each, f"{path}.{key}" if path else f"{key}")
@@ -214,16 +214,16 @@ def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> str:
-    """Where a wrong value comes from: `--set`, if an override leads to the key that the sentence begins with."""
+    """The origin of a wrong value: `--set`, if an override has the key with which the sentence begins."""
     key = tuple(re.split(r"[^\w.]", problem, maxsplit=1)[0].rstrip(".").split("."))
     leads = any(key[: len(keys)] == keys or (len(key) > 1 and keys[: len(key)] == key) for keys in overridden)
     return "--set" if leads else where
 
 
 def _spell(kind: Any, values: Any) -> Any:
-    """Values as their settings' types have them, where YAML has another word for the same.
+    """Converts values for which YAML has another notation to their settings' types.
 
-    `yes` and `no` are truth values in YAML, and a key without a value is null, which for a text means the empty one.
+    `yes` and `no` are truth values in YAML, and a key without a value is null, which for text means the empty string.
     """
     if kind is str:
         return "" if values is None else values
@@ -250,7 +250,7 @@ def _build_source(source: Any) -> Any:
 
 
 def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict[str, Any]:
-    """Values with `name: text` written as `name: {key: text}`, in each setting for which `short_forms` has a key."""
+    """Expands `name: text` to `name: {key: text}`, in each setting for which `short_forms` has a key."""
     long = dict(values)
     for setting, key in short_forms.items():
         if isinstance(inner := values.get(setting), dict):
@@ -276,7 +276,7 @@ def _build_below(key: str, kind: Any, value: Any) -> Any:
 
 @cache
 def _around(key: str, kind: type[Any]) -> type[Any]:
-    """A class with one value, so that sources need not know of pydantic for unknown keys in them to be errors."""
+    """A class with one value, so that unknown keys in sources are errors although sources do not depend on pydantic."""
     around = make_dataclass("Around", [(key, kind)])
     around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
     return around
@@ -284,17 +284,17 @@ def _around(key: str, kind: type[Any]) -> type[Any]:
 
 @cache
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Pydantic's validator of a class, which takes it 50 ms to make."""
+    """Pydantic's validator of a class, which takes 50 ms to create."""
     return TypeAdapter(kind)
 
 
 def name_dataset(
     settings: DatasetSettings, plain: dict[str, Any], output: str
 ) -> tuple[DatasetSettings, dict[str, Any]]:
-    """Gives a dataset without a name its output folder's, where its files' names need one.
+    """Names a dataset after its output folder if its files' names need a name and it has none.
 
     Raises:
-        ConfigError: files cannot be called so.
+        ConfigError: files cannot have this name.
     """
     pattern = settings.shards.name or settings.layout.shard_name
     if settings.name or "{name" not in pattern:

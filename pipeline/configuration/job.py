@@ -1,4 +1,4 @@
-"""What a conversion is built from."""
+"""The definition of a conversion."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ class Job:
     """One conversion.
 
     Attributes:
-        settings: what the dataset is.
-        inputs: what is read.
-        run: where and how it works.
-        layout: what was recognised in the inputs, if anything was.
+        settings: the description of the dataset.
+        inputs: the inputs.
+        run: where and how it runs.
+        layout: the recognised layout of the inputs, if any.
     """
 
     settings: DatasetSettings

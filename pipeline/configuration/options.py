@@ -1,7 +1,7 @@
-"""The flags: where and how a run works. What the dataset is stands in YAML.
+"""The flags: where and how a run works. YAML describes the dataset.
 
-Every boolean has a `--no_` twin, since Airflow can only give flags, not leave them out, and takes a value, since
-templates of Dataflow cannot give flags without one.
+Every boolean has a `--no_` variant, since Airflow can only add flags, not omit them, and takes a value, since
+Dataflow's templates cannot pass flags without one.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import NoReturn, TextIO
 from recordmill.schemas.version import VERSION
 
 MODULE = "python -m pipeline.run"
-"""The form of the command that converts the sample where no place is given."""
+"""The command that, without arguments, converts the sample."""
 
 IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
 """Runners that work in this process, and are done when `run` returns."""
@@ -133,7 +133,7 @@ def _add_switch(
     default: bool | None = False,
     help_without: str = argparse.SUPPRESS,
 ) -> None:
-    """Adds `--name` and `--no_name`; a value may follow, since templates of Dataflow give every flag one."""
+    """Adds `--name` and `--no_name`; a value may follow, since Dataflow's templates give every flag one."""
     group.add_argument(
         f"--{name}",
         nargs="?",
@@ -159,7 +159,7 @@ def _positive(text: str) -> int:
 
 
 def _known_runner(text: str) -> str:
-    """A local runner's full name; Beam takes `direct` and `directrunner` for one too."""
+    """A local runner's full name; Beam also accepts `direct` and `directrunner`."""
     short = text.lower().removesuffix("runner")
     return next((name for name in LOCAL_RUNNERS if name.lower().removesuffix("runner") == short), text)
 
@@ -190,11 +190,11 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
 
 
 def check_flags(flags: argparse.Namespace, rest: Sequence[str], prog: str = MODULE) -> None:
-    """Checks flags before anything slow is imported, and settles whether the sample is converted.
+    """Checks flags before anything slow is imported, and decides whether to convert the sample.
 
     Args:
-        flags: ours; `sample` becomes true or false.
-        rest: what our parser left over, which is for Beam.
+        flags: Recordmill's flags; `sample` becomes true or false.
+        rest: the remaining arguments, for Beam.
         prog: what the user typed before them.
 
     Raises:
@@ -215,14 +215,14 @@ def check_flags(flags: argparse.Namespace, rest: Sequence[str], prog: str = MODU
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
     """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none.
 
-    Beam is not imported: that takes two seconds, which is long for a typing error.
+    Beam is not imported: that takes two seconds, which is long for a typo.
 
     Args:
-        arguments: what Recordmill's own parser left over.
-        elsewhere: whether a runner elsewhere may know more: then only a flag that is nearly one of ours is unknown.
+        arguments: the arguments that Recordmill's parser does not know.
+        elsewhere: whether a remote runner may know more: then only a near miss of Recordmill's flags is unknown.
     """
     ours = [flag for action in build_parser()._actions for flag in action.option_strings]
-    after_flag = False  # such a word may be the flag's value
+    after_flag = False  # the word may be the flag's value
     for word in arguments:
         flag, equals, _ = word.partition("=")
         if word.startswith("-") and flag in _flags_of_beam():
@@ -234,8 +234,8 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
         near = difflib.get_close_matches(flag, ours, 1, cutoff=0.85 if elsewhere else 0.6)
         if near or not elsewhere:
             advice = f"did you mean {near[0]}?" if near else "see --help"
-            if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell cut a value at its blanks
-                advice = "quote what follows --set, as in --set 'splits.fractions={train: 1}'"
+            if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell split a value at its spaces
+                advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
             elif os.path.exists(word):
                 advice = f"to convert it, write --input {word} --output DIR"
             return f"there is no flag {word}: {advice}"
@@ -245,7 +245,7 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
 
 @cache
 def _flags_of_beam() -> frozenset[str]:
-    """The flags of Beam and of its runners, as the source of the installed Beam spells them."""
+    """The flags of Beam and of its runners, as spelt in the source of the installed Beam."""
     spec = find_spec("apache_beam")
     folders = spec.submodule_search_locations if spec else None
     if not folders:

@@ -1,4 +1,4 @@
-"""What only the files can tell of a source, such as the types of a table's columns, is filled in before the job."""
+"""Fills in what only the files determine, such as the types of a table's columns, before the job."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -25,10 +25,10 @@ def resolve_source(
 ) -> tuple[DatasetSettings, dict[str, Any]]:
     """Fills in the source's settings, in `settings` and in the same as plain values.
 
-    `note` takes what the user should know of it.
+    `note` is called with notes for the user.
 
     Raises:
-        ConfigError: the files cannot tell; the message says why.
+        ConfigError: the files do not determine it; the message says why.
     """
     try:
         source = settings.source.settle(_list_files(inputs, settings.listing), note)
@@ -41,7 +41,7 @@ def resolve_source(
 
 
 def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[ImageRef]:
-    # Of the listing only what leaves files out: whose split a file gives has no say here.
+    # Of the listing, only the selection of files matters here, not their splits.
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore, classes_known=True)
     for each in inputs:
         yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if not ref.status)

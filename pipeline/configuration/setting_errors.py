@@ -1,4 +1,4 @@
-"""Errors in settings, in sentences that say what to write: pydantic and PyYAML find them, and speak of Python."""
+"""Rewrites the errors of pydantic and PyYAML as sentences that say what to write."""
 
 import difflib
 import re
@@ -15,20 +15,19 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 def explain_errors(error: ValidationError, kind: type[Any], is_whole: bool = True) -> list[str]:
-    """A sentence an error, each with the key's path.
+    """One sentence per error, each with the key's path.
 
     Args:
-        error: what pydantic found.
-        kind: the dataclass that the values were to become.
-        is_whole: whether nothing was left out of the values; if something was, contradictions between settings mean
-            nothing.
+        error: pydantic's error.
+        kind: the dataclass of the values.
+        is_whole: whether the values are complete; if not, contradictions between settings are ignored.
     """
     found = [each for each in error.errors(include_url=False) if is_whole or each["loc"]]
     return list(dict.fromkeys(_explain(each, kind) for each in found))
 
 
 def explain_yaml_error(error: yaml.YAMLError) -> str:
-    """What is not YAML in a text, and where in it."""
+    """What is wrong with a text in YAML, and where."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
@@ -58,7 +57,7 @@ def _explain(error: Any, kind: Any) -> str:
 
 
 def _follow(kind: Any, loc: Sequence[str | int]) -> tuple[Any, Sequence[str | int]]:
-    """The type to which keys and indices lead, and those of them that do: pydantic adds the members of a union."""
+    """The type at a path of keys and indices, and the path without the members of unions, which pydantic adds."""
     for depth, part in enumerate(loc):
         kind = without_none(kind)
         arguments = get_args(kind)
@@ -74,13 +73,13 @@ def _follow(kind: Any, loc: Sequence[str | int]) -> tuple[Any, Sequence[str | in
 
 
 def without_none(kind: Any) -> Any:
-    """What `kind | None` is next to None; other types as they are."""
+    """The type without `None`."""
     members = [each for each in get_args(kind) if each is not NoneType]
     return members[0] if NoneType in get_args(kind) and len(members) == 1 else kind
 
 
 def _what_to_write(kind: Any, value: Any) -> str:
-    """What to write in place of a value; the empty string where it is not known."""
+    """What to write instead of a value; the empty string if unknown."""
     if is_dataclass(kind):
         return f"write one of its keys below it ({', '.join(each.name for each in fields(kind))})"
     if get_origin(kind) is Mapping:
@@ -110,10 +109,10 @@ def _which_list(kinds: Sequence[Any], value: Any) -> str:
 
 
 def _near_key(kind: Any, loc: Sequence[str | int], value: Any) -> str:
-    """The key that an unknown one most likely was to be; the empty string if there is none.
+    """The key that was most likely meant by an unknown one; the empty string if there is none.
 
-    A very similar one next to it, an entry of a mapping next to it whose entries are such values, a similar one, or one
-    of its name elsewhere.
+    In this order: a very similar one next to it, an entry of a mapping next to it whose values have the type, a similar
+    one, or one of the same name elsewhere.
     """
     *above, last = map(str, loc)
     parent = _follow(kind, loc[:-1])[0]

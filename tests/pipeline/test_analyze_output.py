@@ -108,7 +108,7 @@ def test_an_analysis_that_crashed_at_its_end_fails_the_run(photos, convert, anal
 def test_a_job_without_waiting_is_analysed_by_hand(analyses, status):
     job = SimpleNamespace(settings=SimpleNamespace(analyze=True), run=SimpleNamespace(output="gs://b/out"))
     outcome = analyze_output(Outcome(status, "it was", 0), job, None)
-    assert outcome.notes == ("once the dataset is there, run recordmill analyze gs://b/out",)
+    assert outcome.notes == ("once the dataset exists, run recordmill analyze gs://b/out",)
     assert analyses.asked == []
 
 

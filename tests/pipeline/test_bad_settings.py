@@ -32,7 +32,7 @@ def test_a_configuration_that_is_not_valid_yaml(convert, earlier, photos, tmp_pa
     config.write_text("images: {quality: 90\nsplits: [")
     done = convert(photos, f"--config={config}")
     what = "expected ',' or '}', but got ':' (line 2, column 7)"
-    assert done.told == (2, f"the configuration {config} is not YAML: {what}")
+    assert done.told == (2, f"the configuration {config} is not valid YAML: {what}")
 
 
 def test_a_configuration_that_is_not_there(convert, earlier, photos, tmp_path):
@@ -59,8 +59,8 @@ def test_a_malformed_set(convert, earlier, photos, text):
         ("--overwriet", "there is no flag --overwriet: did you mean --overwrite?"),
         ("--zzz", "there is no flag --zzz: see --help"),
         ("photos", "there is no flag photos: see --help"),
-        ("1}", "there is no flag 1}: quote what follows --set, as in --set 'splits.fractions={train: 1}'"),
-        ("dog]", "there is no flag dog]: quote what follows --set, as in --set 'splits.fractions={train: 1}'"),
+        ("1}", "there is no flag 1}: quote the argument of --set, as in --set 'splits.fractions={train: 1}'"),
+        ("dog]", "there is no flag dog]: quote the argument of --set, as in --set 'splits.fractions={train: 1}'"),
     ],
 )
 def test_an_unknown_flag(convert, earlier, photos, flag, sentence):

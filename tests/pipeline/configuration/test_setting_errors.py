@@ -109,5 +109,6 @@ def test_a_place_in_yaml_is_a_line_and_a_column(text, sentence):
 
 def test_a_value_that_is_not_valid_yaml():
     assert errors_of("seed=[") == [
-        "--set seed=[: the value is not YAML: expected the node content, but found '<stream end>' (line 1, column 2)"
+        "--set seed=[: the value is not valid YAML: "
+        "expected the node content, but found '<stream end>' (line 1, column 2)"
     ]

@@ -178,7 +178,7 @@ def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
         convert(photos, ON)
     assert jobs[0].cancelled == 1
     told = json.loads(capsys.readouterr().out)
-    again = "run the same command again to go on from its finished shards"
+    again = "run the same command again to continue from its finished shards"
     assert told["sentence"] == f"{how}: the job on elsewhere.Runner was cancelled; {again}"
 
 

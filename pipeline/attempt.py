@@ -4,10 +4,10 @@ import traceback
 from argparse import Namespace
 
 from recordmill.pipeline.analyze_output import analyze_output
-from recordmill.pipeline.configuration.config import ConfigError
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.configuration.preflight import PathError
+from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.runners.run_job import Build, Terminated, run_job
 from recordmill.pipeline.terminal.printable import last_line

@@ -57,7 +57,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
         flags = _parse(argv, prog)
         path, as_json = flags.path, wants_json(flags.json, sys.stdout)
         dataset = open_dataset(path)
-        answer = _show_records(console, dataset, flags) if _is_selective(flags) else _show(console, dataset, flags)
+        shows_all = {flags.record, flags.where, flags.extract} == {None}
+        answer = _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
     except UsageError as error:
         return fail(str(error), WRONG_USAGE, as_json)
     except (LoadError, NoRecordError, ExtractError, DamagedExampleError) as error:
@@ -101,10 +102,6 @@ def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     if flags.limit is not None and flags.limit < 1:
         raise UsageError(f"--limit is {flags.limit}: give 1 or more")
     return flags
-
-
-def _is_selective(flags: argparse.Namespace) -> bool:
-    return flags.record is not None or flags.where is not None or flags.extract is not None
 
 
 def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:

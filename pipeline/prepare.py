@@ -5,18 +5,16 @@ import sys
 import tempfile
 import uuid
 from argparse import Namespace
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import apache_beam as beam
-import yaml
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill import storage
 from recordmill.pipeline.analyze_output import check_analysis_is_possible
-from recordmill.pipeline.configuration.config import ConfigError, load_settings, name_dataset, read_comment
+from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, Parser, UsageError
 from recordmill.pipeline.configuration.preflight import (
@@ -30,15 +28,12 @@ from recordmill.pipeline.configuration.preflight import (
     parse_inputs,
 )
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
-from recordmill.pipeline.configuration.resolve_source import resolve_source
+from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.discard import discard_staging
 from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.version import VERSION
-from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.idle_settings import find_idle, find_unused_words
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.read_ahead import default_threads
 
@@ -63,8 +58,7 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         _choose_sample(flags, terminal)
     inputs, output = parse_inputs(flags.input), normal_path(flags.output)
     finder = LayoutFinder(inputs, terminal.say)
-    written: dict[str, Any] = {}
-    settings, plain = load_settings(flags.config, flags.set or [], finder.fill_in, written.update)
+    loaded = load_settings(flags.config, flags.set or [], finder.fill_in)
     if is_dataflow(flags.runner):
         check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
     inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
@@ -77,27 +71,24 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
             terminal.say(line)
     folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
     notes: list[str] = []
-    settings, plain = resolve_source(*name_dataset(settings, plain, output), inputs, notes.append)
-    if idle := find_idle(settings):
-        raise ConfigError("\n".join(idle))
+    settings = resolve_settings(loaded.settings, inputs, output, notes.append)
     run_id = uuid.uuid4().hex[:12]
     outcome_file = flags.outcome_file or _outcome_file(output, run_id, flags.runner)
     run = RunSettings(
         run_id=run_id,
         output=output,
         outcome_file=_path_elsewhere(outcome_file, flags.runner),
-        recipe={**leave_out_added(settings, plain), **_functions_of(settings)},
-        config_text=(finder.comment or read_comment(flags.config)) + _as_yaml(plain),
         inputs=folders,
         overwrite=flags.overwrite,
         preview=flags.plan,
-        names_convention=written.get("convention") is not None,
+        names_convention=loaded.names_convention,
         threads=flags.threads,
         processes=_processes(flags, beam_arguments),
-        notes=(*notes, *find_unused_words(settings)),
+        notes=tuple(notes),
         facts=_facts_of(flags.runner),
     )
-    job = Job(settings, inputs, run, finder.found)
+    recipe = make_recipe(settings, finder.comment or loaded.comment)
+    job = Job(settings, inputs, recipe, run, finder.found)
     check_analysis_is_possible(job, here=flags.wait or here)
     return job
 
@@ -116,12 +107,6 @@ def _processes(flags: Namespace, beam_arguments: list[str]) -> int:
     alone = flags.alone and flags.runner in IN_PROCESS_RUNNERS
     alone = alone and not any(each.startswith("--direct_") for each in beam_arguments)
     return 2 if alone and not flags.threads and default_threads() > 1 and sys.platform == "linux" else 1
-
-
-def _functions_of(settings: DatasetSettings) -> dict[str, dict[str, Any]]:
-    """The functions with digests of their code: a change of code makes another dataset."""
-    functions = {name: {**asdict(each), "code": each.code_digest} for name, each in settings.features.items()}
-    return {"functions": functions} if functions else {}
 
 
 def _check_beam_flags(arguments: list[str], elsewhere: bool) -> None:
@@ -156,15 +141,3 @@ def _outcome_file(output: str, run_id: str, runner: str) -> str:
     if runner in LOCAL_RUNNERS:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
     return storage.join(output, f".outcome-{run_id}.json")
-
-
-def _as_yaml(plain: dict[str, Any]) -> str:
-    text: str = yaml.safe_dump(_yaml_ready(plain), sort_keys=False, allow_unicode=True)
-    return text
-
-
-def _yaml_ready(value: Any) -> Any:
-    """Tuples as lists: YAML has no tuples."""
-    if isinstance(value, dict):
-        return {key: _yaml_ready(each) for key, each in value.items()}
-    return [_yaml_ready(each) for each in value] if isinstance(value, list | tuple) else value

@@ -21,23 +21,21 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     import apache_beam as beam
     from apache_beam.pvalue import AsSingleton
 
-    from recordmill.transforms.batch_references import BatchReferences
     from recordmill.transforms.convert_shards import ConvertShards
     from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
     from recordmill.transforms.group_duplicates import GroupDuplicates
-    from recordmill.transforms.list_images import ListImages
+    from recordmill.transforms.list_images import ListReferences
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
     from recordmill.transforms.publish_dataset import PublishDataset
     from recordmill.transforms.summarize_images import SummarizeImages
 
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
-    listed = inputs | ListImages(settings.source, settings.listing)
-    images = listed | GroupDuplicates(settings)  # unchanged, unless the settings treat duplicates
-    refs = images | BatchReferences()
+    listed = inputs | ListReferences(settings.source, settings.listing)  # in batches
+    refs = listed | GroupDuplicates(settings)  # unchanged, unless the settings treat duplicates
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
-    plan = AsSingleton(summary | PlanShards(settings, run, selection))
+    plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection))
     return (
         refs
         | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle

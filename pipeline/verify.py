@@ -12,7 +12,7 @@ from rich.text import Text
 
 from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.pipeline.terminal.terminal import fail, record_progress
+from recordmill.pipeline.terminal.terminal import fail, plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.load_error import LoadError
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
@@ -105,9 +105,8 @@ def _tell(console: Console, verification: Verification, seconds: float) -> None:
 
 
 def _table(verification: Verification) -> Table:
-    table = Table("split", box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    for title in ("files", "records", "stated", "bytes", "wrong"):
-        table.add_column(title, justify="right")
+    numbers = ("files", "records", "stated", "bytes", "wrong")
+    table = plain_table("split", *numbers, right=numbers)
     for split, shards in verification.dataset.splits.items():
         checks = [check for check in verification.checks if check.shard in shards]
         wrong = sum(not finding.is_note for check in checks for finding in check.findings)

@@ -18,8 +18,8 @@ class Content:
     Attributes:
         data: the bytes that were read, from which `sha256` and `bytes` of the sidecar are computed.
         image: an encoded image, decoded pixels, or None if there is no image to store.
-        label: a label that is found only with the image: a class name, or its number in `announce_classes`; None if
-            the reference has the label.
+        label: a label that is found only with the image: a class name, or its number in `ClassNames`; None if the
+            reference has the label.
         fields: further fields of the record, besides the reference's own.
     """
 

@@ -1,12 +1,15 @@
-"""The reference that passes through the pipeline in place of an image."""
+"""What a listing yields: references, which flow through the pipeline in place of images, notices, and class names."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal, Self
 
 from recordmill.schemas.record_coder import register_record
 
 UNKNOWN_SIZE = -1
+
+Status = Literal["rejected", "ignored", "left_out", "warning", "fatal", "names_images"]
 
 ASSUMED_BYTES = 100_000
 """The assumed size of an image in plans and windows if it is not known before it is read."""
@@ -16,7 +19,7 @@ ASSUMED_BYTES = 100_000
 class ImageRef:
     """The location of one image and what is known of it when it is listed: about 200 bytes, whatever the image's size.
 
-    References are never changed: `but` returns a copy.
+    Treat it as immutable: `replace` makes another.
 
     Attributes:
         key: the image's name in the dataset: `[NAME/]path below the input`, `/`-separated, NFC; if a file contains
@@ -34,11 +37,6 @@ class ImageRef:
         sha256: the hex digest that the image's bytes must have; the empty string if it is not known.
         features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
             the empty string for none.
-        status: the empty string for an image to convert. `ignored`, `rejected` and `left_out` stay in the ledger;
-            `warning` is reported but not counted; `classes` announces classes, see `announce_classes`; `names_images`
-            says in `detail` how many files of an input name the images of references; `fatal` fails the run.
-        reason: a short stable code if status is set, e.g. `hidden` or `no_class`.
-        detail: one line for people if status is set.
         lacks_file: whether it has no boxes because the file that would describe them does not exist.
     """
 
@@ -55,17 +53,21 @@ class ImageRef:
     spelling: str = ""
     sha256: str = ""
     features: str = ""
-    status: str = ""
-    reason: str = ""
-    detail: str = ""
     lacks_file: bool = False
 
-    def but(self, **changes: Any) -> "ImageRef":
-        """Another reference, with some fields changed: what `dataclasses.replace` does, in a third of the time."""
-        other = ImageRef(*_FIELD_VALUES(self))
+    status = reason = detail = ""  # no fields: those of a `Notice` are
+
+    def replace(self, **changes: Any) -> Self:
+        """Another one, with some fields changed: what `dataclasses.replace` does, in a third of the time."""
+        other = type(self)(*_FIELD_VALUES[type(self)](self))
         for name, value in changes.items():
             setattr(other, name, value)
         return other
+
+    def notice(self, status: Status, reason: str, detail: str = "", count: int = 1) -> "Notice":
+        """A notice about what this refers to."""
+        values: tuple[Any, ...] = (*_FIELD_VALUES[ImageRef](self), status, reason, detail, count)
+        return Notice(*values)
 
     @property
     def image_bytes(self) -> int:
@@ -81,6 +83,51 @@ class ImageRef:
         return known if known >= 0 else ASSUMED_BYTES
 
 
-_FIELD_VALUES = attrgetter(*(field.name for field in fields(ImageRef)))
+@dataclass(slots=True, unsafe_hash=True)
+class Notice(ImageRef):
+    """Something in the input that does not become an image, or that the user must know.
+
+    Attributes:
+        status: `rejected`, `ignored` and `left_out` are counted in the ledger; a `warning` is shown and not counted;
+            `fatal` fails the run; `names_images` says how many files name the images of references.
+        reason: a short stable code, e.g. `hidden` or `no_class`.
+        detail: one line for people.
+        count: how many such things there are.
+    """
+
+    status: Status = "rejected"
+    reason: str = ""
+    detail: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNames:
+    """Classes that a file names.
+
+    Attributes:
+        uri: the file.
+        names: the classes.
+        numbers: the number that the source gives each of them, which decides the order of the ids; empty for labels
+            without numbers.
+    """
+
+    uri: str
+    names: tuple[str, ...]
+    numbers: tuple[int, ...] = ()
+
+    status = "classes"
+
+    @classmethod
+    def of(cls, file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> Self:
+        """The classes that a file names, by their numbers; or names alone."""
+        if isinstance(classes, Mapping):
+            return cls(file.uri, tuple(classes), tuple(classes.values()))
+        return cls(file.uri, tuple(sorted(set(classes))))
+
+
+Listed = ImageRef | Notice | ClassNames
+
+_FIELD_VALUES = {each: attrgetter(*(field.name for field in fields(each))) for each in (ImageRef, Notice)}
 
 register_record(ImageRef)

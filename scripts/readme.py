@@ -16,12 +16,12 @@ from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_name import PLACEHOLDERS
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 ROOT = Path(__file__).parent.parent

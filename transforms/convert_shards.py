@@ -23,10 +23,11 @@ from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.records.change_examples import keep_examples
@@ -100,7 +101,7 @@ def _decodes_nothing(settings: DatasetSettings) -> bool:
         return False
     if settings.source.gives_pixels:
         return images.store == "raw" and images.resize is None
-    return images.check == "header" and images.reencode != "always" and images.store in ("auto", "jpeg")
+    return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
 
 
 class InputError(Exception):
@@ -119,6 +120,7 @@ class _ConvertShard(beam.DoFn):
         self._in_line = not threads and _decodes_nothing(settings)
 
     def setup(self) -> None:
+        self._layout = ExampleLayout(self._settings)
         # Chosen here: the launcher's processors are not the worker's.
         self._readers = DecodePool.acquire(self._threads or choose_threads(self._settings))
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
@@ -135,7 +137,7 @@ class _ConvertShard(beam.DoFn):
 
     def process(self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan) -> None:
         (split, index), batches = element
-        refs = [ref for batch in batches for ref in batch.refs]
+        refs = [ref for batch in batches for ref in (*batch.refs, *batch.notices)]
         if self._second is None and self._pays_for_two(plan):
             self._second = SecondProcess(lambda *shard: self._write(plan, *shard)())
         # Clients of stores do not survive a fork.
@@ -193,7 +195,7 @@ class _ConvertShard(beam.DoFn):
 
         def convert(ref: ImageRef) -> ConvertedImage:
             try:
-                return convert_image(ref, self._settings, label_map, decoding, split)
+                return convert_image(ref, self._layout, label_map, decoding, split)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
 

@@ -119,7 +119,7 @@ class FindSplitCutoffs(beam.PTransform):
 
 
 def _images_of(batch: ReferenceBatch) -> Iterable[ImageRef]:
-    return (ref for ref in batch.refs if not ref.status)
+    return batch.refs
 
 
 def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:

@@ -7,16 +7,16 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import AsDict, AsIter
-from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 
 READERS = 16
 """Images read at once by one worker thread: what is waited for is the store, not a processor."""
@@ -59,7 +59,7 @@ def link_groups(linked: Iterable[Sequence[str]]) -> dict[str, str]:
 
 @dataclass
 class GroupDuplicates(beam.PTransform):
-    """Sees to it that no image of a PCollection of references is in two splits, or in the dataset twice.
+    """Sees to it that no image of a PCollection of batches is in two splits, or in the dataset twice.
 
     Attributes:
         settings: what the dataset is; `duplicates` says what becomes of images with the same bytes.
@@ -67,48 +67,49 @@ class GroupDuplicates(beam.PTransform):
 
     settings: DatasetSettings
 
-    def expand(self, refs: beam.PCollection[ImageRef]) -> beam.PCollection[ImageRef]:
-        """PCollection[ImageRef] -> PCollection[ImageRef], as many as before, and warnings."""
+    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
+        """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch], of as many references, or notices of them."""
         if self.settings.duplicates == "report":
-            return refs
-        digested = refs | "DigestImages" >> beam.ParDo(_DigestImages(self.settings)).with_output_types(
-            tuple[str, ImageRef]
+            return batches
+        digested = batches | "DigestImages" >> beam.ParDo(_DigestImages(self.settings)).with_output_types(
+            tuple[str, ReferenceBatch]
         )
         by_digest = digested | "GroupByDigest" >> beam.GroupByKey()
         if self.settings.duplicates == "drop":
-            return by_digest | "KeepOne" >> beam.FlatMapTuple(_keep_one).with_output_types(ImageRef)
+            return by_digest | "KeepOne" >> beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
         # Only what is twice, and in several groups, links groups: few, wherever this is to be asked for.
         links = by_digest | "LinkGroups" >> beam.FlatMapTuple(_links).with_output_types(list[str])
         joined = (
-            refs.pipeline
+            batches.pipeline
             | "Link" >> beam.Create([None], reshuffle=False)
             | "JoinGroups" >> beam.FlatMap(_join, AsIter(links)).with_output_types(tuple[str, str])
         )
-        return digested | "SetGroups" >> beam.Map(_set_group, AsDict(joined)).with_output_types(ImageRef)
+        return digested | "SetGroups" >> beam.Map(_set_group, AsDict(joined)).with_output_types(ReferenceBatch)
 
 
-def _keep_one(digest: str, refs: Iterable[ImageRef]) -> Iterator[ImageRef]:
+def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
     """The first by key stays; the others are left out, with a warning where one of them is of another class."""
     if not digest:
-        yield from refs
+        yield from batches
         return
+    refs = (ref for batch in batches for ref in batch.refs)
     first, *others = sorted(refs, key=lambda ref: (ref.key, ref.offset, ref.uri))
-    yield first
-    for ref in others:
-        yield ref.but(status="left_out", reason="duplicate", detail=f"it has the same bytes as {first.key}")
+    why = f"it has the same bytes as {first.key}"
+    notices = [ref.notice("left_out", "duplicate", why) for ref in others]
     if other := next((ref for ref in others if ref.label != first.label), None):
         detail = (
             f"it is of class {first.label!r}, and its copy {other.key}, which was dropped, of class {other.label!r}"
         )
-        yield first.but(status="warning", reason="conflicting_labels", detail=detail)
+        notices.append(first.notice("warning", "conflicting_labels", detail))
+    yield ReferenceBatch([first], notices)
 
 
 def _own_group(digest: str, ref: ImageRef) -> str:
     return f"group:{ref.group}" if ref.group else f"sha256:{digest}"
 
 
-def _links(digest: str, refs: Iterable[ImageRef]) -> Iterator[list[str]]:
-    groups = {_own_group(digest, ref) for ref in refs} if digest else set()
+def _links(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[list[str]]:
+    groups = {_own_group(digest, ref) for batch in batches for ref in batch.refs} if digest else set()
     if len(groups) > 1:
         yield sorted(groups)
 
@@ -117,16 +118,16 @@ def _join(_: Any, links: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
     yield from link_groups(links).items()
 
 
-def _set_group(element: tuple[str, ImageRef], joined: Mapping[str, str]) -> ImageRef:
-    digest, ref = element
-    if not digest:  # it has a status, or cannot be read: it goes where its key sends it
-        return ref
-    own = _own_group(digest, ref)
-    return ref.but(group=joined.get(own, own))
+def _set_group(element: tuple[str, ReferenceBatch], joined: Mapping[str, str]) -> ReferenceBatch:
+    digest, batch = element
+    if not digest:
+        return batch
+    own = _own_group(digest, batch.refs[0])
+    return ReferenceBatch([batch.refs[0].replace(group=joined.get(own, own))])
 
 
 class _DigestImages(beam.DoFn):
-    """Pairs each reference with its digest; with the empty string where it has a status."""
+    """Pairs each reference with its digest, and all else with the empty string: it goes where its key sends it."""
 
     def __init__(self, settings: DatasetSettings) -> None:
         self._settings = settings
@@ -137,21 +138,10 @@ class _DigestImages(beam.DoFn):
     def teardown(self) -> None:
         self._readers.shutdown()
 
-    def start_bundle(self) -> None:
-        self._waiting: list[ImageRef] = []
-
-    def process(self, ref: ImageRef) -> Iterator[tuple[str, ImageRef]]:
-        if ref.status:
-            yield "", ref
-            return
-        self._waiting.append(ref)
-        if len(self._waiting) == CHUNK:
-            yield from self._digest_waiting()
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        yield from map(GlobalWindows.windowed_value, self._digest_waiting())
-
-    def _digest_waiting(self) -> Iterator[tuple[str, ImageRef]]:
-        refs, self._waiting = self._waiting, []
-        digests = self._readers.map(lambda ref: digest_image(ref, self._settings), refs)
-        yield from zip(digests, refs, strict=True)
+    def process(self, batch: ReferenceBatch) -> Iterator[tuple[str, ReferenceBatch]]:
+        if batch.notices or batch.classes:
+            yield "", ReferenceBatch([], batch.notices, batch.classes)
+        for start in range(0, len(batch.refs), CHUNK):
+            refs = batch.refs[start : start + CHUNK]
+            digests = self._readers.map(partial(digest_image, settings=self._settings), refs)
+            yield from ((digest, ReferenceBatch([ref])) for digest, ref in zip(digests, refs, strict=True))

@@ -4,36 +4,38 @@ Listing happens in the pipeline, not in the launcher: no list of files is part o
 """
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import islice
 
 import apache_beam as beam
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.progress import PROGRESS
 
-_TOLD_EVERY = 256  # files between two updates of the progress bar
+BATCH_SIZE = 1024
+"""References in a batch at most: some 200 KB."""
 
 
 class NothingReferredError(Exception):
     """A source lost a file: a mistake of the source, by which the ledger would be short of it."""
 
 
-def list_images(source_input: Input, source: Source, settings: ListingSettings) -> Iterator[ImageRef]:
-    """Yields the references of one input, and a reference with a status for everything else that is there.
+def list_images(source_input: Input, source: SourceSettings, settings: ListingSettings) -> Iterator[Listed]:
+    """Yields the references of one input, and a notice of everything else that is there.
 
-    An input that does not exist is a `fatal` reference.
+    An input that does not exist is a `fatal` notice.
     """
     folder, entries = _find(source_input.path, settings)
     prefix = folder.rstrip("/") + "/"
@@ -41,27 +43,33 @@ def list_images(source_input: Input, source: Source, settings: ListingSettings) 
     naming_files = 0
     for entry in entries:
         path = normal_path(entry.path)
+        status, reason, detail = entry.status, entry.reason, entry.detail
         if path is None:
-            shown = entry.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-            if entry.status:
-                entry = entry._replace(path=shown)
-            else:
-                entry = Entry(shown, entry.size, status="rejected", reason="bad_name", detail="the name is not UTF-8")
-            path = shown
+            path = entry.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            entry = entry._replace(path=path, version="")
+            if not status:
+                status, reason, detail = "rejected", "bad_name", "the name is not UTF-8"
         key = f"{source_input.name}/{path}" if source_input.name else path
         uri = prefix + entry.path if entry.path else folder
         file = ImageRef(key, uri, entry.size, entry.version, spelling="" if path == entry.path else entry.path)
-        if entry.status:
-            yield file.but(status=entry.status, reason=entry.reason, detail=entry.detail)
+        if status:
+            yield file.notice(status, reason, detail)
         else:
             first_folders.add(path.partition("/")[0] if "/" in path else "")
-            naming_files += yield from _refer(file, path, source, settings)
+            naming_files += yield from _list_file(file, path, source, settings)
+    whole = ImageRef(source_input.path, source_input.path)
     if naming_files:
-        yield ImageRef(source_input.path, source_input.path, status="names_images", detail=str(naming_files))
+        yield whole.notice("names_images", "names_images", count=naming_files)
     if folders := _splits_not_given(first_folders - {""}, settings):
-        status, detail = _describe_folders(folders, source)
-        place = source_input.path if status == "fatal" else source_input.name
-        yield ImageRef(place, source_input.path, status=status, reason="split_words", detail=detail)
+        what = f"the first folders are {', '.join(folders)}, which could be splits"
+        as_splits = f"splits.from_folders={{{', '.join(f'{name}: {name}' for name in folders)}}}"
+        as_classes = f"labels.classes=[{', '.join(folders)}]"
+        if source.labels_from_folders:
+            detail = f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they are classes"
+            yield whole.notice("fatal", "split_words", detail)
+        else:
+            detail = f"{what}: set {as_splits} to keep them"
+            yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
 
 
 def _splits_not_given(first_folders: set[str], settings: ListingSettings) -> list[str]:
@@ -71,17 +79,9 @@ def _splits_not_given(first_folders: set[str], settings: ListingSettings) -> lis
     return sorted(first_folders) if words <= SPLIT_NAMES.keys() and not known else []
 
 
-def _describe_folders(folders: Sequence[str], source: Source) -> tuple[str, str]:
-    """A status and a sentence for first folders that may be splits."""
-    what = f"the first folders are {', '.join(folders)}, which could be splits"
-    as_splits = f"splits.from_folders={{{', '.join(f'{name}: {name}' for name in folders)}}}"
-    if not source.labels_from_folders:
-        return "warning", f"{what}: set {as_splits} to keep them"
-    as_classes = f"labels.classes=[{', '.join(folders)}]"
-    return "fatal", f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they are classes"
-
-
-def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings) -> Generator[ImageRef, None, bool]:
+def _list_file(
+    file: ImageRef, path: str, source: SourceSettings, settings: ListingSettings
+) -> Generator[Listed, None, bool]:
     """The references of one file; returns whether it names the images of some, rather than being one."""
     if settings.from_folders:
         folder, _, below = path.partition("/")
@@ -90,43 +90,40 @@ def _refer(file: ImageRef, path: str, source: Source, settings: ListingSettings)
             split = ""
         if split is None:
             known = ", ".join(settings.from_folders)
-            detail = f"the file lies in none of the split folders {known}"
-            yield file.but(status="rejected", reason="no_split", detail=detail)
+            yield file.notice("rejected", "no_split", f"the file lies in none of the split folders {known}")
             return False
-        path, file = below or path, file.but(split=split)
-    refs = list_file(source, path, file)
-    first = next(refs, None)
-    if first is None:
+        path, file = below or path, file.replace(split=split)
+    names_images = found = False
+    for each in list_file(source, path, file):
+        found = True
+        if type(each) is ImageRef:
+            names_images = names_images or each.uri != file.uri
+            yield _place(each, file.split, settings)
+        else:
+            yield each
+    if not found:
         raise NothingReferredError(f"the source says nothing of {file.uri}: it must yield at least one reference")
-    names_images = False
-    for ref in chain((first,), refs):
-        if ref.status:
-            yield ref
-            continue
-        names_images = names_images or ref.uri != file.uri
-        if ref.split != file.split or settings.from_source:
-            ref = _with_given_split(ref, file.split, settings)
-        yield _with_group(ref, settings.group) if settings.group and not ref.status else ref
     return names_images
 
 
-def _with_given_split(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:
-    """The source's word for a split becomes the split's name, where words from the source are to decide at all."""
-    if not settings.from_source:
-        return ref.but(split=folders_split)
-    split = settings.from_source.get(ref.split)
-    if split is None:
-        known = ", ".join(settings.from_source)
-        detail = f"its split is {ref.split!r}, which is none of {known}" if ref.split else "it has no split"
-        return ref.but(split="", status="rejected", reason="no_split", detail=detail)
-    return ref if split == ref.split else ref.but(split=split)
-
-
-def _with_group(ref: ImageRef, pattern: str) -> ImageRef:
-    match = compile_pattern(pattern, "splits.group").search(ref.key)
-    if not match or not match["group"]:
-        return ref.but(status="rejected", reason="no_group", detail="the key does not match splits.group")
-    return ref.but(group=match["group"])
+def _place(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:
+    """The reference with its split and group; where words from the source are to decide, its word must be a split's."""
+    if settings.from_source:
+        split = settings.from_source.get(ref.split)
+        if split is None:
+            known = ", ".join(settings.from_source)
+            detail = f"its split is {ref.split!r}, which is none of {known}" if ref.split else "it has no split"
+            return ref.replace(split="").notice("rejected", "no_split", detail)
+    else:
+        split = folders_split
+    if split != ref.split:
+        ref = ref.replace(split=split)
+    if settings.group:
+        match = compile_pattern(settings.group, "splits.group").search(ref.key)
+        if not match or not match["group"]:
+            return ref.notice("rejected", "no_group", "the key does not match splits.group")
+        ref = ref.replace(group=match["group"])
+    return ref
 
 
 def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
@@ -177,23 +174,39 @@ def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
 
 
 @dataclass
-class ListImages(beam.PTransform):
-    """Lists the images of a PCollection of inputs.
+class ListReferences(beam.PTransform):
+    """Lists a PCollection of inputs in batches.
 
     Attributes:
         source: what the files mean.
         settings: what of the inputs is read.
     """
 
-    source: Source
+    source: SourceSettings
     settings: ListingSettings
 
-    def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ImageRef]:
-        """PCollection[Input] -> PCollection[ImageRef], an element an image or a thing that is none."""
-        return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ImageRef)
+    def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ReferenceBatch]:
+        """PCollection[Input] -> PCollection[ReferenceBatch]."""
+        return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ReferenceBatch)
 
-    def _list(self, source_input: Input) -> Iterator[ImageRef]:
-        for found, ref in enumerate(list_images(source_input, self.source, self.settings), start=1):
-            if found % _TOLD_EVERY == 0:
-                PROGRESS.add_listed(_TOLD_EVERY)
-            yield ref
+    def _list(self, source_input: Input) -> Iterator[ReferenceBatch]:
+        listed = list_images(source_input, self.source, self.settings)
+        while chunk := list(islice(listed, BATCH_SIZE)):
+            PROGRESS.add_listed(len(chunk))
+            yield ReferenceBatch.of(chunk)
+
+
+class ListImages(ListReferences):
+    """Lists the images of a PCollection of inputs; rejected files are counted. For pipelines of your own."""
+
+    def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ImageRef]:  # type: ignore[override]
+        """PCollection[Input] -> PCollection[ImageRef]."""
+        return super().expand(inputs) | beam.FlatMap(self._images).with_output_types(ImageRef)
+
+    def _images(self, batch: ReferenceBatch) -> list[ImageRef]:
+        for notice in batch.notices:
+            if notice.status == "fatal":
+                raise ValueError(f"{notice.uri}: {notice.detail}")
+            if notice.status == "rejected":
+                beam.metrics.Metrics.counter("recordmill", "unlisted").inc()
+        return batch.refs

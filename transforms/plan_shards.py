@@ -13,13 +13,14 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.dataset.file_names import STAGING_PREFIX
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
+from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.output_errors import describe_output_error
 from recordmill.storage.record_reader import FRAMING_BYTES
-from recordmill.transforms.check_fields import explain_unstored_boxes, stores_boxes
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.output_lock import claim_output, release_claim
@@ -58,10 +59,10 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
-    decoding = BoundedSemaphore(default_threads())
+    decoding, layout = BoundedSemaphore(default_threads()), ExampleLayout(settings)
 
     def measure(ref: ImageRef) -> tuple[int, int]:
-        record = convert_image(ref, settings, label_map, decoding).record
+        record = convert_image(ref, layout, label_map, decoding).record
         return (0, 0) if record is None else (ref.expected_bytes, len(record) + FRAMING_BYTES)
 
     refs = [ref for _, _, ref in summary.sample]
@@ -71,10 +72,12 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     return after / before if before else 1.0
 
 
-def plan_dataset(summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, run: RunSettings) -> Plan:
+def plan_dataset(
+    summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Recipe, run: RunSettings
+) -> Plan:
     """Plans the dataset, and looks at the output to see what may be done there."""
     growth = 1.0
-    if summary.boxes and not run.names_convention and not stores_boxes(settings.example_features):
+    if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
         summary = replace(summary, problems=[problem], problems_found=1)
     if not summary.problems:
@@ -82,7 +85,7 @@ def plan_dataset(summary: Summary, selection: SplitCutoffs, settings: DatasetSet
             growth = estimate_growth(summary, settings, run.preview)
         except FeatureFunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
-    plan = make_plan(summary, selection, settings, run.recipe, growth)
+    plan = make_plan(summary, selection, settings, recipe, growth)
     if plan.action == "convert":
         plan = _look_at_output(plan, run)
     PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
@@ -136,7 +139,7 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
 
 
 def _publish_cut(state: OutputState) -> list[str]:
-    """Publishes datasets of other plans whose publishing was cut: half of each may be in the output. A note on each.
+    """Finishes the interrupted publishing of other plans, half in the output maybe; a note on each.
 
     Raises:
         OSError: a file cannot be renamed.
@@ -185,9 +188,9 @@ class ShardAssigner:
 
         What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
         """
-        if ref.status not in ("", "rejected"):
-            return None
-        if ref.status:
+        if isinstance(ref, Notice):
+            if ref.status != "rejected":
+                return None
             split, order = self._rejected_go_to, hash_key(self._seed, ref.key).order
         else:
             hashes, split, left_out = self._splitter.place(ref)
@@ -203,17 +206,21 @@ class PlanShards(beam.PTransform):
 
     Attributes:
         settings: what the dataset is.
+        recipe: what the plan's id stands for.
         run: where and how this run works.
         selection: the `SplitCutoffs`, as a side input.
     """
 
     settings: DatasetSettings
+    recipe: Recipe
     run: RunSettings
     selection: Any
 
     def expand(self, summary: beam.PCollection[Summary]) -> beam.PCollection[Plan]:
         """PCollection[Summary] -> PCollection[Plan] of exactly one element."""
-        return summary | beam.Map(plan_dataset, self.selection, self.settings, self.run).with_output_types(Plan)
+        return summary | beam.Map(plan_dataset, self.selection, self.settings, self.recipe, self.run).with_output_types(
+            Plan
+        )
 
 
 @dataclass
@@ -254,11 +261,11 @@ class _AssignShards(beam.DoFn):
         if self._assigner is None or self._assigner.plan is not plan:
             self._assigner = ShardAssigner(plan, self._settings)
             self._most_held = count_held(sum(map(len, plan.starts.values())))
-        for ref in batch.refs:
+        for ref in (*batch.refs, *batch.notices):
             shard = self._assigner.assign(ref)
             if shard is not None:
                 self._by_shard[shard].append(ref)
-        self._held += len(batch.refs)
+        self._held += len(batch)
         if self._held >= self._most_held:
             yield from self._let_go()
 
@@ -267,5 +274,5 @@ class _AssignShards(beam.DoFn):
 
     def _let_go(self) -> Iterator[tuple[ShardId, ReferenceBatch]]:
         for shard, refs in self._by_shard.items():
-            yield shard, ReferenceBatch(refs)
+            yield shard, ReferenceBatch.of(refs)
         self.start_bundle()

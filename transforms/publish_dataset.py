@@ -12,18 +12,19 @@ from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.storage.dataset_files import find_marker, read_marker, staging_folder
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.idle_settings import tell_acted
 from recordmill.transforms.planning.output_lock import release_claim, remove_staging
 from recordmill.transforms.planning.output_state import find_fault
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.publishing.acted_settings import tell_acted
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
-from recordmill.transforms.publishing.companions import StagedDataset, choose_samples, find_remarks, shows_boxes
+from recordmill.transforms.publishing.companions import StagedDataset, choose_samples, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
@@ -126,13 +127,14 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
         sentence = f"{problem}: {rejected} lists what was rejected" if ledger.rejected else problem
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
-    if note := note_background(plan.label_map.ids, finished.class_counts, settings.layout.label_map_file):
+    layout = ExampleLayout(settings)
+    if note := note_background(plan.label_map.ids, finished.class_counts, layout.convention.label_map_file):
         plan.notes.append(note)
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
     statistics = gather_statistics(
-        sidecars, choose_samples(finished.class_counts, shows_boxes(settings)) if settings.report else {}
+        sidecars, choose_samples(finished.class_counts, layout.stores_boxes) if settings.report else {}
     )
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
@@ -140,7 +142,7 @@ def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, ru
     remarks = find_remarks(marker, statistics, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
     dataset = StagedDataset(
-        marker, settings, run.config_text, shards, reports, folder, statistics, duplicates, remarks, _facts_of(run)
+        marker, settings, plan.config_text, shards, reports, folder, statistics, duplicates, remarks, _facts_of(run)
     )
     stage_dataset(dataset, plan, run)
     published = publish_staged(run.output, plan.plan_id, run.run_id)
@@ -159,9 +161,12 @@ def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSe
     notes = [
         f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished.reports)
     ]
-    if count := lost_labels(finished, summary, {feature.field for feature in settings.example_features}):
+    layout = ExampleLayout(settings)
+    if count := lost_labels(finished, summary, layout.fields):
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
-        where = f"the convention ({settings.layout.title}) stores one, a mapping with the field label_texts all of them"
+        where = (
+            f"the convention ({layout.convention.title}) stores one, a mapping with the field label_texts all of them"
+        )
         notes.append(f"{what}: {where}")
     return notes
 

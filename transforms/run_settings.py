@@ -13,8 +13,6 @@ class RunSettings:
         run_id: names the run.
         output: the output folder.
         outcome_file: where the job writes how it ended.
-        recipe: the dataset's settings as plain values: what the plan id stands for.
-        config_text: the same as YAML, written beside the dataset.
         inputs: folders by input name (empty: the only one, without a name).
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
@@ -29,8 +27,6 @@ class RunSettings:
     run_id: str
     output: str
     outcome_file: str
-    recipe: Mapping[str, Any]
-    config_text: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
     overwrite: bool = False
     preview: bool = False

@@ -10,8 +10,8 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, count_neighbours
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.planning.used_files import Digests, FileDigests, UsedFiles, find_used, settle_ignored
@@ -31,7 +31,7 @@ class SummarizeImages(beam.PTransform):
     seed: int
     splits: SplitSettings
     selection: Any
-    source: Source
+    source: SourceSettings
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Summary]:
         """PCollection[ReferenceBatch] -> PCollection[Summary] of exactly one element."""
@@ -66,8 +66,7 @@ class _SummarizeBundle(beam.DoFn):
     def process(self, batch: ReferenceBatch, selection: SplitCutoffs) -> None:
         if selection is not self._splitter.selection:
             self._splitter = ImageSplitter(self._seed, self._splits, selection)
-        for ref in batch.refs:
-            self._summary.add(ref, self._splitter)
+        self._summary.add(batch, self._splitter)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield GlobalWindows.windowed_value(self._summary)
@@ -76,15 +75,14 @@ class _SummarizeBundle(beam.DoFn):
 class _DigestFiles(beam.DoFn):
     """The digests of files that a bundle's references name, and of those that were ignored."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceSettings) -> None:
         self._source = source
 
     def start_bundle(self) -> None:
         self._digests = FileDigests(self._source)
 
     def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
-        for ref in batch.refs:
-            self._digests.add(ref)
+        self._digests.add(batch)
         if self._digests.are_many:
             yield from self._digests.let_go()
 

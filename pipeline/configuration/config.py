@@ -2,22 +2,23 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, make_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, make_dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 from pydantic import TypeAdapter, ValidationError
 
+from recordmill import storage
+from recordmill.pipeline.configuration.check_features import find_unstored_boxes
 from recordmill.pipeline.configuration.parse_yaml import MAX_DEPTH, YamlError, normalize, parse_yaml
-from recordmill.pipeline.configuration.setting_errors import explain_errors, without_none
+from recordmill.pipeline.configuration.resolve_settings import complete_settings
+from recordmill.pipeline.configuration.setting_errors import ConfigError, explain_errors, without_none
 from recordmill.schemas.coercion import INT64_MAX
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.transforms.check_fields import find_unstored_boxes
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 AUTO = "auto"
@@ -30,50 +31,53 @@ DEFAULT_KIND = "class_folders"
 """The `kind:` of the source that `DatasetSettings` begins with."""
 
 
-class ConfigError(ValueError):
-    """The configuration is wrong; one line per error, each with the key's path."""
-
-
 Recogniser = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Fills in settings that the input's files determine."""
 
 
-def load_settings(
-    path: str | None,
-    overrides: Sequence[str],
-    recogniser: Recogniser = dict,
-    observe: Callable[[Mapping[str, Any]], None] = lambda _: None,
-) -> tuple[DatasetSettings, dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """What a configuration and its overrides say.
+
+    Attributes:
+        settings: what the dataset is, as far as the inputs' files have no say in it.
+        names_convention: whether a convention is written or recognised, rather than the default.
+        comment: the line by which a dataset's `config.yaml` says what was recognised, if the configuration begins with
+            one.
+    """
+
+    settings: DatasetSettings
+    names_convention: bool
+    comment: str = ""
+
+
+def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogniser = dict) -> LoadedSettings:
     """Reads a configuration file and applies `key.path=value` overrides.
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
             (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: as the files determine.
         overrides: `key.path=value`, the value in YAML; later ones win.
-        recogniser: used if there is no file and no `source.kind`, or the file has `layout: auto`.
-        observe: called with the given or recognised settings, without the defaults.
+        recogniser: is asked where there is no file and no `source.kind`, or the file says `layout: auto`.
 
     Returns:
-        The settings, and the same as plain values in the shape of the YAML. All text is in Unicode's NFC, as keys are.
+        The settings, complete in themselves. All text is in Unicode's NFC, as keys are.
 
     Raises:
         ConfigError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or contradicts another.
     """
-    plain = _read_yaml(path) if path and path != AUTO else {}
+    text = _read_text(path) if path and path != AUTO else ""
+    plain = _parse(path, text)
     parsed = [_parse_override(override) for override in overrides]
     for override in parsed:
         _set(plain, override)
     if _is_to_be_recognised(plain, path):
         plain = recogniser(plain)
-    observe(plain)
     settings = _validate(plain, path or "--set", [override.keys for override in parsed])
-    return settings, settings_as_dict(settings, (plain.get("source") or {}).get("kind", DEFAULT_KIND))
-
-
-def read_comment(path: str | None) -> str:
-    """The line of a dataset's `config.yaml` that says what was recognised, if a configuration begins with one."""
-    first = _read_text(path).partition("\n")[0] if path and path != AUTO else ""
-    return f"{first}\n" if first.startswith(COMMENT) else ""
+    first = text.partition("\n")[0]
+    return LoadedSettings(
+        settings, plain.get("convention") is not None, f"{first}\n" if first.startswith(COMMENT) else ""
+    )
 
 
 def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
@@ -86,43 +90,27 @@ def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
     return layout == AUTO and not is_known and isinstance(source, dict | None)
 
 
-def settings_as_dict(settings: DatasetSettings, source_kind: str) -> dict[str, Any]:
-    """The settings as plain JSON values, in the shape of their YAML, without those that have no effect."""
-    plain = asdict(settings)
-    plain["source"] = {"kind": source_kind, **asdict(settings.source)}  # type: ignore[call-overload]
-    if settings.splits.given:
-        del plain["splits"]["fractions"]
-    return plain
-
-
-def _read_yaml(path: str) -> dict[str, Any]:
-    try:
-        text = _read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ConfigError(f"the configuration {path} cannot be read: {str(why).lower()}") from None
+def _parse(path: str | None, text: str) -> dict[str, Any]:
     try:
         plain = parse_yaml(text)
     except YamlError as error:
         raise ConfigError(f"the configuration {path} {error}") from None
-    if plain is None:
-        return {}
-    if not isinstance(plain, dict):
+    if plain is not None and not isinstance(plain, dict):
         raise ConfigError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
-    return plain
+    return plain or {}
 
 
 def _read_text(path: str) -> str:
     local = Path(path)
-    if "://" not in path and not local.exists() and local.parent.name in ("", "configs"):
+    if storage.is_local(path) and not local.exists() and local.parent.name in ("", "configs"):
         shipped = resources.files("recordmill.configs") / local.name
         if shipped.is_file():
             return shipped.read_text(encoding="utf-8")
-    if "://" not in path:
-        return local.read_text(encoding="utf-8")
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-        text: str = file.read().decode("utf-8")
-        return text
+    try:
+        return local.read_text(encoding="utf-8") if storage.is_local(path) else storage.read_range(path).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise ConfigError(f"the configuration {path} cannot be read: {str(why).lower()}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,28 +160,34 @@ def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]) -> DatasetSettings:
+    values = _lengthen(plain, {"features": "function"})
     problems: list[str] = []
-    values = _spell(DatasetSettings, _lengthen(plain, {"features": "function"}))
-    for key, build in (("source", _build_source), ("convention", _build_convention)):
-        if values.get(key) is None:
-            values.pop(key, None)
-            continue
+    kinds: dict[str, Any] = {"source": load_source(DEFAULT_KIND), "convention": str}
+    for key, read in (("source", _read_source), ("convention", _read_convention)):
+        value = values.pop(key, None)
         try:
-            values[key] = build(values[key])
+            if value is not None:
+                kinds[key], values[key] = read(value)
         except ValueError as error:
-            problems += str(error).splitlines()
-            del values[key]
+            problems.append(str(error))
+    values.setdefault("source", {})
+    shape, adapter = _adapter(kinds["source"], kinds["convention"])
     try:
-        settings = _adapter(DatasetSettings).validate_python(values)
+        built = adapter.validate_python(_spell(shape, values))
+        settings = DatasetSettings(**{each.name: getattr(built, each.name) for each in fields(DatasetSettings)})
+        if not problems:
+            settings = complete_settings(settings)
     except ValidationError as error:
-        problems += explain_errors(error, DatasetSettings, is_whole=not problems)
+        problems += explain_errors(error, shape)
+    except ValueError as error:
+        problems.append(str(error))
     else:
-        if plain.get("convention") is None and (unstored := find_unstored_boxes(settings.layout, settings.source)):
-            problems.append(unstored)
+        unstored = find_unstored_boxes(ExampleLayout(settings)) if plain.get("convention") is None else ""
+        problems += [unstored] if unstored else []
     splits = plain.get("splits")
-    written = splits if isinstance(splits, dict) else {}
-    given = [key for key in ("from_folders", "from_source") if written.get(key)]
-    if given and "fractions" in written:
+    splits = splits if isinstance(splits, dict) else {}
+    given = [key for key in ("from_folders", "from_source") if splits.get(key)]
+    if given and "fractions" in splits:
         problems.append(
             f"splits.{given[0]} and splits.fractions contradict each other: remove one of them "
             f"(--set 'splits={{{given[0]}: {{...}}}}' replaces both)"
@@ -240,13 +234,19 @@ def _spell(kind: Any, values: Any) -> Any:
     return values
 
 
-def _build_source(source: Any) -> Any:
+def _read_source(source: Any) -> tuple[type[Any], dict[str, Any]]:
+    """The class of the source that is written, and its settings."""
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
     if not isinstance(kind, str):
         raise ValueError(f"source is {source!r:.80}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
-    source_kind = load_source(kind)
-    values = {key: value for key, value in source.items() if key != "kind"}
-    return _build_below("source", source_kind, _lengthen(values, source_kind.short_forms))
+    found = load_source(kind)
+    return found, _lengthen({key: value for key, value in source.items() if key != "kind"}, found.short_forms)
+
+
+def _read_convention(convention: Any) -> tuple[type[Any], Any]:
+    if not isinstance(convention, dict | str):
+        raise ValueError(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
+    return str if isinstance(convention, str) else CustomConvention, convention
 
 
 def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict[str, Any]:
@@ -258,52 +258,12 @@ def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict
     return long
 
 
-def _build_convention(convention: Any) -> Any:
-    if isinstance(convention, dict):
-        return _build_below("convention", CustomConvention, convention)
-    if not isinstance(convention, str):
-        raise ValueError(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
-    return convention
-
-
-def _build_below(key: str, kind: Any, value: Any) -> Any:
-    around: Any = _around(key, kind)
-    try:
-        return getattr(_adapter(around).validate_python({key: _spell(kind, value)}), key)
-    except ValidationError as error:
-        raise ConfigError("\n".join(explain_errors(error, around))) from None
-
-
 @cache
-def _around(key: str, kind: type[Any]) -> type[Any]:
-    """A class with one value, so that unknown keys in sources are errors although sources do not depend on pydantic."""
-    around = make_dataclass("Around", [(key, kind)])
-    around.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
-    return around
+def _adapter(source: Any, convention: Any) -> tuple[type[Any], TypeAdapter[Any]]:
+    """The settings with one source's and one kind of convention, where each error has its path; and their validator.
 
-
-@cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Pydantic's validator of a class, which takes 50 ms to create."""
-    return TypeAdapter(kind)
-
-
-def name_dataset(
-    settings: DatasetSettings, plain: dict[str, Any], output: str
-) -> tuple[DatasetSettings, dict[str, Any]]:
-    """Names a dataset after its output folder if its files' names need a name and it has none.
-
-    Raises:
-        ConfigError: files cannot have this name.
+    Pydantic takes 50 ms to make one.
     """
-    pattern = settings.shards.name or settings.layout.shard_name
-    if settings.name or "{name" not in pattern:
-        return settings, plain
-    base = "".join(
-        c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in output.rstrip("/").rpartition("/")[2]
-    )
-    name = base.lstrip("._-") or "dataset"
-    try:
-        return replace(settings, name=name), {**plain, "name": name}
-    except ValueError as error:
-        raise ConfigError(f"{error}; or set name, in place of the output folder's") from None
+    own: list[tuple[str, Any, Any]] = [("source", source, MISSING), ("convention", convention, "default")]
+    shape = make_dataclass("Settings", own, bases=(DatasetSettings,), frozen=True, kw_only=True)
+    return shape, TypeAdapter(shape)

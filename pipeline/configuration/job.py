@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from recordmill.pipeline.configuration.recognise_layout import Layout
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.recipe import Recipe
 from recordmill.transforms.run_settings import RunSettings
 
 
@@ -13,13 +14,15 @@ class Job:
     """One conversion.
 
     Attributes:
-        settings: the description of the dataset.
-        inputs: the inputs.
-        run: where and how it runs.
-        layout: the recognised layout of the inputs, if any.
+        settings: what the dataset is.
+        inputs: what is read.
+        recipe: what the plan's id stands for.
+        run: where and how it works.
+        layout: what was recognised in the inputs, if anything was.
     """
 
     settings: DatasetSettings
     inputs: tuple[Input, ...]
+    recipe: Recipe
     run: RunSettings
     layout: Layout | None = None

@@ -13,14 +13,15 @@ import yaml
 from pathspec import GitIgnoreSpec
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import COMMENT, ConfigError
+from recordmill.pipeline.configuration.config import COMMENT
+from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
 from recordmill.transforms.inputs.listing.ignored import why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Ignore
-from recordmill.transforms.inputs.listing.look_at_input import look_at_input
+from recordmill.transforms.inputs.look_at_input import look_at_input
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.manifest import TABLE_ENDINGS
 

@@ -11,19 +11,22 @@ import yaml
 from pydantic import ValidationError
 from yaml.reader import ReaderError
 
+
+class ConfigError(ValueError):
+    """The configuration is wrong; one line per error, each with the key's path."""
+
+
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
-def explain_errors(error: ValidationError, kind: type[Any], is_whole: bool = True) -> list[str]:
+def explain_errors(error: ValidationError, kind: type[Any]) -> list[str]:
     """One sentence per error, each with the key's path.
 
     Args:
-        error: pydantic's error.
-        kind: the dataclass of the values.
-        is_whole: whether the values are complete; if not, contradictions between settings are ignored.
+        error: what pydantic found.
+        kind: the dataclass that the values were to become.
     """
-    found = [each for each in error.errors(include_url=False) if is_whole or each["loc"]]
-    return list(dict.fromkeys(_explain(each, kind) for each in found))
+    return list(dict.fromkeys(_explain(each, kind) for each in error.errors(include_url=False)))
 
 
 def explain_yaml_error(error: yaml.YAMLError) -> str:

@@ -1,5 +1,6 @@
 """Tables of a dataset's content, and of one record, for people."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.text import Text
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.sniff import sniff
 from recordmill.pipeline.terminal.printable import printable
+from recordmill.pipeline.terminal.terminal import plain_table
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.inspect.find_record import FoundRecord
 from recordmill.reading.inspect.summarize_dataset import Summary
@@ -36,17 +38,12 @@ def summary_view(summary: Summary, most_labels: int) -> Iterator[RenderableType]
         yield _labels(summary, most_labels)
 
 
-def _table(*titles: str, right: tuple[str, ...] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    for title in titles:
-        table.add_column(title, justify="right" if title in right else "left", overflow="fold")
-    return table
-
-
 def _splits(summary: Summary) -> Table:
     sized = any(split.largest for split in summary.splits.values())
     right = ("files", "records", "bytes", "damaged")
-    table = _table("split", *right[:3], *(["a record"] if sized else []), *(["damaged"] if sized else []), right=right)
+    table = plain_table(
+        "split", *right[:3], *(["a record"] if sized else []), *(["damaged"] if sized else []), right=right
+    )
     for name, split in summary.splits.items():
         files, records = f"{split.files:,}", f"{split.records:,}"
         row: list[RenderableType] = [printable(name), files, records, format_size(split.bytes)]
@@ -62,7 +59,7 @@ def _features(summary: Summary) -> Table:
     counted = any(feature.records not in (None, records) for feature in summary.features.values())
     explained = any(feature.meaning for feature in summary.features.values())
     titles = ["feature", "kind", "shape", *(["records"] if counted else []), *(["meaning"] if explained else [])]
-    table = _table(*titles, right=("records",))
+    table = plain_table(*titles, right=("records",))
     for key, feature in summary.features.items():
         row: list[RenderableType] = [Text(printable(key), style="cyan"), feature.kind, Text(feature.shape)]
         row += [f"{feature.records or 0:,}"] if counted else []
@@ -74,14 +71,15 @@ def _features(summary: Summary) -> Table:
 def _labels(summary: Summary, most: int) -> RenderableType:
     """Records by label and split, with a bar for the total, in the order of the ids."""
     names = list(summary.splits)
-    totals = {label: 0 for split in summary.splits.values() for label in split.labels}
+    totals: Counter[str] = Counter()
     for split in summary.splits.values():
-        for label, count in split.labels.items():
-            totals[label] += count
+        totals.update(split.labels)
     ids = summary.dataset.labels
     order = sorted(totals, key=lambda label: (ids.get(label, 2**63), _number(label), label))
     longest = max(totals.values())
-    table = _table(*(["id"] if ids else []), "label", *map(printable, names), "", right=("id", *map(printable, names)))
+    table = plain_table(
+        *(["id"] if ids else []), "label", *map(printable, names), "", right=("id", *map(printable, names))
+    )
     for label in order[:most]:
         bar = "\u2501" * max(1, round(totals[label] / longest * _BAR))
         counts = [f"{summary.splits[name].labels[label]:,}" for name in names]
@@ -106,7 +104,7 @@ def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
         row = found.row
         changed = f", {', '.join(row['changes']).replace('_', ' ')}" if row.get("changes") else ", untouched"
         lines.append(Text(f"from {printable(row['key'])}, {row['bytes']:,} bytes{changed}"))
-    table = _table("feature", "kind", "value")
+    table = plain_table("feature", "kind", "value")
     names = {label_id: name for name, label_id in dataset.labels.items()}
     for key, (kind, values) in found.values().items():
         text = show_values(values)

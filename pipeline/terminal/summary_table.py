@@ -6,10 +6,11 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from recordmill.pipeline.terminal.terminal import plain_table
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
 from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import Outcome
-from recordmill.transforms.idle_settings import say_idle
+from recordmill.transforms.publishing.acted_settings import say_idle
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -24,9 +25,8 @@ def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
 
 
 def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
-    table = Table("split", box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    for title in (f"{numbers['unit']}s", "shards", "bytes"):
-        table.add_column(title, justify="right")
+    counted = (f"{numbers['unit']}s", "shards", "bytes")
+    table = plain_table("split", *counted, right=counted)
     splits = numbers["splits"]
     for name, split in splits.items():
         table.add_row(name, f"{split['images']:,}", f"{split['shards']:,}", about + format_size(split["bytes"]))

@@ -5,12 +5,13 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.formatting import format_count
@@ -109,6 +110,14 @@ def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda records: bar.advance(task, records)
+
+
+def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
+    """A table without lines; the columns whose titles are in `right` hold numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    for title in titles:
+        table.add_column(title, justify="right" if title in right else "left", overflow="fold")
+    return table
 
 
 def fail(sentence: str, exit_code: int, as_json: bool) -> int:

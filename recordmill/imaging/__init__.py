@@ -5,11 +5,4 @@ from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.versions import imaging_versions
 from recordmill.schemas.settings.images import ImageSettings, Resize
 
-__all__ = [
-    "ImageSettings",
-    "PreparedImage",
-    "Resize",
-    "imaging_versions",
-    "prepare_image",
-    "prepare_pixels",
-]
+__all__ = ["ImageSettings", "PreparedImage", "Resize", "imaging_versions", "prepare_image", "prepare_pixels"]

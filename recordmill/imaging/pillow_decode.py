@@ -121,7 +121,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     with _translated(file_format, "decode_error"):
         if file_format == "PPM":
             read_samples(opened)
-        deep = _has_16_bits(opened)
+        deep = any(";16" in str(tile.args) for tile in opened.tile)  # Pillow drops the low bytes of colours silently
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
         opened.load()
@@ -166,11 +166,6 @@ def _translated(file_format: str, code: str) -> Iterator[None]:
     except _ERRORS as error:
         early = _ENDS_EARLY.search(str(error)) is not None
         raise Rejected("decode", "truncated" if early else code, f"{file_format}: {describe_error(error)}") from None
-
-
-def _has_16_bits(opened: ImageFile.ImageFile) -> bool:
-    """Whether Pillow will drop the low bytes, which it does silently for colour images."""
-    return any(";16" in str(tile.args) for tile in opened.tile)
 
 
 def _exif(image: Image.Image) -> bytes | None:

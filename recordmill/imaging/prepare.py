@@ -9,13 +9,7 @@ from PIL import Image
 from recordmill.imaging.colour import apply_profile, to_gray_or_srgb
 from recordmill.imaging.dhash import difference_hash, hash_reduction
 from recordmill.imaging.icc import judge_profile
-from recordmill.imaging.jpeg_codec import (
-    SMALLEST_REDUCTION,
-    UnusualJpeg,
-    check_end,
-    check_scans,
-    decode_jpeg,
-)
+from recordmill.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
 from recordmill.imaging.limits import accepted_format, check_size
 from recordmill.imaging.orientation import is_turned_sideways, turn
@@ -94,8 +88,8 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         and profile != "needed"
         and not (settings.grayscale == "expand" and header.components == 1)
     )
-    passes = settings.reencode == "when_needed" and stored_format(settings) == "JPEG"
-    never = settings.reencode == "never"
+    passes = settings.reencoding == "when_needed" and stored_format(settings) == "JPEG"
+    never = settings.reencoding == "never"
     untouched = never or (passes and fits and header.soundness is not Soundness.MALFORMED)
     if untouched and header.soundness is not Soundness.PLAIN and not opens_elsewhere(data, header):
         if never:
@@ -135,7 +129,7 @@ def _prepare_with_pillow(
     opened = open_image(data, file_format)
     width, height = opened.size
     check_size(width, height, settings)
-    never = settings.reencode == "never"
+    never = settings.reencoding == "never"
     channels = count_encoded_channels(opened)
     if never and settings.check == "header" and not keep_pixels:
         return PreparedImage(data, file_format, height, width, channels, None, ())
@@ -154,7 +148,7 @@ def _prepare_with_pillow(
     changes |= loaded.changes | more_changes
     if has_more_frames(data, opened):
         changes.add("first_frame")
-    passes = settings.reencode == "when_needed" and stored_format(settings) == file_format == "PNG"
+    passes = settings.reencoding == "when_needed" and stored_format(settings) == file_format == "PNG"
     fits = not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands())
     if passes and fits and is_sound_png(data):
         raster = to_raster(image)

@@ -68,7 +68,7 @@ def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
         return read_local(uri, offset, length)
     if store := _find_store(uri):
         return store.read(uri, offset, length)
-    from recordmill.storage.stores.beam_errors import beam_errors_as_systems
+    from recordmill.storage.stores.beam import beam_errors_as_systems
 
     with beam_errors_as_systems(uri), _beam().open(uri, compression_type=_PLAIN) as stream:
         if offset:
@@ -87,8 +87,8 @@ def open_to_read(path: str) -> BinaryIO:
     """
     if is_local(path):
         return open(path, "rb")
-    from recordmill.storage.stores.beam_errors import beam_errors_as_systems
-    from recordmill.storage.stores.object_stream import open_to_read as open_object
+    from recordmill.storage.stores.beam import beam_errors_as_systems
+    from recordmill.storage.stores.store import open_to_read as open_object
 
     if store := _find_store(path):
         return open_object(store, path)
@@ -214,7 +214,9 @@ def list_below(folder: str) -> "Iterator[FileMetadata]":
         return
     filesystem = _beam().get_filesystem(prefix)
     if not filesystem.has_dirs():
-        yield from filesystem._list(prefix)
+        from recordmill.storage.stores.beam import list_pages
+
+        yield from list_pages(filesystem, prefix)
         return
     found = filesystem.match([_like(prefix) + "**"])[0].metadata_list
     yield from (file for file in found if file.path.startswith(prefix))

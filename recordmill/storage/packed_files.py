@@ -15,14 +15,7 @@ from typing import NamedTuple
 
 from recordmill import storage
 from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.unpacking import (
-    MAX_RATIO,
-    BadPacking,
-    TooLarge,
-    ZipMember,
-    gunzip,
-    unzip,
-)
+from recordmill.storage.unpacking import MAX_RATIO, BadPacking, TooLarge, ZipMember, gunzip, unzip
 
 
 class Unpacked(NamedTuple):
@@ -132,13 +125,7 @@ def read_packed_start(uri: str, packing: str, length: int) -> bytes:
 
 
 def read_packed_range(
-    uri: str,
-    packing: str,
-    offset: int,
-    length: int,
-    version: str = "",
-    most: int = -1,
-    max_ratio: int = MAX_RATIO,
+    uri: str, packing: str, offset: int, length: int, version: str = "", most: int = -1, max_ratio: int = MAX_RATIO
 ) -> bytes:
     """Reads `length` bytes (-1: to the end) from `offset` of a compressed file's content.
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes
-from apache_beam.io.tfrecordio import WriteToTFRecord
 
 from recordmill import storage
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
+from recordmill.storage.stores.beam import record_sink
 
 
 class RecordSink:
@@ -22,7 +22,7 @@ class RecordSink:
         stored = storage.open_to_write(path)
         packed = compression == "gzip"
         self._file: Any = CompressedFile(stored, compression_type=CompressionTypes.GZIP) if packed else stored
-        self._sink: Any = WriteToTFRecord(path)._sink
+        self._sink: Any = record_sink(path)
         self.offset = 0
 
     def write(self, record: bytes) -> None:

@@ -40,6 +40,11 @@ class Resize:
             raise ValueError(f"resize.exact: an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller sides")
         _check_choice("resize.fit", self.fit, ("crop", "pad"))
 
+    @property
+    def pads(self) -> bool:
+        """Whether images of another shape get a margin."""
+        return self.exact is not None and self.fit == "pad"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageSettings:
@@ -111,10 +116,14 @@ class ImageSettings:
         _check_choice("reencode", self.reencode, ("auto", "when_needed", "always", "never"))
         _check_choice("subsampling", self.subsampling, ("auto", "by_format", "4:4:4", "4:2:2", "4:2:0"))
         _check_choice("grayscale", self.grayscale, ("keep", "expand"))
-        if self.reencode == "auto":
-            asked = self.quality != 95 or self.subsampling != "auto"
-            object.__setattr__(self, "reencode", "always" if asked else "when_needed")
         self._check_contradictions()
+
+    @property
+    def reencoding(self) -> Literal["when_needed", "always", "never"]:
+        """`reencode`, or what its `auto` stands for."""
+        if self.reencode != "auto":
+            return self.reencode
+        return "when_needed" if self.quality == 95 and self.subsampling == "auto" else "always"
 
     def _check_contradictions(self) -> None:
         if self.reencode == "never" and self.store != "auto":
@@ -123,7 +132,7 @@ class ImageSettings:
             raise ValueError("resize: needs re-encoding, and reencode is never")
         if self.reencode == "never" and self.grayscale == "expand":
             raise ValueError("grayscale: expand needs re-encoding, and reencode is never")
-        if self.near_duplicates and self.check == "header" and self.reencode != "always":
+        if self.near_duplicates and self.check == "header" and self.reencoding != "always":
             raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
 
 

@@ -31,7 +31,7 @@ def test_a_run_tells_its_stages_and_flows(tmp_path):
     assert sum(stage["written"] for stage in found.values()) >= written
     flows = costs["flows"]
     elements = {step: flow["elements"] for step, flow in flows.items()}
-    assert elements["ListImages/FindImages"] == 60
+    assert elements["ListReferences/FindImages"] == 1
     assert elements["PlanShards/Map(plan_dataset)"] == elements["PublishDataset/GatherReports/InjectDefault"] == 1
     assert elements["ShuffleReferences/GroupByShard"] == elements["ConvertShards/ParDo(_ConvertShard)"] == 4
     assert 60 * 100 < flows["ShuffleReferences/GroupByShard"]["bytes"] < 60 * 500

@@ -194,7 +194,9 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
         "manifest.csv, row 13: column 'path': 'pipe.jpg': it is a folder, a device or a pipe, and no file"
     )
     assert details["manifest.csv/000015"] == "manifest.csv, row 15: column 'class' is empty"
-    assert details["manifest.csv/000017"] == ("manifest.csv, row 17: column 'age': 'seven' (str) is no 64-bit integer")
+    assert details["manifest.csv/000017"] == (
+        "manifest.csv, row 17: column 'age': 'seven' (str) is not a 64-bit integer"
+    )
     assert details["manifest.csv/000018"] == "manifest.csv, row 18: it has 3 cells, and there are 4 columns"
 
 

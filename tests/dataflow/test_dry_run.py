@@ -45,8 +45,7 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
     steps = {transform.unique_name for transform in transforms if transform.unique_name.count("/") == 0}
     assert steps - {"ref_AppliedPTransform_AppliedPTransform_1"} == {
         "Create",
-        "ListImages",
-        "BatchReferences",
+        "ListReferences",
         "FindSplitCutoffs",
         "SummarizeImages",
         "PlanShards",

@@ -48,5 +48,5 @@ def test_the_configuration_is_valid(tmp_path):
     text = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
     (block,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "own.yaml").write_text(block, encoding="utf-8")
-    settings, _ = load_settings(str(tmp_path / "own.yaml"), [])
+    settings = load_settings(str(tmp_path / "own.yaml"), []).settings
     assert settings.labels.catch_all == "other"

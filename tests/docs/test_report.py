@@ -4,9 +4,9 @@ import json
 import re
 from pathlib import Path
 
+from make_settings import make_settings
 from PIL import Image
 
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.report_sections import MOST_BARS, SMALLEST_BARS
 from recordmill.transforms.publishing.companions.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
 from recordmill.transforms.publishing.companions.thumbnails import (
@@ -67,7 +67,7 @@ def test_its_numbers_are_the_codes():
     assert f"at most {MOST_BITS} bits" in PAGE
     assert f"the first {MOST_LISTED:,} are listed" in PAGE
     assert f"At most {MOST_PAIRS:,} pairs are listed" in PAGE
-    settings = DatasetSettings()
+    settings = make_settings()
     assert (settings.report, settings.images.near_duplicates) == (True, False)
 
 

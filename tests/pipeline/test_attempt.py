@@ -4,9 +4,9 @@ import pytest
 
 from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.config import ConfigError
 from recordmill.pipeline.configuration.options import UsageError, build_parser
 from recordmill.pipeline.configuration.preflight import PathError
+from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.runners.run_job import Terminated
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.transforms.shards.progress import Progress

@@ -6,16 +6,15 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import orjson
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.pipeline.configuration.config import ConfigError, load_settings, name_dataset
-from recordmill.pipeline.configuration.setting_errors import without_none
-from recordmill.schemas.added_setting import leave_out_added
+from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
+from recordmill.pipeline.configuration.setting_errors import ConfigError, without_none
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.idle_settings import find_idle
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 
@@ -64,13 +63,12 @@ def overrides(draw: st.DrawFn) -> list[str]:
 def load(written: list[str]) -> str:
     """The sentences that refuse settings; those that are not refused can be used and stored."""
     try:
-        settings, plain = name_dataset(*load_settings(None, written), "out")
+        settings = load_settings(None, written).settings
+        settings = resolve_settings(settings, [], "out", [].append)
     except ConfigError as error:
         return str(error)
-    find_idle(settings)
-    recipe = orjson.dumps(leave_out_added(settings, plain))
-    yaml.safe_dump(orjson.loads(recipe))
-    assert settings.encoder
+    assert orjson.dumps(make_recipe(settings).values)
+    assert ExampleLayout(settings).encoder
     assert settings.listing
     return ""
 

@@ -114,7 +114,7 @@ def test_labels_without_an_id_fail_a_run_by_a_limit_of_their_own(convert, tmp_pa
     done = convert(root, settings={**TAGS, "max_rejected.labels.count": 2})
     assert done.code == 3
     assert done.errors[0].startswith(
-        "3 of 6 labels were without an id (unknown_label), such as c.jpg (the label 'red' is none of the classes), "
+        "3 of 6 labels were without an id (unknown_label), such as c.jpg (the label 'red' is not one of the classes), "
         "which is over max_rejected.labels.count (2) and max_rejected.labels.share (1.00%); "
         "set labels.ids=names, or raise one of the limits: "
     )

@@ -198,7 +198,7 @@ def test_a_manifest_names_images_on_an_object_store(shelf, capsys):
         (row["stage"], row["key"], row["detail"])
         for row in map(orjson.loads, dataset(shelf)["rejected.jsonl"].splitlines())
     )
-    outside = "'shelf://in/other/x.jpg' does not lie below source.root, by default the manifest's own folder"
+    outside = "'shelf://in/other/x.jpg' is not below source.root, by default the manifest's own folder"
     assert rejected == [
         ("list", "a.csv/000015", f"a.csv, row 15: column 'uri': {outside}"),
         ("read", "gone.jpg", "the file was listed, and was gone when it was read"),

@@ -27,7 +27,7 @@ def test_flags_become_a_job(prepare, photos):
     assert (job.settings.seed, job.inputs) == (3, (Input(str(photos)),))
     assert (run.output, run.threads, run.preview, run.overwrite) == (f"{photos.parent}/dataset", 2, True, True)
     assert run.inputs == {"": str(photos)}
-    assert yaml.safe_load(run.config_text)["seed"] == run.recipe["seed"] == 3
+    assert yaml.safe_load(job.recipe.config_text)["seed"] == job.recipe.values["seed"] == 3
     assert set(run.facts) == {"recordmill", "beam", "runner", "started"}
 
 

@@ -159,7 +159,7 @@ def test_finished_shards_of_another_plan_stay_and_are_reported(convert, photos, 
     assert (done.code, done.line["status"], done.staging) == (0, "published", [stays])
     assert done.line["notes"] == [
         f"{stays} stays, with 4 finished shards of another configuration or input: "
-        "the command that began it goes on from there, --discard deletes it"
+        "the command that started it resumes from there, --discard deletes it"
     ]
     first = convert(photos, "--overwrite", settings=TWO)
     assert (first.code, first.staging, first.marker["run"]["shards_reused"]) == (0, [], 4)

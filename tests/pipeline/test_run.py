@@ -13,6 +13,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
+from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.pipeline.run import build
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.run_settings import RunSettings
@@ -322,23 +323,23 @@ def test_gzip_files_hold_the_same_records(convert, photos, records_of, tmp_path)
 
 
 def test_build_gives_one_outcome(photos, tmp_path):
-    settings, recipe = load_settings(None, [])
-    run = RunSettings(run_id="r", output=str(tmp_path / "d"), outcome_file=str(tmp_path / "o.json"), recipe=recipe)
+    settings = load_settings(None, []).settings
+    run = RunSettings(run_id="r", output=str(tmp_path / "d"), outcome_file=str(tmp_path / "o.json"))
     outcomes = tmp_path / "outcomes"
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        outcome = build(root, Job(settings, (Input(str(photos)),), run))
+        outcome = build(root, Job(settings, (Input(str(photos)),), make_recipe(settings), run))
         lines = outcome | beam.Map(lambda each: f"{each.status} {each.exit_code} {each.sentence}")
         lines | beam.io.WriteToText(str(outcomes), shard_name_template="")
     assert outcomes.read_text() == f"published 0 10 images are in {tmp_path / 'd'}\n"
 
 
 def test_several_inputs_are_listed_side_by_side(tmp_path):
-    settings, recipe = load_settings(None, [])
-    run = RunSettings(run_id="r", output=str(tmp_path / "d"), outcome_file=str(tmp_path / "o.json"), recipe=recipe)
+    settings = load_settings(None, []).settings
+    run = RunSettings(run_id="r", output=str(tmp_path / "d"), outcome_file=str(tmp_path / "o.json"))
     spread = []
     for inputs in ((Input("/a"),), (Input("/a", "a"), Input("/b", "b"))):
         root = beam.Pipeline(runner=FnApiRunner())
-        build(root, Job(settings, inputs, run))
+        build(root, Job(settings, inputs, make_recipe(settings), run))
         steps = root.to_runner_api().components.transforms.values()
         spread.append(any(step.spec.urn == "beam:transform:reshuffle:v1" for step in steps))
     assert spread == [False, True]

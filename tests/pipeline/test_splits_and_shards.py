@@ -165,7 +165,7 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
         1,
         [
             "no image was found for split test, and 2 rejected, such as all.csv/000003 (all.csv, row 3: column "
-            "'class' is empty): mend that, or remove the split from splits.from_source"
+            "'class' is empty): correct that, or remove the split from splits.from_source"
         ],
     )
     kept = convert(tmp_path / "photos/all.csv", settings={**settings, "source.unlabelled": "keep"})

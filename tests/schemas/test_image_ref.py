@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 import pytest
 from apache_beam import coders
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.record_coder import RecordCoder
 
 REF = ImageRef(
@@ -19,9 +19,6 @@ REF = ImageRef(
     group="g",
     split="train",
     features='{"x":"y"}',
-    status="rejected",
-    reason="bad",
-    detail="a detail",
     sha256="ab" * 32,
     spelling="cafe\u0301/1.jpg",
     lacks_file=True,
@@ -64,8 +61,24 @@ def test_the_bytes_of_an_image_are_known_or_assumed(ref, known, expected):
 
 def test_replace_changes_the_given_fields_of_a_copy():
     before = pickle.loads(pickle.dumps(REF))
-    other = REF.but(key="other", length=7)
+    other = REF.replace(key="other", length=7)
     assert other == replace(REF, key="other", length=7)
     assert REF == before != other
     with pytest.raises(AttributeError):
-        REF.but(misspelt=1)
+        REF.replace(misspelt=1)
+
+
+def test_a_notice_is_about_what_its_reference_is_about():
+    notice = REF.notice("rejected", "no_class", "it is not in a class folder")
+    assert {field.name: getattr(notice, field.name) for field in fields(REF)} == {
+        field.name: getattr(REF, field.name) for field in fields(REF)
+    }
+    assert (notice.status, notice.reason, notice.detail) == ("rejected", "no_class", "it is not in a class folder")
+    assert notice.replace(key="other") == replace(notice, key="other")
+    assert notice != REF
+    assert (REF.status, REF.reason) == ("", "")
+
+
+def test_class_names_are_numbered_or_sorted():
+    assert ClassNames.of(REF, {"dog": 2, "cat": 1}) == ClassNames(REF.uri, ("dog", "cat"), (2, 1))
+    assert ClassNames.of(REF, ["dog", "cat", "dog"]) == ClassNames(REF.uri, ("cat", "dog"))

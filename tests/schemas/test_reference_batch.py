@@ -9,7 +9,7 @@ from apache_beam.typehints import Tuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder, decode_batch, encode_batch
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -17,18 +17,23 @@ NUMBERS = st.integers(-1, 2**63 - 1)
 REFS = st.builds(ImageRef, key=TEXTS, uri=TEXTS, size=NUMBERS, offset=NUMBERS, length=NUMBERS, features=TEXTS)
 
 
-@given(st.lists(REFS))
-def test_what_is_encoded_comes_back(refs):
-    batch = ReferenceBatch(refs)
+NOTICES = st.builds(ImageRef.notice, REFS, st.sampled_from(["rejected", "ignored"]), TEXTS, TEXTS, NUMBERS)
+CLASSES = st.builds(ClassNames, TEXTS, st.lists(TEXTS).map(tuple), st.lists(NUMBERS).map(tuple))
+
+
+@given(st.lists(REFS | NOTICES | CLASSES))
+def test_what_is_encoded_comes_back(listed):
+    batch = ReferenceBatch.of(listed)
+    assert len(batch) == len(listed)
     assert decode_batch(encode_batch(batch)) == batch
 
 
 def test_what_all_references_have_in_common_is_written_once():
     ref = ImageRef("a.bin#0", "/data/a.bin", size=6146, version="17", length=3073)
     batch = ReferenceBatch([ref, replace(ref, key="a.bin#1", offset=3073)])
-    texts = [[""] for _ in range(10)]
+    texts = [[""] for _ in range(7)]
     columns = [["a.bin#0", "a.bin#1"], ["/data/a.bin"], [6146], ["17"], [0, 3073], [3073], *texts, [False]]
-    assert orjson.loads(encode_batch(batch)) == [2, columns]
+    assert orjson.loads(encode_batch(batch)) == [2, columns, 0, [], 0, []]
 
 
 def test_beam_carries_it_inside_other_types():

@@ -18,8 +18,7 @@ REF = ImageRef(
     group="g",
     split="train",
     features='{"a":"b"}',
-    reason="why",
-)
+).notice("rejected", "why")
 OTHER = {
     "key": "z",
     "offset": 9,

@@ -50,6 +50,6 @@ def test_a_reason_has_a_meaning_for_its_own_fate(fate, code, other):
 
 def test_the_code_knows_no_other_reason_to_ignore_or_leave_out():
     code = "".join(path.read_text() for path in (Path(__file__).parents[2] / "transforms").rglob("*.py"))
-    ignored = set(re.findall(r'status="ignored",\s+reason="(\w+)"|other_files: ClassVar\[str\] = "(\w+)"', code))
+    ignored = set(re.findall(r'notice\("ignored", "(\w+)"|other_files: ClassVar\[str\] = "(\w+)"', code))
     assert {one or other for one, other in ignored} <= IGNORED.keys()
-    assert set(re.findall(r'status="left_out",\s+reason="(\w+)"', code)) <= LEFT_OUT.keys()
+    assert set(re.findall(r'notice\("left_out", "(\w+)"', code)) <= LEFT_OUT.keys()

@@ -130,7 +130,7 @@ def test_a_switch_that_was_cut_is_finished(folder):
     assert finished.returncode == 0, finished.stderr
     assert (
         json.loads(finished.stdout)["sentence"]
-        == "an earlier run was cut while publishing: its dataset is now in place"
+        == "an earlier run was interrupted while publishing: its dataset is now in place"
     )
     assert folder.files() == files
 

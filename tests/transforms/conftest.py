@@ -14,13 +14,13 @@ from eager_beam import new_pipeline
 from PIL import Image
 
 from recordmill import storage
+from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
-from recordmill.transforms.batch_references import BatchReferences
 from recordmill.transforms.convert_shards import ConvertShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
-from recordmill.transforms.list_images import ListImages
+from recordmill.transforms.list_images import ListReferences
 from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.run_settings import RunSettings
@@ -67,8 +67,6 @@ def run(tmp_path) -> RunSettings:
         run_id="run",
         output=str(tmp_path / "out"),
         outcome_file=str(tmp_path / "outcome.json"),
-        recipe={"compression": "none"},
-        config_text="seed: 0\n",
         inputs={"": str(tmp_path / "photos")},
         threads=1,
         facts={"runner": "FnApiRunner"},
@@ -82,11 +80,10 @@ def run_steps():
     def go(settings: DatasetSettings, run: RunSettings) -> dict:
         with new_pipeline() as root:
             inputs = [Input(path, name) for name, path in run.inputs.items()]
-            images = root | beam.Create(inputs, reshuffle=False) | ListImages(settings.source, settings.listing)
-            refs = images | BatchReferences()
+            refs = root | beam.Create(inputs, reshuffle=False) | ListReferences(settings.source, settings.listing)
             selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
             summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)
-            plan = AsSingleton(summary | PlanShards(settings, run, selection))
+            plan = AsSingleton(summary | PlanShards(settings, make_recipe(settings), run, selection))
             shards = refs | ShuffleReferences(settings, plan)
             _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan)
         return json.loads(Path(run.outcome_file).read_bytes())

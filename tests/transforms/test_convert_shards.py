@@ -14,12 +14,14 @@ from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
+from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings
 from recordmill.schemas.features import parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.tfrecord_file import read_records
 from recordmill.transforms import convert_shards
 from recordmill.transforms.convert_shards import (
@@ -28,21 +30,20 @@ from recordmill.transforms.convert_shards import (
     find_duplicate_key,
     order_references,
 )
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.shards.decode_pool import DecodePool
 
-SETTINGS = DatasetSettings(seed=3)
+SETTINGS = make_settings(seed=3)
 PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
 
 
 def batched(shard):
     """The references of a shard in two batches."""
     name, refs = shard
-    return name, [ReferenceBatch(refs[:3]), ReferenceBatch(refs[3:])]
+    return name, [ReferenceBatch.of(refs[:3]), ReferenceBatch.of(refs[3:])]
 
 
 def convert(shards, run):
@@ -105,7 +106,7 @@ def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
     ]
     for (split, index), refs in shards:
         path = f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord"
-        stored = [parse_example(SETTINGS.example_features, bytes(record)) for record in read_records(path)]
+        stored = [parse_example(ExampleLayout(SETTINGS).features, bytes(record)) for record in read_records(path)]
         kept = [ref for ref in order_references(refs, 3) if ref.uri != "/nowhere"]
         assert [each["image/filename"].decode() for each in stored] == [ref.key.rpartition("/")[2] for ref in kept]
         assert [each["image/encoded"] for each in stored] == [Path(ref.uri).read_bytes() for ref in kept]
@@ -202,7 +203,7 @@ def write_at_once(monkeypatch, shards, run, threads):
 def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards, pictures, run, monkeypatch, threads):
     remote = [replace(ref, uri=f"absent://{ref.uri}") for ref in pictures(20, "more")]
     # Nothing is read of an unknown store: convert_image is counted and then rejects by status.
-    remote = [replace(ref, status="rejected", reason="no_class") for ref in remote]
+    remote = [ref.notice("rejected", "no_class") for ref in remote]
     assert write_at_once(monkeypatch, [*shards, (("test", 1), remote)], run, threads) == threads
     assert DecodePool._shared == {}
 

@@ -20,8 +20,8 @@ REFS = [
         for label, n in (("a", 57), ("b", 20), ("c", 3))
         for index in range(n)
     ),
-    ImageRef("rejected", "", status="rejected", reason="no_class"),
-    ImageRef("ignored", "", status="ignored", reason="hidden"),
+    ImageRef("rejected", "").notice("rejected", "no_class"),
+    ImageRef("ignored", "").notice("ignored", "hidden"),
 ]
 IMAGES = [ref for ref in REFS if not ref.status]
 STRATIFIED = SplitSettings(fractions={"train": 0.5, "validation": 0.25, "test": 0.25}, stratify=True)
@@ -29,7 +29,7 @@ STRATIFIED = SplitSettings(fractions={"train": 0.5, "validation": 0.25, "test": 
 
 def check_selection(splits, limit, expected):
     with new_pipeline() as root:
-        found = root | beam.Create([ReferenceBatch(REFS)]) | FindSplitCutoffs(5, splits, limit)
+        found = root | beam.Create([ReferenceBatch.of(REFS)]) | FindSplitCutoffs(5, splits, limit)
         assert_that(found, equal_to([expected]))
 
 
@@ -113,7 +113,7 @@ MIXED = [
 @pytest.mark.runner
 def test_groups_stay_whole_whatever_classes_they_hold():
     with new_pipeline() as root:
-        selections = root | beam.Create([ReferenceBatch(MIXED)]) | FindSplitCutoffs(5, STRATIFIED, None)
+        selections = root | beam.Create([ReferenceBatch.of(MIXED)]) | FindSplitCutoffs(5, STRATIFIED, None)
         assert_that(selections, check_groups)
 
 

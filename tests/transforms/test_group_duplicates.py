@@ -7,12 +7,13 @@ from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
+from make_settings import make_settings
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.group_duplicates import GroupDuplicates, digest_image, link_groups
 
-TOGETHER, DROP = DatasetSettings(duplicates="together"), DatasetSettings(duplicates="drop")
+TOGETHER, DROP = make_settings(duplicates="together"), make_settings(duplicates="drop")
 
 
 def digest(text):
@@ -35,12 +36,13 @@ def refs(tmp_path):
 
 def run(refs, settings, expected):
     with new_pipeline() as root:
-        assert_that(root | beam.Create(refs) | GroupDuplicates(settings), equal_to(expected))
+        batches = root | beam.Create([ReferenceBatch.of([each]) for each in refs]) | GroupDuplicates(settings)
+        assert_that(batches | beam.FlatMap(lambda batch: [*batch.refs, *batch.notices]), equal_to(expected))
 
 
 def test_nothing_is_touched_unless_the_settings_say_so(refs):
     listed = refs(("a", "x", ""), ("b", "x", ""))
-    run(listed, DatasetSettings(), listed)
+    run(listed, make_settings(), listed)
 
 
 @pytest.mark.runner
@@ -58,7 +60,7 @@ def test_together_joins_groups_that_share_a_file(refs):
 
 def test_drop_keeps_the_first_by_key(refs):
     c, a, b = refs(("c", "x", ""), ("a", "x", ""), ("b", "y", ""))
-    left_out = replace(c, status="left_out", reason="duplicate", detail="it has the same bytes as a")
+    left_out = c.notice("left_out", "duplicate", "it has the same bytes as a")
     run([c, a, b], DROP, [a, b, left_out])
 
 
@@ -66,15 +68,17 @@ def test_drop_warns_of_an_image_in_two_classes(refs):
     a, b, c = refs(("a", "x", ""), ("b", "x", ""), ("c", "x", ""))
     a, b, c = (replace(ref, label=label) for ref, label in ((a, "cat"), (b, "cat"), (c, "dog")))
     why = "it has the same bytes as a"
-    dropped = [replace(ref, status="left_out", reason="duplicate", detail=why) for ref in (b, c)]
+    dropped = [ref.notice("left_out", "duplicate", why) for ref in (b, c)]
     detail = "it is of class 'cat', and its copy c, which was dropped, of class 'dog'"
-    run([c, a, b], DROP, [a, *dropped, replace(a, status="warning", reason="conflicting_labels", detail=detail)])
+    run([c, a, b], DROP, [a, *dropped, a.notice("warning", "conflicting_labels", detail)])
 
 
 @pytest.mark.parametrize("settings", [TOGETHER, DROP])
 def test_what_has_a_status_or_cannot_be_read_stays_as_it_is(refs, settings):
     (a,) = refs(("a", "x", ""))
-    others = [replace(a, key=f"{n}", status=status) for n, status in enumerate(("ignored", "rejected", "warning") * 2)]
+    others = [
+        replace(a, key=f"{n}").notice(status, "why") for n, status in enumerate(("ignored", "rejected", "warning") * 2)
+    ]
     gone = [replace(a, key=key, uri="/nowhere") for key in ("gone", "gone too")]
     kept = replace(a, group=f"sha256:{digest('x')}") if settings is TOGETHER else a
     run([a, *others, *gone], settings, [kept, *others, *gone])

@@ -10,14 +10,16 @@ from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.transforms import list_images as list_images_module
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.list_images import ListImages, list_images
+from recordmill.transforms.list_images import ListImages, ListReferences, list_images
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -145,9 +147,7 @@ def test_a_single_file_is_an_input(tmp_path, monkeypatch):
     detail = "the file lies in no class folder"
     (ref,) = list_all(tmp_path / "a.jpg")
     version = str((tmp_path / "a.jpg").stat().st_mtime_ns)
-    expected = ImageRef(
-        "a.jpg", str(tmp_path / "a.jpg"), 5, version, status="rejected", reason="no_class", detail=detail
-    )
+    expected = ImageRef("a.jpg", str(tmp_path / "a.jpg"), 5, version).notice("rejected", "no_class", detail)
     assert ref == expected
     monkeypatch.chdir(tmp_path)
     assert list_all("a.jpg") == [replace(expected, uri="./a.jpg")]
@@ -172,7 +172,34 @@ def test_in_a_pipeline_every_input_is_listed(tmp_path):
     expected = [ref for each in inputs for ref in list_images(each, SOURCE, ListingSettings())]
     assert len(expected) == 3
     with new_pipeline() as root:
-        assert_that(root | beam.Create(inputs) | ListImages(SOURCE, ListingSettings()), equal_to(expected))
+        batches = root | beam.Create(inputs) | ListReferences(SOURCE, ListingSettings())
+        assert_that(batches | beam.FlatMap(lambda batch: [*batch.refs, *batch.notices]), equal_to(expected))
+
+
+def test_pipelines_of_your_own_fail_where_a_conversion_would(tmp_path):
+    absent = str(tmp_path / "absent")
+    (batch,) = ListReferences(SOURCE, ListingSettings())._list(Input(absent))
+    with pytest.raises(ValueError, match=rf"^{absent}: the input cannot be read"):
+        ListImages(SOURCE, ListingSettings())._images(batch)
+
+
+def test_pipelines_of_your_own_get_images_alone(tmp_path):
+    write(tmp_path, "cat/1.jpg", "cat/2.jpg", ".DS_Store")
+    expected = list_all(tmp_path)
+    assert [ref.status for ref in expected] == ["ignored", "", ""]
+    with new_pipeline() as root:
+        images = root | beam.Create([Input(str(tmp_path))]) | ListImages(SOURCE, ListingSettings())
+        assert_that(images, equal_to(expected[1:]))
+
+
+@pytest.mark.parametrize(("size", "expected"), [(4, [4, 4, 2]), (5, [5, 5]), (100, [10])])
+def test_an_input_becomes_full_batches_and_a_rest(tmp_path, monkeypatch, size, expected):
+    monkeypatch.setattr(list_images_module, "BATCH_SIZE", size)
+    write(tmp_path, *(f"cat/{number}.jpg" for number in range(10)))
+    step = ListReferences(SOURCE, ListingSettings())
+    batches = list(step._list(Input(str(tmp_path))))
+    assert [len(batch) for batch in batches] == expected
+    assert [ref for batch in batches for ref in batch.refs] == list_all(tmp_path)
 
 
 class BucketSystem(FileSystem):
@@ -308,11 +335,14 @@ def test_files_that_concern_all_split_folders_belong_to_no_split(tmp_path):
     write(tmp_path, "train/images/1.jpg", "1.jpg", "classes.txt")
     (tmp_path / "data.yaml").write_text("names: [cat]")
     listing = ListingSettings(from_folders={"train": "train"}, ignore=("classes.txt",))
-    refs = [(ref.key, ref.status, ref.split, ref.reason) for ref in list_images(Input(str(tmp_path)), Yolo(), listing)]
+    refs = [
+        (ref.key, ref.status, ref.split, ref.reason)
+        for ref in list_images(Input(str(tmp_path)), Yolo(), listing)
+        if not isinstance(ref, ClassNames)
+    ]
     assert refs == [
         ("1.jpg", "rejected", "", "no_split"),
         ("classes.txt", "ignored", "", "ignored"),
-        ("data.yaml", "classes", "", "classes"),
         ("data.yaml", "ignored", "", "class_names"),
         ("train/images/1.jpg", "", "train", ""),
     ]
@@ -324,7 +354,7 @@ class Words(Source):
 
     files = ("*.txt",)
 
-    def refer(self, path, file):
+    def list_references(self, path, file):
         yield replace(file, split=path[0] if path[0] != "_" else "")
 
 
@@ -365,9 +395,9 @@ def test_files_that_name_images_are_counted_for_each_input(tmp_path):
     source = Voc(images="images")
     settings = ListingSettings(include=source.files, not_included=source.other_files)
     refs = list(list_images(Input(str(tmp_path)), source, settings))
-    assert brief(refs)[-1] == (str(tmp_path), "names_images", "")
-    assert [ref.detail for ref in refs if ref.status == "names_images"] == ["2"]
+    assert brief(refs)[-1] == (str(tmp_path), "names_images", "names_images")
+    assert [ref.count for ref in refs if ref.status == "names_images"] == [2]
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(0, SplitSettings(), SplitCutoffs()))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(0, SplitSettings(), SplitCutoffs()))
     assert (summary.naming_files, summary.listed, summary.references) == (2, 5, 2)

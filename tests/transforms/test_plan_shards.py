@@ -12,10 +12,12 @@ import pytest
 from apache_beam.pvalue import AsSingleton
 from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
+from make_settings import make_settings
 from PIL import Image
 
 from recordmill import storage
 from recordmill.imaging import ImageSettings
+from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
@@ -23,7 +25,6 @@ from recordmill.schemas.settings.images import Resize
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms import plan_shards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.plan_shards import (
     PlanShards,
     ShardAssigner,
@@ -35,26 +36,30 @@ from recordmill.transforms.plan_shards import (
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
-SETTINGS = DatasetSettings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))
-SETTINGS_OF_ONE = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))
+SETTINGS = make_settings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))
+SETTINGS_OF_ONE = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))
 REFS = [ImageRef(f"cat/{n}", f"/x/cat/{n}", 10, label="cat") for n in range(60)]
 OTHERS = [
-    ImageRef("r", "/x/r", status="rejected", reason="no_class"),
-    ImageRef(".i", "/x/.i", status="ignored", reason="hidden"),
-    ImageRef("w", "/x/w", status="warning", reason="empty_folder", detail="the folder is empty"),
+    ImageRef("r", "/x/r").notice("rejected", "no_class"),
+    ImageRef(".i", "/x/.i").notice("ignored", "hidden"),
+    ImageRef("w", "/x/w").notice("warning", "empty_folder", "the folder is empty"),
 ]
 
 
 def summary_of(refs, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(settings.seed, settings.splits, SplitCutoffs()))
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, SplitCutoffs()))
     return summary
+
+
+def plan_from(summary, settings, run):
+    return plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), run)
 
 
 @pytest.fixture
 def plan(run):
-    return plan_dataset(summary_of(REFS + OTHERS), SplitCutoffs(), SETTINGS, run)
+    return plan_from(summary_of(REFS + OTHERS), SETTINGS, run)
 
 
 def test_every_image_goes_to_one_shard_of_its_split_and_no_shard_is_empty(plan):
@@ -81,7 +86,7 @@ def test_rejected_things_go_along_and_others_stay(plan):
 
 def test_a_group_that_is_moved_to_an_empty_split_is_written_there(run):
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.999999, "test": 0.000001}))
-    plan = plan_dataset(summary_of(REFS[:5], settings), SplitCutoffs(), settings, run)
+    plan = plan_from(summary_of(REFS[:5], settings), settings, run)
     assigner = ShardAssigner(plan, settings)
     shards = [assigner.assign(ref) for ref in REFS[:5]]
     assert Counter(split for split, _ in shards) == {"train": 4, "test": 1}
@@ -95,12 +100,12 @@ def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
     expected = [(shard, ref) for ref in listed if (shard := assigner.assign(ref)) is not None]
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
-        batches = root | beam.Create([ReferenceBatch(listed[at : at + 5]) for at in range(0, len(listed), 5)])
+        batches = root | beam.Create([ReferenceBatch.of(listed[at : at + 5]) for at in range(0, len(listed), 5)])
         shards = batches | ShuffleReferences(SETTINGS, side)
         assert_that(
             shards
             | beam.FlatMapTuple(
-                lambda shard, batches: [(tuple(shard), ref) for batch in batches for ref in batch.refs]
+                lambda shard, found: [(tuple(shard), ref) for each in found for ref in (*each.refs, *each.notices)]
             ),
             equal_to(expected),
         )
@@ -115,7 +120,7 @@ def test_as_many_are_sorted_as_make_batches_of_each_shard(shards, held):
 def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([replace(plan, action=action)]))
-        assert_that(root | beam.Create([ReferenceBatch(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
+        assert_that(root | beam.Create([ReferenceBatch.of(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
 
 
 @pytest.mark.runner
@@ -123,11 +128,11 @@ def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):
     with new_pipeline() as root:
         selection = AsSingleton(root | "SplitCutoffs" >> beam.Create([SplitCutoffs()]))
         summary = root | beam.Create([summary_of(REFS + OTHERS)])
-        assert_that(summary | PlanShards(SETTINGS, run, selection), equal_to([plan]))
+        assert_that(summary | PlanShards(SETTINGS, make_recipe(SETTINGS), run, selection), equal_to([plan]))
 
 
 def test_a_preview_writes_nothing_and_says_so(run, tmp_path):
-    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, replace(run, preview=True))
+    plan = plan_from(summary_of(REFS), SETTINGS, replace(run, preview=True))
     assert plan.action == "preview"
     assert plan.sentence == f"nothing was written; without --plan the dataset would be in {run.output}"
     assert list(tmp_path.iterdir()) == []
@@ -137,13 +142,15 @@ def test_a_preview_finishes_no_switch_that_was_cut(plan, run, tmp_path):
     staging = tmp_path / "out" / f".staging-{plan.plan_id}"
     staging.mkdir(parents=True, exist_ok=True)
     (staging / "recordmill.json").write_text('{"switch": {"moves": [], "removes": []}}')
-    assert plan_dataset(summary_of(REFS + OTHERS), SplitCutoffs(), SETTINGS, run).action == "finish"
-    previewed = plan_dataset(summary_of(REFS + OTHERS), SplitCutoffs(), SETTINGS, replace(run, preview=True))
+    assert plan_from(summary_of(REFS + OTHERS), SETTINGS, run).action == "finish"
+    previewed = plan_dataset(
+        summary_of(REFS + OTHERS), SplitCutoffs(), SETTINGS, make_recipe(SETTINGS), replace(run, preview=True)
+    )
     assert previewed.action == "preview"
 
 
 def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
-    assert plan_dataset(Summary(), SplitCutoffs(), SETTINGS, run).action == "fail"
+    assert plan_from(Summary(), SETTINGS, run).action == "fail"
 
 
 def sized(**shards):
@@ -204,7 +211,7 @@ def test_nothing_is_read_where_bytes_are_stored_untouched():
 def test_a_preview_has_the_shards_of_the_run(pictures, run, run_steps):
     # Small images that are enlarged: what was listed would fit one shard four times.
     refs = pictures(40)
-    settings = DatasetSettings(
+    settings = make_settings(
         splits=SplitSettings(fractions={"train": 1.0}),
         shards=ShardSettings(size="150KB"),
         images=ImageSettings(resize=Resize(exact=(256, 256))),
@@ -223,7 +230,7 @@ def test_a_preview_has_the_shards_of_the_run(pictures, run, run_steps):
 def test_a_run_claims_the_output_and_another_plan_is_refused(plan, run, tree):
     assert (plan.action, plan.found_run) == ("convert", "")
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
-    other = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
+    other = plan_from(summary_of(REFS), SETTINGS, run)
     assert other.action == "refuse"
     assert other.sentence.startswith(f"{run.output} is being written by another run (.staging-{plan.plan_id}, process ")
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
@@ -238,7 +245,7 @@ def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
         real(output, plan_id, run_id)
 
     monkeypatch.setattr(plan_shards, "claim_output", overtaken)
-    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
+    plan = plan_from(summary_of(REFS), SETTINGS, run)
     assert plan.action == "refuse"
     assert plan.sentence.startswith(f"{run.output} is being written by another run (.staging-other, process ")
     assert [path.name for path in Path(run.output).iterdir()] == [".staging-other"]
@@ -265,9 +272,14 @@ def test_what_other_runs_have_left_gives_way_only_to_a_run_that_converts(run, tr
     gone = Path(run.output) / ".staging-other"
     gone.mkdir(parents=True)
     (gone / "rejected.jsonl").write_text("")
-    assert plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, replace(run, preview=True)).run_notes == []
+    assert (
+        plan_dataset(
+            summary_of(REFS), SplitCutoffs(), SETTINGS, make_recipe(SETTINGS), replace(run, preview=True)
+        ).run_notes
+        == []
+    )
     assert gone.exists()
-    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
+    plan = plan_from(summary_of(REFS), SETTINGS, run)
     note = "deleted .staging-other, which another run had left: it had finished no shard"
     assert (plan.action, plan.run_notes, note in plan.notes) == ("convert", [note], False)
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
@@ -279,7 +291,7 @@ def test_any_error_while_a_run_claims_its_output_is_one_sentence(run, monkeypatc
         raise OSError(code, "Input/output error") if code else OSError("Input/output\nerror")
 
     monkeypatch.setattr(storage, "write_file", fail)
-    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
+    plan = plan_from(summary_of(REFS), SETTINGS, run)
     assert (plan.action, plan.sentence) == ("fail", f"the output {run.output} cannot be written: input/output error")
 
 
@@ -293,7 +305,7 @@ def test_an_error_after_the_claim_releases_the_claim(run, monkeypatch):
         return real(output, plan_id)
 
     monkeypatch.setattr(plan_shards, "read_output", fail)
-    plan = plan_dataset(summary_of(REFS), SplitCutoffs(), SETTINGS, run)
+    plan = plan_from(summary_of(REFS), SETTINGS, run)
     assert (plan.action, looks) == ("fail", [[], [f".staging-{plan.plan_id}"]])
     assert os.listdir(run.output) == []
 
@@ -303,7 +315,7 @@ NOTE = "files have other modification times than when this dataset was made: --o
 
 def test_changed_modification_times_are_reported_and_rebuilt_only_when_asked(pictures, run, run_steps, tree):
     first = pictures(6)[0]
-    settings = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
+    settings = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
     made = run_steps(settings, run)
     before = tree(run.output)
     again = run_steps(settings, replace(run, run_id="again"))
@@ -325,7 +337,7 @@ def test_classes_numbered_otherwise_by_the_overwritten_dataset_are_reported(pict
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     again = replace(SETTINGS_OF_ONE, labels=LabelSettings(offset=1))
-    overwriting = replace(run, run_id="again", overwrite=True, recipe={"compression": "none", "offset": 1})
+    overwriting = replace(run, run_id="again", overwrite=True)
     previewed = run_steps(again, replace(overwriting, preview=True))
     place = f"nothing was written; without --plan the dataset would be in {run.output}"
     assert previewed["sentence"] == f"{place}, in place of the one that is there"

@@ -10,18 +10,21 @@ import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
+from make_settings import make_settings
 
 from recordmill import storage
+from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import version_digest_of
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.storage.dataset_files import staging_folder
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -41,14 +44,14 @@ DESCRIPTIONS = [
     "report.html",
 ]
 
-SETTINGS = DatasetSettings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
+SETTINGS = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
 
 
 def plan_of(refs, run, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(0, settings.splits, SplitCutoffs()))
-    return plan_dataset(summary, SplitCutoffs(), settings, run)
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(0, settings.splits, SplitCutoffs()))
+    return plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), run)
 
 
 def write_all(plan, refs, run, settings=SETTINGS):
@@ -62,7 +65,7 @@ def write_all(plan, refs, run, settings=SETTINGS):
         write_shard(
             str(staging),
             *shard,
-            (convert_image(ref, settings, plan.label_map, nullcontext()) for ref in own),
+            (convert_image(ref, ExampleLayout(settings), plan.label_map, nullcontext()) for ref in own),
             fingerprint(own),
             "none",
         ).finish()
@@ -78,7 +81,7 @@ def no_earlier_run(monkeypatch):
 
 @pytest.fixture
 def refs(pictures):
-    return [*pictures(8), ImageRef("r", "/x/r", 3, status="rejected", reason="no_class", detail="none")]
+    return [*pictures(8), ImageRef("r", "/x/r", 3).notice("rejected", "no_class", "none")]
 
 
 def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
@@ -97,7 +100,10 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
         "recordmill.json",
         *DESCRIPTIONS,
     }
-    assert (files["labels.txt"], files["config.yaml"]) == (b"0:cat\n1:dog\n", b"seed: 0\n")
+    assert (files["labels.txt"], files["config.yaml"]) == (
+        b"0:cat\n1:dog\n",
+        make_recipe(SETTINGS).config_text.encode(),
+    )
     assert json.loads(files["rejected.jsonl"]) == {
         "uri": f"{run.inputs['']}/r",
         "stage": "list",
@@ -197,8 +203,8 @@ def test_all_that_a_marker_names_is_on_the_disk_before_it_is(pictures, run, run_
 
 
 def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run, tree):
-    plan = plan_of(refs, run)
     indexed = replace(SETTINGS, index_files=True)
+    plan = plan_of(refs, run, indexed)
     publish(gather_reports(write_all(plan, refs, run)), plan, indexed, run)
     files = tree(run.output)
     names = [f"sidecars/train-0000{index}-of-00002.tfrecord.idx" for index in (0, 1)]
@@ -206,7 +212,7 @@ def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run,
     assert "switch" not in json.loads(files["recordmill.json"])
     lengths = [int(line.split()[1]) for name in names for line in files[name].splitlines()]
     assert (len(lengths), sum(lengths)) == (8, sum(len(files[f"{name[9:-4]}"]) for name in names))
-    overwriting = replace(run, overwrite=True, recipe={"compression": "none", "index_files": False})
+    overwriting = replace(run, overwrite=True)
     plan = plan_of(refs, overwriting)
     assert (
         publish(gather_reports(write_all(plan, refs, overwriting)), plan, SETTINGS, overwriting).status == "published"
@@ -262,7 +268,7 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     plan = plan_of(refs, run)
     publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     other = replace(SETTINGS, shards=ShardSettings(count=3))
-    overwriting = replace(run, overwrite=True, recipe={"compression": "none", "shards": 3})
+    overwriting = replace(run, overwrite=True)
     plan = plan_of(refs, overwriting, other)
     assert (
         publish(gather_reports(write_all(plan, refs, overwriting, other)), plan, other, overwriting).status
@@ -469,7 +475,7 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
 @pytest.mark.parametrize("seed", range(4))
 def test_the_ledger_balances_where_fractions_leave_most_out_and_a_split_is_filled(pictures, run, run_steps, seed):
     pictures(40)
-    settings = DatasetSettings(splits=SplitSettings(fractions={"train": 0.4, "test": 0.0001}), seed=seed)
+    settings = make_settings(splits=SplitSettings(fractions={"train": 0.4, "test": 0.0001}), seed=seed)
     outcome = run_steps(settings, run)
     assert (outcome["status"], outcome["exit_code"]) == ("published", 0)
     ledger, images = outcome["numbers"]["ledger"], outcome["numbers"]["splits"]

@@ -22,14 +22,14 @@ SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
 HALF = SplitCutoffs(take_below=HASH_RANGE // 2)
 REFS = [
     *(ImageRef(f"cat/{index}", "", size=index, label="cat") for index in range(100)),
-    ImageRef("a", "a", status="rejected", reason="no_class"),
+    ImageRef("a", "a").notice("rejected", "no_class"),
 ]
 
 
 def summary_of(refs, selection=HALF):
     total = Summary()
     for ref in refs:
-        total.add(ref, ImageSplitter(3, SPLITS, selection))
+        total.add(ReferenceBatch.of([ref]), ImageSplitter(3, SPLITS, selection))
     return total
 
 
@@ -38,16 +38,16 @@ def test_a_shuffled_collection_gives_the_same_one_summary(seed):
     shuffled = random.Random(seed).sample(REFS, len(REFS))
     with new_pipeline() as root:
         selection = AsSingleton(root | "SplitCutoffs" >> beam.Create([HALF]))
-        batches = root | beam.Create([ReferenceBatch([ref]) for ref in shuffled]) | beam.Reshuffle()
+        batches = root | beam.Create([ReferenceBatch.of([ref]) for ref in shuffled]) | beam.Reshuffle()
         assert_that(batches | SummarizeImages(3, SPLITS, selection, ClassFolders()), equal_to([summary_of(REFS)]))
 
 
 @pytest.mark.runner
 def test_files_that_references_name_are_not_listed_besides():
-    files = [ImageRef(f"{n}.jpg", f"/x/{n}.jpg", status="ignored", reason="taken_only_by_name") for n in range(9)]
+    files = [ImageRef(f"{n}.jpg", f"/x/{n}.jpg").notice("ignored", "taken_only_by_name") for n in range(9)]
     refs = [*(ImageRef(f"{n}.jpg", f"/x/{n}.jpg", label="cat") for n in range(6)), *files]
     with new_pipeline() as root:
-        batches = root | beam.Create([ReferenceBatch([ref]) for ref in refs]) | beam.Reshuffle()
+        batches = root | beam.Create([ReferenceBatch.of([ref]) for ref in refs]) | beam.Reshuffle()
         expected = replace(summary_of(refs), listed=9, ignored=Counter(without_annotation=3))
         assert_that(batches | SummarizeImages(3, SPLITS, HALF, Coco()), equal_to([expected]))
 

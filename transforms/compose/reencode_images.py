@@ -1,30 +1,14 @@
 """ReencodeImages: bytes are checked, decoded and, where needed, re-encoded to JPEG."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import apache_beam as beam
 
-from recordmill.imaging import ImageSettings, PreparedImage, prepare_image, prepare_pixels
-from recordmill.schemas.content import Pixels
+from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-
-
-def reencode_image(image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
-    """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
-
-    Raises:
-        Rejected: stage `decode`, with the reason that the decoder found.
-    """
-    try:
-        if isinstance(image, bytes):
-            return prepare_image(image, settings, keep_pixels)
-        return prepare_pixels(image, settings, keep_pixels)
-    except Rejected as rejected:
-        rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
-        raise
+from recordmill.transforms.records.image_record import reencode_image
 
 
 @dataclass

@@ -66,7 +66,7 @@ class HashHistogram:
         """
         places = sorted(self.bins)
         parts = max(1, min(parts, len(places)))
-        before = [0, *accumulate(self.bins[place] for place in places)]  # the weight that lies below each place
+        before = [0, *accumulate(self.bins[place] for place in places)]  # the weight below each place
         starts, index = [0], 0
         for part in range(1, parts):
             # A range ends where its share of the weight is reached, or where each later range needs a bin of its own.

@@ -4,7 +4,8 @@ from collections import defaultdict
 
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.planning.summary import Summary
@@ -44,7 +45,8 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
         return ""
     name, own = moved[0]
     what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
-    why = f"ids begin at {settings.label_offset} in the convention ({settings.layout.title})"
+    layout = ExampleLayout(settings)
+    why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
     return f"{what}: {why}; labels.ids=integers keeps the source's numbers"
 
 
@@ -71,7 +73,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         return f"there is 1 class, {label}, and below it the folders {shown}: if those are the classes, {advice}"
     others = format_count(len(nested) - 1, "other class")
     more = f", as do those of {others}" if len(nested) > 1 else ""
-    what = f"the images of class {label} lie in folders of their own, {shown}{more}"
+    what = f"the images of class {label} are in folders of their own, {shown}{more}"
     return f"{what}: if those are the classes, set source.class_from=last_folder"
 
 

@@ -22,7 +22,7 @@ def other_stagings(names: Iterable[str], plan_id: str) -> list[str]:
 
 
 def claim_output(output: str, plan_id: str, run_id: str) -> None:
-    """Leaves a run's claim in its plan's staging folder, and takes away what the plan's last run said of its failure.
+    """Leaves a run's claim in its plan's staging folder, and removes the report of the plan's last failed run.
 
     Each run first leaves its claim and then looks for others: of two plans that start at once at least one sees the
     other.
@@ -67,7 +67,7 @@ def release_claims(output: str, run_id: str) -> None:
 def remove_staging(output: str, plan_id: str, run_id: str) -> None:
     """Takes a run's claim back and deletes the staging folder, unless another run of this machine is at work there.
 
-    Of two runs that end at once at least one finds nobody, and deletes it.
+    Of two runs that end at once, at least one finds no other and deletes it.
 
     Raises:
         OSError: it cannot be deleted.
@@ -81,12 +81,13 @@ def remove_staging(output: str, plan_id: str, run_id: str) -> None:
 def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> str:
     """The sentence that tells of a run at work in one of an output's staging folders; empty where none is found.
 
-    A run takes its claim back when it ends. Of this machine's processes it can be known whether they are still there.
+    A run takes its claim back when it ends. Only for this machine's processes is it known whether
+    they are still there.
 
     Args:
         output: the folder.
         stagings: the names of staging folders in it.
-        elsewhere: whether the claim of another machine counts, of which nothing more can be known.
+        elsewhere: whether the claim of another machine counts; its process cannot be checked.
     """
     for name in stagings:
         for claim in _read_claims(storage.join(output, name)):
@@ -94,7 +95,7 @@ def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> 
             if _is_at_work(claim):
                 return (
                     f"{output} is being written by another run ({name}, process {claim['process']} {since}): "
-                    f"wait for it, or choose another output (if that process is no run of Recordmill, delete {name})"
+                    f"wait for it, or choose another output (if that process is not a run of Recordmill, delete {name})"
                 )
             if elsewhere and (host := claim.get("host")) and host != socket.gethostname():
                 return (

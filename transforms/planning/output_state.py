@@ -35,7 +35,7 @@ _OURS = frozenset(
         "sidecars",
     )
 )
-"""Names in an output, beside shards, that publishing would take: not those of others by accident."""
+"""Names in an output, besides shards, that publishing would take, but not other files by accident."""
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
 
@@ -48,7 +48,7 @@ class Leftover:
         name: the folder's.
         complete: whether a dataset is complete there: its switch was cut, and half of it may be in the output.
         shards: how many finished shards are there.
-        worthless: why nobody will go on from them, in a few words; empty where somebody may.
+        worthless: why no run will resume from them, in a few words; empty where one may.
     """
 
     name: str
@@ -161,9 +161,9 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     """What a run may do, and the sentence that says why where it is not `convert`.
 
     A dataset of the same plan is kept. One of another plan is refused with the differences, unless it is to be
-    overwritten. Where a run of another plan is at work everything is refused. What such a run has left is in nobody's
-    way; a dataset whose publishing was cut is published before, so that it is one of another plan. Files that look like
-    shards and belong to no dataset are refused: readers that glob would mix them in.
+    overwritten. Where a run of another plan is at work everything is refused. What such a run has left does not
+    matter; a dataset whose publishing was interrupted is published before, so that it is one of another plan. Files
+    that look like shards and belong to no dataset are refused: readers that glob would mix them in.
     """
     output = state.output
     if state.busy:
@@ -176,7 +176,7 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
             "publishing was cut: a run puts it in place first; choose another output, or replace it with --overwrite"
         )
     if state.pending:
-        return "finish", "an earlier run was cut while publishing: its dataset is now in place"
+        return "finish", "an earlier run was interrupted while publishing: its dataset is now in place"
     if state.marker is None:
         return _decide_without_marker(state)
     if state.marker.plan.id == plan_id:
@@ -189,7 +189,7 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
 
 
 def make_room(state: OutputState) -> list[str]:
-    """Deletes what runs of other plans have left and nobody will go on from; a note on each, and on what stays.
+    """Deletes what runs of other plans have left and no run will resume from; a note on each, and on what stays.
 
     Raises:
         OSError: it cannot be deleted.
@@ -202,7 +202,7 @@ def make_room(state: OutputState) -> list[str]:
         else:
             shards = format_count(each.shards, "finished shard")
             what = f"{state.output}/{each.name} stays, with {shards} of another configuration or input"
-            notes.append(f"{what}: the command that began it goes on from there, --discard deletes it")
+            notes.append(f"{what}: the command that started it resumes from there, --discard deletes it")
     return notes
 
 
@@ -216,7 +216,7 @@ def _decide_on_the_same(output: str, marker: Marker, overwrite: bool) -> tuple[A
         return "refuse", f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
     if unread:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in unread.items())
-        missing = f"without what could not be read then ({reasons}): --overwrite tries it again"
+        missing = f"without the files that could not be read then ({reasons}): --overwrite tries them again"
         return "keep", f"{output} already holds this dataset, {missing}"
     return "keep", f"{output} already holds this dataset: nothing to do"
 

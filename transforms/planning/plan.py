@@ -14,8 +14,9 @@ from recordmill.schemas.dataset.marker import PLAN_VERSION, plan_id_of
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap, build_label_map
-from recordmill.transforms.check_fields import stores_boxes
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.recipe import Recipe
 from recordmill.transforms.planning.label_warnings import note_classes
 from recordmill.transforms.planning.splitting import SplitCutoffs, fill_empty_splits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -39,11 +40,12 @@ class Plan:
         starts: the first order hash of each shard, by split.
         label_map: class ids.
         summary: what was listed, without its histograms.
-        notes: things to be told: what was lowered, moved or guessed.
+        notes: messages for the user: what was lowered, moved or guessed.
         recipe: everything that the plan id stands for.
+        config_text: the settings as YAML: the content of `config.yaml`.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
-        run_notes: things to be told of this run alone, which say nothing of the dataset.
+        run_notes: messages about this run alone, not about the dataset.
     """
 
     plan_id: str
@@ -55,13 +57,14 @@ class Plan:
     summary: Summary
     notes: list[str]
     recipe: dict[str, Any]
+    config_text: str = ""
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
     run_notes: list[str] = field(default_factory=list)
 
 
 def make_plan(
-    summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Mapping[str, Any], growth: float
+    summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Recipe, growth: float
 ) -> Plan:
     """Decides splits, shards, labels and the plan id from what was listed.
 
@@ -69,7 +72,7 @@ def make_plan(
         summary: what was listed.
         selection: how images are placed so far; empty splits are filled here.
         settings: what the dataset is.
-        recipe: the settings as plain JSON values.
+        recipe: the settings as plain values and as text.
         growth: estimated bytes of a record for each byte of its source.
 
     Returns:
@@ -78,7 +81,7 @@ def make_plan(
     notes = list(summary.warnings)
     numbers = class_numbers(summary, settings)
     used = {*summary.classes, *summary.box_labels}
-    label_map = build_label_map(summary.labels, settings.labels, settings.label_offset, numbers, used)
+    label_map = build_label_map(summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used)
     notes += note_classes(summary, settings, label_map)
     problem = _find_problem(summary, settings)
     if not problem:
@@ -94,14 +97,14 @@ def make_plan(
         starts[name] = split.histogram.cut(wanted)
         if len(starts[name]) < wanted and split.references:
             few = split.references < wanted
-            why = f"it has too few {settings.unit}s" if few else "hashes are told apart no finer"
+            why = f"it has too few {settings.unit}s" if few else "the hash histogram is too coarse to split further"
             notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: {why}")
         if split.references > MOST_PER_SHARD * len(starts[name]):
             files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
     if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
         starts = {settings.splits.names[0]: [0]}
-    full_recipe = _recipe(summary, settings, recipe, starts, label_map)
+    full_recipe = _recipe(summary, settings, recipe.values, starts, label_map)
     return Plan(
         plan_id=plan_id_of(full_recipe),
         action="fail" if problem else "convert",
@@ -112,6 +115,7 @@ def make_plan(
         summary=_without_histograms(summary),
         notes=notes,
         recipe=full_recipe,
+        config_text=recipe.config_text,
         estimated_bytes=sizes,
     )
 
@@ -139,16 +143,16 @@ def _recipe(
     # people, or what is learnt from the finished dataset: a dataset with moments can be analysed later.
     kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze", "report")}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
-    plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they lie
+    plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
-    layout = settings.layout
+    layout = ExampleLayout(settings)
     return {
         **plain,
         "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
-        "feature_schema": feature_schema(settings.example_features),
-        "format_names": dict(layout.format_names),
-        "file_names": [settings.file_name(name, 0, 1, 1) for name in settings.splits.names],
-        "label_offset": settings.label_offset,
+        "feature_schema": feature_schema(layout.features),
+        "format_names": dict(layout.convention.format_names),
+        "file_names": [layout.file_name(name, 0, 1, 1) for name in settings.splits.names],
+        "label_offset": layout.label_offset,
         "label_ids": hash_json(label_map.ids),
         "cuts": hash_json(starts),
         "plan_version": PLAN_VERSION,
@@ -161,10 +165,11 @@ def _recipe(
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes on boxes that the convention has no place for, and on images that lie there and have no annotation."""
-    if summary.boxes and not stores_boxes(settings.example_features):
+    """Notes on boxes that the convention has no place for, and on listed images without an annotation."""
+    layout = ExampleLayout(settings)
+    if summary.boxes and not layout.stores_boxes:
         what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
-        yield f"{what}: the convention ({settings.layout.title}) stores no boxes, tf_object_detection and tfds do"
+        yield f"{what}: the convention ({layout.convention.title}) stores no boxes, tf_object_detection and tfds do"
     if count := summary.ignored["without_annotation"]:
         has, it = ("has", "it is") if count == 1 else ("have", "they are")
         yield f"{format_count(count, 'image')} {has} no annotation: {it} ignored"
@@ -202,7 +207,7 @@ def _fill_splits(
         what = f"no {settings.unit} was found for split {empty[0]}"
         if summary.rejected:  # the split's own may be among them
             such = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_such.values())}"
-            return selection, f"{what}, and {such}: mend that, or remove the split from {key}"
+            return selection, f"{what}, and {such}: correct that, or remove the split from {key}"
         notes.extend(f"no {settings.unit} was found for split {name}, which {key} names" for name in empty)
         return selection, ""
     if settings.splits.stratify:

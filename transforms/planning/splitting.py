@@ -84,7 +84,7 @@ def bounds_by_rank(numbers: Sequence[int], settings: SplitSettings) -> list[int]
         settings: the shares.
 
     Returns:
-        Upper ends as in `split_bounds`: between them lie `round(n * share)` images, counted cumulatively. An
+        Upper ends as in `split_bounds`: between them are `round(n * share)` images, counted cumulatively. An
         end within a group moves to the nearer of the group's own ends, so that a split's count differs from its share
         by no more than the largest group.
     """
@@ -105,12 +105,12 @@ def _bound_near(ranked: Sequence[int], end: int) -> int:
 def fill_empty_splits(
     counts: Mapping[str, int], nearest: Mapping[str, Sequence[tuple[int, int]]], settings: SplitSettings
 ) -> dict[int, str]:
-    """Gives each empty split the group of images whose hash lies nearest to its range.
+    """Gives each empty split the group of images whose hash is nearest to its range.
 
     Args:
         counts: images by split, as the hashes have it.
-        nearest: for each split the (distance, hash) of the distinct hashes nearest to it, ascending; as many as there
-            are splits and one more, where there are so many.
+        nearest: for each split the (distance, hash) of the distinct hashes nearest to it, ascending; at most
+            one more than there are splits.
         settings: the splits.
 
     Returns:

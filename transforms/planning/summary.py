@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_boxes import list_boxes
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT
 from recordmill.transforms.planning.hash_histogram import HashHistogram
 from recordmill.transforms.planning.splitting import ImageSplitter
-from recordmill.transforms.records.boxes import list_boxes
 
 SAMPLE_SIZE = 32
 """How many images are kept to estimate sizes from."""
 
 MESSAGES_KEPT = 20
-"""How many warnings and problems are kept to be told."""
+"""How many warnings and problems are kept for the report."""
 
 
 MOST_NUMBERED = 100_000
@@ -46,7 +45,7 @@ class Summary:
 
     Attributes:
         listed: everything found: images, rejected and ignored things.
-        ignored: things that are none of ours, by reason.
+        ignored: things that are not part of the input, by reason.
         rejected: things rejected where they were listed, by reason.
         rejected_such: by reason the first of them by key, in words.
         left_out: images that `limit` or the fractions leave out, by reason.
@@ -55,14 +54,14 @@ class Summary:
         labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
         numbers: classes that sources announced by the numbers that they give them.
         boxes: boxes of the images to convert, and of nothing else.
-        box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are not told apart.
+        box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are counted together.
         first_boxes: for each such label the first box by key, as (key, place, words).
         naming_files: files that name images, as annotations and manifests do.
         digest: `schemas.reference_digest.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
         versions: `version_digest_of` the same as in `digest`, added up.
         sample: (order hash, key and place, reference) of some images, chosen by hash.
-        warnings: things to be told, sorted; the first few.
+        warnings: messages for the user, sorted; the first few.
         problems: things that fail the run, sorted; the first few.
         problems_found: how many there are.
     """
@@ -98,62 +97,67 @@ class Summary:
         """Images to convert."""
         return sum(split.references for split in self.splits.values())
 
-    def add(self, ref: ImageRef, splitter: ImageSplitter) -> None:
-        """Counts one reference."""
-        if ref.status not in ("", "rejected", "ignored", "left_out"):
-            self._hear(ref)
-            return
+    def add(self, batch: ReferenceBatch, splitter: ImageSplitter) -> None:
+        """Counts what is in a batch."""
+        for ref in batch.refs:
+            digest = self._count(ref)
+            self.labels.add(ref.label)
+            if self._place(ref, splitter):
+                self.planned_digest = add_digests(self.planned_digest, digest)
+        for notice in batch.notices:
+            self._add_notice(notice)
+        for classes in batch.classes:
+            self._announce(classes)
+
+    def _count(self, ref: ImageRef) -> int:
         self.listed += 1
-        if ref.status == "ignored":
-            if ref.reason not in IGNORED:
-                raise ValueError(f"{ref.reason!r} is not a reason to ignore: add it to IGNORED, with its meaning")
-            self.ignored[ref.reason] += 1
-            return
         digest = digest_of(ref)
         self.digest = add_digests(self.digest, digest)
         self.versions = add_digests(self.versions, version_digest_of(ref))
-        if ref.status == "left_out":
-            if ref.reason not in LEFT_OUT:
-                raise ValueError(f"{ref.reason!r} is not a reason to leave out: add it to LEFT_OUT, with its meaning")
-            self.left_out[ref.reason] += 1
-            self.labels.add(ref.label)
-            return
-        if ref.status == "rejected":
-            self.rejected[ref.reason] += 1
-            self._keep_first({ref.reason: f"{ref.key} ({ref.detail:.500})"})
-        else:
-            self.labels.add(ref.label)
-        if ref.status == "rejected" or self._place(ref, splitter):
-            self.planned_digest = add_digests(self.planned_digest, digest)
+        return digest
 
-    def _hear(self, ref: ImageRef) -> None:
-        """Takes in a message; it is not an image."""
-        if ref.status == "classes":
-            self._announce(orjson.loads(ref.detail), ref.uri)
-        elif ref.status == "names_images":
-            self.naming_files += int(ref.detail)
-        elif ref.status == "fatal":
-            self.problems_found += 1
-            _keep_lowest(self.problems, f"{ref.uri}: {ref.detail}", most=MESSAGES_KEPT)
-        else:  # warnings become part of the marker, which names no place
-            place = ref.key.rstrip("/")  # empty, or the name of one of several, for an input itself
-            _keep_lowest(self.warnings, f"{place}: {ref.detail}".removeprefix(": "), most=MESSAGES_KEPT)
+    def _add_notice(self, notice: Notice) -> None:
+        reason = notice.reason
+        match notice.status:
+            case "ignored":
+                if reason not in IGNORED:
+                    raise ValueError(f"{reason!r} is not a reason to ignore: add it to IGNORED, with its meaning")
+                self.listed += 1
+                self.ignored[reason] += 1
+            case "left_out":
+                if reason not in LEFT_OUT:
+                    raise ValueError(f"{reason!r} is not a reason to leave out: add it to LEFT_OUT, with its meaning")
+                self._count(notice)
+                self.left_out[reason] += 1
+                self.labels.add(notice.label)
+            case "rejected":
+                self.planned_digest = add_digests(self.planned_digest, self._count(notice))
+                self.rejected[reason] += 1
+                self._keep_first({reason: f"{notice.key} ({notice.detail:.500})"})
+            case "names_images":
+                self.naming_files += notice.count
+            case "fatal":
+                self.problems_found += 1
+                _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
+            case "warning":  # warnings become part of the marker, which names no place
+                place = notice.key.rstrip("/")  # empty, or the name of one of several, for an input itself
+                _keep_lowest(self.warnings, f"{place}: {notice.detail}".removeprefix(": "), most=MESSAGES_KEPT)
 
     def _keep_first(self, rejected_such: Mapping[str, str]) -> None:
         for reason, such in rejected_such.items():
             self.rejected_such[reason] = min(such, self.rejected_such.get(reason, such))
 
-    def _announce(self, classes: list[str] | dict[str, int], uri: str = "") -> None:
-        """Takes in classes that a source announced; the same class has one number, and the same number one class."""
-        self.labels.update(classes)
-        if isinstance(classes, list):
+    def _announce(self, classes: ClassNames) -> None:
+        """Takes in classes that a source names; the same class has one number, and the same number one class."""
+        self.labels.update(classes.names)
+        if not classes.numbers:
             return
         names = {number: name for name, number in self.numbers.items()}
-        for name, number in classes.items():
+        for name, number in zip(classes.names, classes.numbers, strict=True):
             if self.numbers.setdefault(name, number) != number or names.setdefault(number, name) != name:
                 self.problems_found += 1
-                text = f"{uri}: class {name!r} has number {number}, which contradicts what another file says of it"
-                _keep_lowest(self.problems, text.removeprefix(": "), most=MESSAGES_KEPT)
+                text = f"class {name!r} has number {number}, which contradicts what another file says of it"
+                _keep_lowest(self.problems, f"{classes.uri}: {text}".removeprefix(": "), most=MESSAGES_KEPT)
 
     def _place(self, ref: ImageRef, splitter: ImageSplitter) -> bool:
         """Counts an image to its split, or as left out; says whether it has a split."""
@@ -170,7 +174,7 @@ class Summary:
             within.bytes += size
             within.histogram.add(hashes.order, size)
             if len(self.sample) < SAMPLE_SIZE or hashes.order <= self.sample[-1][0]:
-                # The text keeps two references of one key, an error told later, from being compared themselves.
+                # The text keeps two references of one key, an error reported later, from being compared themselves.
                 _keep_lowest(self.sample, (hashes.order, repr(ref), ref), most=SAMPLE_SIZE)
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)
@@ -209,7 +213,7 @@ class Summary:
         for label, first in other.first_boxes.items():
             self.first_boxes[label] = min(first, self.first_boxes.get(label, first))
         self.labels |= other.labels
-        self._announce(other.numbers)
+        self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         self.problems_found += other.problems_found
         self.ignored.update(other.ignored)
         self.rejected.update(other.rejected)

@@ -15,9 +15,9 @@ from operator import add
 from typing import Self
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.record_coder import register_record
-from recordmill.transforms.inputs.sources import Source
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.source import SourceSettings
 from recordmill.transforms.planning.summary import Summary
 
 BUCKETS = 64
@@ -72,18 +72,19 @@ class UsedFiles:
 class FileDigests:
     """Gathers the digests of some references."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceSettings) -> None:
         self._source = source
         self._held = 0
         self._found: defaultdict[tuple[int, str, bool], bytearray] = defaultdict(bytearray)
 
-    def add(self, ref: ImageRef) -> None:
-        """Takes in a reference, of whatever status."""
-        if ref.status == "ignored":
-            self._add(ref.uri, ref.reason, bool(IMAGE_NAME.search(ref.uri)))
-        elif ref.status in ("", "rejected", "left_out"):
-            for uri in self._source.uses(ref):
-                self._add(uri, "", are_images=False)
+    def add(self, batch: ReferenceBatch) -> None:
+        """Takes in what was listed."""
+        for ref in (*batch.refs, *batch.notices):
+            if ref.status == "ignored":
+                self._add(ref.uri, ref.reason, bool(IMAGE_NAME.search(ref.uri)))
+            elif ref.status in ("", "rejected", "left_out"):
+                for uri in self._source.uses(ref):
+                    self._add(uri, "", are_images=False)
 
     def _add(self, uri: str, reason: str, are_images: bool) -> None:
         path = os.path.abspath(uri) if storage.is_local(uri) else uri  # data may name the whole path

@@ -12,9 +12,10 @@ from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, mos
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.limits import LossLimits
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.summary import MOST_NUMBERED, Summary
 
 MOST_CLASSES = 100
@@ -119,7 +120,7 @@ def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: s
 
 
 def _stores(fields: Set[str], settings: DatasetSettings) -> bool:
-    return any(feature.field in fields for feature in settings.example_features)
+    return not fields.isdisjoint(ExampleLayout(settings).fields)
 
 
 def _find_passed(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:

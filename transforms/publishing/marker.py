@@ -26,9 +26,10 @@ from recordmill.schemas.dataset.marker import (
     SplitEntry,
 )
 from recordmill.schemas.features import FeatureEntry, feature_schema
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.annotation_ledger import describe_annotations
@@ -50,9 +51,9 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
     filled = [report for report in ordered if report.records]
     counts = Counter(report.split for report in filled)
     seen: Counter[str] = Counter()
-    shards = []
+    shards, layout = [], ExampleLayout(settings)
     for report in filled:
-        name = settings.file_name(report.split, seen[report.split], counts[report.split], report.records)
+        name = layout.file_name(report.split, seen[report.split], counts[report.split], report.records)
         seen[report.split] += 1
         shards.append(PublishedShard(name, sidecar_name(name), report))
     return shards
@@ -88,15 +89,15 @@ def build_marker(
     duplicates: DuplicateCounts,
 ) -> Marker:
     """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
-    reports = finished.reports
+    reports, layout = finished.reports, ExampleLayout(settings)
     changes: Counter[str] = Counter()
     for report in reports:
         changes.update(report.changes)
-    boxes, schema = balance_boxes(plan.summary, reports), feature_schema(settings.example_features)
+    boxes, schema = balance_boxes(plan.summary, reports), feature_schema(layout.features)
     return Marker(
         name=settings.name,
         plan=PlanEntry(plan.plan_id, plan.recipe),
-        convention=settings.convention_name,
+        convention=layout.convention_name,
         unit=settings.unit,
         features={key: from_json(FeatureEntry, stated) for key, stated in schema.items()},
         labels=plan.label_map.ids,

@@ -21,6 +21,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, LABELS, MARKER, REJECTED, shard_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import find_marker, read_marker, shard_path, staging_folder
 from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
@@ -79,7 +80,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         ValueError: two files of the dataset would have one name; the sentence says which.
     """
     staging, configuration = dataset.folder, f"{run.run_id}-{CONFIGURATION}"
-    labels = plan.label_map.as_text(dataset.settings.layout.label_lines)
+    labels = plan.label_map.as_text(ExampleLayout(dataset.settings).convention.label_lines)
     storage.write_file(storage.join(staging, LABELS), labels.encode())
     storage.write_file(storage.join(staging, configuration), dataset.config_text.encode())
     moves = [[LABELS, LABELS], [configuration, CONFIGURATION], [REJECTED, REJECTED], [DUPLICATES, DUPLICATES]]

@@ -1,4 +1,4 @@
-"""What annotators say of an image beside its class: several labels, and boxes."""
+"""What annotators say of an image besides its class: several labels, and boxes."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -12,18 +12,18 @@ from recordmill.schemas.annotation_totals import MOST_UNKNOWN, OTHERS, Annotatio
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.boxes import BoxSettings
-from recordmill.transforms.compose.build_examples import find_class
 from recordmill.transforms.records.boxes import DroppedBox, place_boxes
+from recordmill.transforms.records.image_record import find_class
 
 
 @dataclass(slots=True)
 class AnnotationCounts:
-    """What became of one image's annotations.
+    """How many of one image's annotations were written, dropped or rejected.
 
     Attributes:
         boxes: see `PlacedBoxes.counts`; None where the image was not to have any.
         dropped: the boxes that were dropped.
-        lacks_file: whether the file that would speak of its boxes is not there.
+        lacks_file: whether its file of boxes is missing.
         labels: see `AnnotationTotals.labels`.
     """
 
@@ -43,19 +43,19 @@ def resolve_annotations(
 ) -> AnnotationCounts | None:
     """Completes a record's fields in place.
 
-    `label_texts` become class names, with `labels`, their ids, beside them. What
-    `transforms.records.boxes.boxes_of` gave becomes the fields of boxes, which have moved with the pixels.
+    `label_texts` become class names, with `labels`, their ids, next to them. What
+    `schemas.reference_boxes.boxes_of` gave becomes the fields of boxes, which have moved with the pixels.
 
     Args:
         fields: of the record, as its source gave them; texts as UTF-8.
         data: the source's bytes.
         image: what is stored of them.
         images: how that was made.
-        boxes: what becomes of invalid boxes.
+        boxes: what to do with invalid boxes.
         label_map: class ids.
 
     Returns:
-        What became of them; None where the image was to have neither.
+        The counts; None where the image was to have neither.
 
     Raises:
         Rejected: stage `encode`: a label has no id (`unknown_label`), or the boxes are bad; see `place_boxes`.
@@ -80,7 +80,7 @@ def resolve_annotations(
 
 
 def count_rejected_labels(ref: ImageRef, reason: str, label_map: LabelMap) -> Counter[str]:
-    """What became of the labels of an image that may have several and was rejected.
+    """Counts the labels of a rejected image that may have several.
 
     Args:
         ref: the image.

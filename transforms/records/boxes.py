@@ -1,73 +1,23 @@
 """Boxes: from where annotators drew them to where they are on the image that is stored.
 
-A reference carries its boxes in `ImageRef.features`: see `boxes_of`. Here they become the fields of an Example, as
+A reference carries its boxes in `ImageRef.features`: see `schemas.reference_boxes`.
+Here they become the fields of an Example, as
 fractions of the stored image, after the same turns, crops and resizing as its pixels.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
 from recordmill.imaging.geometry import Box, Geometry
-from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
 
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
-
-
-def boxes_of(
-    boxes: Iterable[Sequence[float]],
-    labels: Iterable[str | int],
-    *,
-    values: Mapping[str, Sequence[Any]] | None = None,
-    drawn_on_size: Sequence[int] | None = None,
-    fractions: bool = False,
-    shapes: Mapping[str, int] | None = None,
-) -> dict[str, Any]:
-    """What a source puts into `ImageRef.features` for an image's boxes; what is no finite number becomes None there.
-
-    Args:
-        boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
-        labels: of each, its class name, or the number by which `announce_classes` gave it.
-        values: further values of each box by field name, e.g. `is_crowd`.
-        drawn_on_size: width and height of the image as the annotators saw it, where they say so.
-        fractions: whether boxes are in fractions of the image instead of pixels.
-        shapes: what became of shapes that are no boxes: how many of these boxes are `enclosed` ones, and how many more
-            shapes were dropped (`other_shape`).
-    """
-    counted = {name: count for name, count in (shapes or {}).items() if count}
-    return {
-        "boxes": [_finite(map(float, box)) for box in boxes],
-        "boxes_labels": list(labels),
-        "boxes_values": {key: _finite(each) for key, each in (values or {}).items()},
-        "boxes_size": list(drawn_on_size) if drawn_on_size else None,
-        "boxes_fractions": fractions,
-        **({"boxes_shapes": counted} if counted else {}),
-    }
-
-
-def _finite(values: Iterable[Any]) -> list[Any]:
-    """The values as JSON can hold them."""
-    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
-
-
-def count_boxes(ref: ImageRef) -> int:
-    """How many boxes a reference carries, with the shapes that its source dropped."""
-    labels, dropped = list_boxes(ref)
-    return len(labels) + dropped
-
-
-def list_boxes(ref: ImageRef) -> tuple[list[str | int], int]:
-    """The labels of the boxes that a reference carries, in their order, and how many shapes its source dropped."""
-    given = orjson.loads(ref.features) if '"boxes"' in ref.features else {}
-    return given.get("boxes_labels", []), given.get("boxes_shapes", {}).get("other_shape", 0)
 
 
 class DroppedBox(NamedTuple):
@@ -88,7 +38,7 @@ class DroppedBox(NamedTuple):
 
 @dataclass(slots=True)
 class PlacedBoxes:
-    """An image's boxes on the stored image, and what became of each: listed = written + dropped.
+    """An image's boxes on the stored image, and the fate of each: listed = written + dropped.
 
     Attributes:
         fields: `schemas.record_fields.BOX_FIELDS`, and the further values.
@@ -109,7 +59,7 @@ def place_boxes(
     Args:
         given: what `boxes_of` gave.
         geometry: how the stored image came about.
-        settings: what becomes of invalid boxes.
+        settings: what to do with invalid boxes.
         label_map: class ids.
 
     Raises:

@@ -1,6 +1,6 @@
 """For the report: the first image with each change in a split's first shard, before and after.
 
-The pictures are made next to the shard, where the source is at hand, and stay in staging until the report is made;
+The pictures are made next to the shard, where the source is available, and stay in staging until the report is made;
 readers never see them.
 """
 
@@ -14,8 +14,8 @@ from recordmill import storage
 from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.reencode_images import reencode_image
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.records.image_record import reencode_image
 
 
 @dataclass(frozen=True, slots=True)

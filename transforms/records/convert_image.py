@@ -6,25 +6,24 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.build_examples import find_class, image_record, reference_record
-from recordmill.transforms.compose.reencode_images import reencode_image
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
-from recordmill.transforms.records.boxes import count_boxes
 from recordmill.transforms.records.features.compute import compute_features
+from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
 
 
 @dataclass(slots=True)
 class ConvertedImage:
-    """What became of one reference.
+    """The outcome of one reference.
 
     Attributes:
         record: the serialised Example; None where the image was rejected.
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
-        annotations: what became of its boxes and labels; None where it was not to have any.
+        annotations: counts of its boxes and labels; None where it was not to have any.
         missing: keys of optional features that the record lacks.
     """
 
@@ -34,13 +33,13 @@ class ConvertedImage:
     missing: tuple[str, ...] = ()
 
     def size(self) -> int:
-        """Bytes that it holds in memory, but for its row."""
+        """Bytes that it holds in memory, except for its row."""
         return len(self.record or b"")
 
 
 def convert_image(
     ref: ImageRef,
-    settings: DatasetSettings,
+    layout: ExampleLayout,
     label_map: LabelMap,
     decoding: AbstractContextManager[Any],
     split: str = "",
@@ -51,13 +50,13 @@ def convert_image(
 
     Args:
         ref: the image, or something that was rejected when it was listed.
-        settings: what the dataset is.
+        layout: what the dataset and its Examples are.
         label_map: class ids.
         decoding: entered while processors are busy, not while bytes are waited for.
         split: the split that it goes to, for conventions that store it.
     """
     try:
-        return _convert(ref, settings, label_map, decoding, split)
+        return _convert(ref, layout, label_map, decoding, split)
     except Rejected as rejected:
         labels = count_rejected_labels(ref, rejected.reason, label_map)
         return ConvertedImage(None, _rejected_row(ref, rejected), AnnotationCounts(labels=labels) if labels else None)
@@ -65,12 +64,13 @@ def convert_image(
 
 def _convert(
     ref: ImageRef,
-    settings: DatasetSettings,
+    layout: ExampleLayout,
     label_map: LabelMap,
     decoding: AbstractContextManager[Any],
     split: str,
 ) -> ConvertedImage:
-    if ref.status == "rejected":
+    settings = layout.settings
+    if isinstance(ref, Notice):
         raise Rejected("list", ref.reason, ref.detail)
     class_name, class_id = find_class(ref.label, label_map)
     content = settings.source.read(ref, settings.images.max_bytes)
@@ -82,7 +82,7 @@ def _convert(
         class_name, class_id = find_class(content.label, label_map)
     with decoding:
         stored = content.image if settings.decode == "images" else None
-        image = None if stored is None else reencode_image(stored, settings.images, settings.needs_pixels)
+        image = None if stored is None else reencode_image(stored, settings.images, layout.needs_pixels)
         raster = None if image is None else image.raster
         computed = compute_features(settings.features, raster, data, ref.key, ref.uri)
     row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
@@ -91,8 +91,8 @@ def _convert(
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
         row |= {"sha256": digest, "changes": ()}
-        return ConvertedImage(settings.encoder.encode(fields), row, missing=_missing(settings, fields))
-    fields = {**image_record(ref, image, class_name, class_id, settings.layout, split), **content.fields, **computed}
+        return ConvertedImage(layout.encoder.encode(fields), row, missing=_missing(layout, fields))
+    fields = {**image_record(ref, image, class_name, class_id, layout.convention, split), **content.fields, **computed}
     untouched = image.encoded is data or image.encoded == data
     if not digest:
         known = untouched and "sha256" in fields
@@ -115,11 +115,11 @@ def _convert(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row["classes"] = [label.decode() for label in labels]
-    return ConvertedImage(settings.encoder.encode(fields), row, annotations, _missing(settings, fields))
+    return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields))
 
 
-def _missing(settings: DatasetSettings, fields: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(each.key for each in settings.optional_features if fields.get(each.field) is None)
+def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(each.key for each in layout.optional_features if fields.get(each.field) is None)
 
 
 def _rejected_row(ref: ImageRef, rejected: Rejected) -> dict[str, Any]:

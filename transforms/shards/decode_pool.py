@@ -28,14 +28,14 @@ class DecodePool:
 
     @classmethod
     def acquire(cls, threads: int) -> "DecodePool":
-        """This process's readers for so many threads; to be given back."""
+        """This process's readers for this number of threads; release them after use."""
         with cls._lock:
             readers = cls._shared.setdefault(threads, cls(threads))
             readers._users += 1
             return readers
 
     def release(self) -> None:
-        """Ends the threads where nobody else uses them."""
+        """Ends the threads unless they are in use elsewhere."""
         with self._lock:
             self._users -= 1
             if self._users:

@@ -80,7 +80,7 @@ class Progress:
 
     def count_in(self, counter: Counter) -> None:
         """In a forked process: counts there what is done, by one thread."""
-        self._lock = threading.Lock()  # whoever held it at the fork is not here
+        self._lock = threading.Lock()  # the thread that held it at the fork is not here
         self._own = counter
 
     def add_listed(self, things: int) -> None:

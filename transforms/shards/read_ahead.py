@@ -105,7 +105,7 @@ class _Held:
 
 @dataclass(slots=True, eq=False)
 class _Batch(Generic[Item, Result]):
-    """Items of together `size` bytes, and what became of those that are done."""
+    """Items of `size` bytes in total, and the results of those that are done."""
 
     items: deque[Item]
     size: int

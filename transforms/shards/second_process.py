@@ -24,8 +24,8 @@ WriteShard = Callable[[str, int, list[ImageRef]], ShardReport]
 class SecondProcess:
     """A process forked from this one that writes a shard at a time, and does not outlive it, however that ends.
 
-    A fork has everything that was imported (starting anew would take seconds), and shares its memory until either
-    writes to it. For processes without clients of networks only: those do not survive it.
+    A fork has everything that was imported (a new process would take seconds to start), and shares its memory until
+    either writes to it. For processes without clients of networks only: those do not survive it.
     """
 
     def __init__(self, write: WriteShard) -> None:
@@ -44,7 +44,7 @@ class SecondProcess:
 
     def submit(self, split: str, index: int, refs: list[ImageRef]) -> Future[ShardReport]:
         """Has a shard written. What `write` raises there is raised by the result; so is the process's own end."""
-        self._last = self._pool.submit(_write_shard, split, index, encode_batch(ReferenceBatch(refs)))
+        self._last = self._pool.submit(_write_shard, split, index, encode_batch(ReferenceBatch.of(refs)))
         return self._last
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ _forked: dict[str, WriteShard] = {}
 def _begin(write: WriteShard, counter: Counter, parent: int) -> None:
     _forked["write"] = write
     PROGRESS.count_in(counter)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told too, and its end is the process's
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
@@ -72,4 +72,5 @@ def _end_with(parent: int) -> None:
 
 def _write_shard(split: str, index: int, batch: bytes) -> ShardReport:
     # Pickled, references would take six times as long to pass.
-    return _forked["write"](split, index, decode_batch(batch).refs)
+    refs = decode_batch(batch)
+    return _forked["write"](split, index, [*refs.refs, *refs.notices])

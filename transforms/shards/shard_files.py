@@ -40,7 +40,7 @@ class Fingerprint(NamedTuple):
 
     Attributes:
         digest: of its references, wherever and whenever they were listed.
-        versions: of their files' sizes and times: an image written anew since then gives another one.
+        versions: of their files' sizes and times: a rewritten image gives another one.
     """
 
     digest: str
@@ -86,7 +86,7 @@ def write_shard(
         staging: the folder.
         split: the shard's split.
         index: its place in the plan.
-        images: what becomes of its references, in their final order.
+        images: the records made of its references, in their final order.
         mark: their fingerprint.
         compression: `none` or `gzip`.
 
@@ -139,7 +139,7 @@ class WrittenShard:
                 there = f"{self.tally.records} records were written and {contents.records} are there"
                 raise DamagedFileError(f"{self.split}-{self.index}: {there}")
             force_to_disk([self.temporary, self.temporary_sidecar])
-            storage.remove_files([self._path("done.json")])  # it must never speak of other bytes than are there
+            storage.remove_files([self._path("done.json")])  # it must never describe other bytes than are there
             storage.move_file(self.temporary, self._path("tfrecord"))
             storage.move_file(self.temporary_sidecar, self._path("jsonl"))
             report = self.tally.report(self.split, self.index, self.mark, contents)
@@ -216,5 +216,5 @@ class Tally:
 
 
 def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:
-    """The report of a shard that could not be written for a reason that a user can mend."""
+    """The report of a shard that could not be written for a reason that a user can fix."""
     return ShardReport(split, index, references, "", 0, 0, "", "", 0, {}, {}, {}, problem=problem)

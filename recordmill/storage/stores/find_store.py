@@ -10,6 +10,7 @@ import threading
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from recordmill.storage.stores.beam import file_system_options
 from recordmill.storage.stores.store import Store
 
 _stores: dict[str, tuple[object, Store]] = {}
@@ -21,7 +22,7 @@ def find_store(uri: str) -> Store | None:
     scheme = FileSystems.get_scheme(uri)
     if scheme not in ("gs", "s3"):
         return None
-    options = FileSystems._pipeline_options
+    options = file_system_options()
     with _lock:
         if scheme not in _stores or _stores[scheme][0] is not options:
             made = _make_store(scheme, options or PipelineOptions([]))

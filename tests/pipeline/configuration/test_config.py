@@ -1,18 +1,16 @@
-import dataclasses
 import unicodedata
 
 import orjson
 import pytest
-import yaml
+from make_settings import make_settings
 
 from recordmill.pipeline.configuration.config import (
     DEFAULT_KIND,
     ConfigError,
     load_settings,
-    name_dataset,
-    settings_as_dict,
 )
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.schemas.settings.dataset import as_yaml_dict
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 
@@ -24,50 +22,44 @@ def errors_of(overrides=(), path=None):
 
 
 def test_without_a_file_the_defaults_hold():
-    assert load_settings(None, [])[0] == DatasetSettings()
+    assert load_settings(None, []).settings == make_settings()
 
 
 def test_plain_values_give_the_same_settings_again(tmp_path):
-    settings, plain = load_settings("configs/filename_labels.yaml", ["images.resize.longest=64", "limit=5"])
-    (tmp_path / "stored.yaml").write_text(yaml.safe_dump(lists(plain), sort_keys=False))
-    assert load_settings(str(tmp_path / "stored.yaml"), []) == (settings, plain)
-
-
-def lists(value):
-    if isinstance(value, dict):
-        return {key: lists(each) for key, each in value.items()}
-    return [lists(each) for each in value] if isinstance(value, list | tuple) else value
+    settings = load_settings("configs/filename_labels.yaml", ["images.resize.longest=64", "limit=5"]).settings
+    (tmp_path / "stored.yaml").write_text(make_recipe(settings, "# Recognised this\n").config_text)
+    stored = load_settings(str(tmp_path / "stored.yaml"), [])
+    assert (stored.settings, stored.comment) == (settings, "# Recognised this\n")
+    assert make_recipe(stored.settings) == make_recipe(settings)
 
 
 @pytest.mark.parametrize("path", ["configs/filename_labels.yaml", "filename_labels.yaml"])
 def test_shipped_configurations_are_found_from_anywhere(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
-    assert isinstance(load_settings(path, [])[0].source, FilenameLabels)
+    assert isinstance(load_settings(path, []).settings.source, FilenameLabels)
 
 
 def test_a_file_of_ones_own_goes_before_a_shipped_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "class_folders.yaml").write_text("seed: 42")
-    assert load_settings("class_folders.yaml", [])[0].seed == 42
+    assert load_settings("class_folders.yaml", []).settings.seed == 42
 
 
 def test_an_empty_file_is_the_defaults(tmp_path):
     (tmp_path / "empty.yaml").write_text("# nothing\n")
-    assert load_settings(str(tmp_path / "empty.yaml"), [])[0] == DatasetSettings()
+    assert load_settings(str(tmp_path / "empty.yaml"), []).settings == make_settings()
 
 
 def test_overrides_reach_any_depth_and_the_last_wins():
-    settings, plain = load_settings(
-        None, ["images.resize.exact=[32, 48]", "images.quality=1", "images.quality=2", "labels.classes=[a, b]"]
-    )
+    overrides = ["images.resize.exact=[32, 48]", "images.quality=1", "images.quality=2", "labels.classes=[a, b]"]
+    settings = load_settings(None, overrides).settings
     assert (settings.images.resize.exact, settings.images.quality) == ((32, 48), 2)
     assert settings.labels.classes == ("a", "b")
-    assert plain["images"]["quality"] == 2
 
 
 def test_an_override_of_one_entry_keeps_the_others():
-    assert load_settings(None, ["splits.fractions.train=0.8"])[0].splits.fractions == {"train": 0.8, "test": 0.1}
-    assert load_settings(None, ["source.kind=arrays", "source.images.train=x"])[0].source.images == {
+    assert load_settings(None, ["splits.fractions.train=0.8"]).settings.splits.fractions == {"train": 0.8, "test": 0.1}
+    assert load_settings(None, ["source.kind=arrays", "source.images.train=x"]).settings.source.images == {
         "train": "x",
         "test": "x_test",
     }
@@ -77,7 +69,7 @@ def test_an_override_of_one_entry_keeps_the_others():
 
 def test_an_override_of_one_entry_keeps_the_others_of_the_file(tmp_path):
     (tmp_path / "own.yaml").write_text("splits: {fractions: {a: 0.5, b: 0.5}}\nimages:\n")
-    settings, _ = load_settings(str(tmp_path / "own.yaml"), ["splits.fractions.a=0.25", "images.quality=9"])
+    settings = load_settings(str(tmp_path / "own.yaml"), ["splits.fractions.a=0.25", "images.quality=9"]).settings
     assert (settings.splits.fractions, settings.images.quality) == ({"a": 0.25, "b": 0.5}, 9)
 
 
@@ -86,10 +78,9 @@ def test_yes_and_no_may_be_written_without_quotes(tmp_path, value, word):
     (tmp_path / "own.yaml").write_text(
         f"source: {{kind: table, columns: {{a: int}}, infer: {value}}}\nconvention: plain"
     )
-    settings, plain = load_settings(str(tmp_path / "own.yaml"), [])
-    assert (settings.source.infer, plain["source"]["infer"]) == (word, word)
+    assert load_settings(str(tmp_path / "own.yaml"), []).settings.source.infer == word
     override = ["source={kind: table, columns: {a: int}}", "convention=plain", f"source.infer={value}"]
-    assert load_settings(None, override)[0].source.infer == word
+    assert load_settings(None, override).settings.source.infer == word
 
 
 def test_a_wrong_source_is_the_only_error():
@@ -99,9 +90,9 @@ def test_a_wrong_source_is_the_only_error():
 
 
 def test_an_empty_value_is_an_empty_text():
-    settings, plain = load_settings("configs/coco.yaml", ["source.images=", "name="])
-    assert (settings.source.images, plain["source"]["images"], settings.name) == ("", "", "")
-    assert load_settings(None, ["limit=", "splits.group="])[0] == DatasetSettings()
+    settings = load_settings("configs/coco.yaml", ["source.images=", "name="]).settings
+    assert (settings.source.images, settings.name) == ("", "")
+    assert load_settings(None, ["limit=", "splits.group="]).settings == make_settings()
 
 
 def test_an_error_blames_where_the_value_comes_from(tmp_path):
@@ -139,11 +130,11 @@ def test_a_value_beyond_all_bounds_is_one_sentence(override, error):
 
 
 def test_a_seed_may_have_64_bits():
-    assert load_settings(None, [f"seed={2**64 - 1}"])[0].seed == 2**64 - 1
+    assert load_settings(None, [f"seed={2**64 - 1}"]).settings.seed == 2**64 - 1
 
 
 def test_an_override_may_hold_equals_signs():
-    settings, _ = load_settings(None, ["source={kind: filename_labels, pattern: '(?P<label>a=b)'}"])
+    settings = load_settings(None, ["source={kind: filename_labels, pattern: '(?P<label>a=b)'}"]).settings
     assert settings.source.pattern == "(?P<label>a=b)"
 
 
@@ -245,7 +236,7 @@ def test_an_override_that_gives_a_key_twice():
 
 def test_a_key_that_replaces_a_merged_one_is_given_once(tmp_path):
     (tmp_path / "merged.yaml").write_text("shards: &some {count: 2}\nimages: {<<: {quality: 90}, quality: 80}\n")
-    settings, _ = load_settings(str(tmp_path / "merged.yaml"), [])
+    settings = load_settings(str(tmp_path / "merged.yaml"), []).settings
     assert (settings.images.quality, settings.shards.count) == (80, 2)
 
 
@@ -253,52 +244,24 @@ def test_an_override_below_a_value(tmp_path):
     assert errors_of(["seed=1", "seed.x=2"]) == ["--set seed.x=2: seed is 1, which has no keys below it"]
 
 
-@pytest.mark.parametrize(
-    ("output", "name"),
-    [("out/photos", "photos"), ("gs://b/my set/", "my_set"), ("/", "dataset"), ("...", "dataset"), ("é", "_")],
-)
-def test_a_dataset_takes_its_folders_name_where_file_names_need_one(output, name):
-    settings, plain = load_settings(None, ["convention=image_tfrecord_builder"])
-    named, plain = name_dataset(settings, plain, output)
-    assert plain["name"] == named.name
-    assert named.name == name or (output == "é" and named.name == "dataset")
-
-
-def test_a_folders_name_that_is_too_long_for_files_is_one_sentence():
-    settings, plain = load_settings(None, ["shards.name='{name:s}-{split}-{index}'"])
-    assert name_dataset(settings, plain, "out/photos")[0].name == "photos"
-    with pytest.raises(
-        ConfigError, match=r"^shards.name .* gives names that are too long .*; or set name, in place of"
-    ):
-        name_dataset(settings, plain, "o" * 240)
-
-
-def test_a_name_of_its_own_is_kept_and_none_is_given_where_none_is_needed():
-    settings, plain = load_settings(None, ["convention=image_tfrecord_builder", "name=mine"])
-    assert name_dataset(settings, plain, "out")[0].name == "mine"
-    settings, plain = load_settings(None, [])
-    assert name_dataset(settings, plain, "out") == (settings, plain)
-    assert dataclasses.asdict(settings)["name"] == ""
-
-
 def test_settings_are_plain_values_in_the_shape_of_the_yaml():
     source = FilenameLabels(features_from={})
-    plain = settings_as_dict(DatasetSettings(source=source), "filename_labels")
+    plain = as_yaml_dict(make_settings(source=source))
     assert plain["source"] == {"kind": "filename_labels", "pattern": source.pattern, "features_from": {}}
     assert plain["splits"]["fractions"] == {"train": 0.9, "test": 0.1}
     assert orjson.loads(orjson.dumps(plain))["images"]["quality"] == 95
 
 
 def test_the_default_source_goes_by_its_name():
-    assert isinstance(DatasetSettings().source, load_source(DEFAULT_KIND))
-    assert load_settings(None, [])[1]["source"]["kind"] == DEFAULT_KIND
+    assert isinstance(make_settings().source, load_source(DEFAULT_KIND))
+    assert make_settings().source.kind == DEFAULT_KIND
 
 
 def test_checking_a_source_leaves_its_class_as_it_was():
     kind = load_source("class_folders")
     before = set(vars(kind))
-    assert errors_of(["source.x=1"]) == ["--set: unknown setting source.x: correct it, or remove it"]
-    assert type(load_settings(None, ["source.class_from=path"])[0].source) is kind
+    assert errors_of(["source.x=1"]) == ["--set: source.x is no setting: remove it or correct its name"]
+    assert type(load_settings(None, ["source.class_from=path"]).settings.source) is kind
     assert set(vars(kind)) == before
 
 
@@ -311,14 +274,13 @@ def test_text_is_in_nfc_as_keys_are(tmp_path, where):
     classes, folders = f'["{word}", dog]', f'{{"{word}": train}}'
     (tmp_path / "own.yaml").write_text(f"labels: {{classes: {classes}}}\nsplits: {{from_folders: {folders}}}")
     overrides = [f"labels.classes={classes}", f"splits.from_folders={folders}"]
-    settings, plain = load_settings(str(tmp_path / "own.yaml") if where == "file" else None, overrides)
+    settings = load_settings(str(tmp_path / "own.yaml") if where == "file" else None, overrides).settings
     assert settings.labels.classes == ("caf\u00e9", "dog")
     assert settings.splits.from_folders == {"caf\u00e9": "train"}
-    assert plain["splits"]["from_folders"] == {"caf\u00e9": "train"}
 
 
 def test_a_key_in_an_override_is_text_too():
-    settings, _ = load_settings(None, [f"splits.from_folders.{CAFE}=train"])
+    settings = load_settings(None, [f"splits.from_folders.{CAFE}=train"]).settings
     assert settings.splits.from_folders == {"caf\u00e9": "train"}
 
 
@@ -327,11 +289,11 @@ GIVEN = "splits.from_folders={train: train, val: validation}"
 
 @pytest.mark.parametrize("config", [None, "configs/class_folders.yaml", "configs/filename_labels.yaml"])
 def test_given_splits_need_no_fractions(config, tmp_path):
-    settings, plain = load_settings(config, [GIVEN])
+    settings = load_settings(config, [GIVEN]).settings
     assert settings.splits.names == ("train", "validation")
-    assert "fractions" not in plain["splits"]
-    (tmp_path / "stored.yaml").write_text(yaml.safe_dump(lists(plain)))
-    assert load_settings(str(tmp_path / "stored.yaml"), []) == (settings, plain)
+    assert "fractions" not in as_yaml_dict(settings)["splits"]
+    (tmp_path / "stored.yaml").write_text(make_recipe(settings).config_text)
+    assert load_settings(str(tmp_path / "stored.yaml"), []).settings == settings
 
 
 def test_given_splits_and_fractions_contradict_each_other(tmp_path):
@@ -341,5 +303,5 @@ def test_given_splits_and_fractions_contradict_each_other(tmp_path):
         "splits.from_folders and splits.fractions contradict each other: remove one of them "
         "(--set 'splits={from_folders: {...}}' replaces both)"
     )
-    advised = load_settings(str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"])[0]
+    advised = load_settings(str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"]).settings
     assert advised.splits.names == ("train",)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from recordmill.pipeline.configuration.config import ConfigError, load_settings
+from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder, flags_of, recognise
+from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources import source_names

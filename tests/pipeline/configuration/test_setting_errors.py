@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from recordmill.pipeline.configuration.config import ConfigError, load_settings
-from recordmill.pipeline.configuration.setting_errors import explain_yaml_error
+from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.setting_errors import ConfigError, explain_yaml_error
 
 
 def errors_of(override):

@@ -103,10 +103,10 @@ def test_a_jpeg_that_is_turned_sideways_has_its_sampling_turned(photo, sampling,
 
 def test_quality_or_sampling_asks_for_every_image_to_be_encoded(jpeg):
     for settings in (ImageSettings(quality=50), ImageSettings(subsampling="4:4:4")):
-        assert settings.reencode == "always"
+        assert settings.reencoding == "always"
         assert prepare_image(jpeg, settings).changes == ("reencoded",)
     for settings in (ImageSettings(), ImageSettings(quality=50, reencode="when_needed")):
-        assert settings.reencode == "when_needed"
+        assert settings.reencoding == "when_needed"
         assert prepare_image(jpeg, settings).encoded == jpeg
 
 

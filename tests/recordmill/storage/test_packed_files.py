@@ -9,8 +9,8 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import UnpackedFiles, read_packed_range, read_packed_start
+from recordmill.storage.read_image import read_image
 from recordmill.storage.unpacking import BadPacking, ZipMember
-from recordmill.transforms.compose.read_images import read_image
 
 TEXT = bytes(range(256)) * 40
 

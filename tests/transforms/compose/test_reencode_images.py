@@ -1,27 +1,10 @@
-import hashlib
-
 import apache_beam as beam
-import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.reencode_images import ReencodeImages, reencode_image
-
-
-def test_a_fitting_jpeg_is_copied_byte_for_byte(draw):
-    image = reencode_image(draw(1), ImageSettings())
-    assert (image.encoded, image.format, image.height, image.width, image.changes) == (draw(1), "JPEG", 6, 8, ())
-
-
-def test_a_bad_image_is_rejected_with_the_decoders_reason_and_its_digest(draw):
-    data = draw(1)[:-20]
-    with pytest.raises(Rejected) as caught:
-        reencode_image(data, ImageSettings())
-    assert (caught.value.stage, caught.value.reason) == ("decode", "truncated")
-    assert caught.value.sha256 == hashlib.sha256(data).hexdigest()
+from recordmill.transforms.compose.reencode_images import ReencodeImages
 
 
 def test_in_a_pipeline_images_are_prepared_and_bad_ones_left_out(draw):

@@ -1,16 +1,17 @@
 from dataclasses import replace
 
 import pytest
+from make_settings import make_settings
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings, build_label_map
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.planning.label_warnings import note_classes
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
-BASE = DatasetSettings()
+BASE = make_settings()
 
 
 def notes_of(keys, labels=None, source=BASE.source, depth=0):
@@ -18,9 +19,8 @@ def notes_of(keys, labels=None, source=BASE.source, depth=0):
     settings = replace(BASE, source=source, labels=labels or LabelSettings())
     summary = Summary()
     for key in keys:
-        summary.add(
-            ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth]), ImageSplitter(0, BASE.splits, SplitCutoffs())
-        )
+        ref = ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth])
+        summary.add(ReferenceBatch([ref]), ImageSplitter(0, BASE.splits, SplitCutoffs()))
     return note_classes(summary, settings, build_label_map(summary.labels, settings.labels, 0, {}))
 
 
@@ -50,7 +50,7 @@ def test_sources_with_their_own_labels_get_no_warning():
 
 def test_classes_of_images_without_labels_get_no_warning():
     summary = Summary()
-    summary.add(ImageRef("1.jpg", "/x/1.jpg", 9), ImageSplitter(0, BASE.splits, SplitCutoffs()))
+    summary.add(ReferenceBatch.of([ImageRef("1.jpg", "/x/1.jpg", 9)]), ImageSplitter(0, BASE.splits, SplitCutoffs()))
     labels = LabelSettings(classes=("a", "b"))
     assert note_classes(summary, replace(BASE, labels=labels), build_label_map(set(), labels, 0, {})) == []
 
@@ -84,12 +84,12 @@ def test_other_folders_get_no_warning(keys):
 def test_folders_below_one_of_several_classes_get_a_warning():
     advice = "if those are the classes, set source.class_from=last_folder"
     assert notes_of([*NESTED, "other/1.jpg"]) == [
-        f"the images of class fotos lie in folders of their own, cat, dog: {advice}"
+        f"the images of class fotos are in folders of their own, cat, dog: {advice}"
     ]
     more = [f"more/{animal}/{number}.jpg" for animal in ("cow", "emu") for number in range(40)]
     (told,) = notes_of([*NESTED, *more])
     assert told == (
-        f"the images of class fotos lie in folders of their own, cat, dog, as do those of 1 other class: {advice}"
+        f"the images of class fotos are in folders of their own, cat, dog, as do those of 1 other class: {advice}"
     )
 
 

@@ -136,7 +136,7 @@ def test_a_run_that_is_at_work_is_named(tmp_path, neighbour):
     assert find_busy(str(tmp_path), [".staging-absent", ".staging-aaa"]) == (
         f"{tmp_path} is being written by another run (.staging-aaa, process {neighbour.pid} since "
         "2026-03-04T02:15:00+00:00): wait for it, or choose another output "
-        "(if that process is no run of Recordmill, delete .staging-aaa)"
+        "(if that process is not a run of Recordmill, delete .staging-aaa)"
     )
 
 

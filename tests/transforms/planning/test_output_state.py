@@ -65,8 +65,8 @@ def test_what_could_not_be_read_may_be_tried_again(dataset):
     state = read_output(str(dataset), "aaa")
     assert decide(state) == (
         "keep",
-        f"{dataset} already holds this dataset, without what could not be read then (1 changed, 1,200 unreadable): "
-        "--overwrite tries it again",
+        f"{dataset} already holds this dataset, without the files that could not be read then "
+        "(1 changed, 1,200 unreadable): --overwrite tries them again",
     )
     assert decide(state, overwrite=True) == ("convert", "")
 
@@ -157,7 +157,7 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
         "deleted .staging-{}, which another run had left: {}",
         "of another configuration or input: the command",
     )
-    then = "that began it goes on from there, --discard deletes it"
+    then = "that started it resumes from there, --discard deletes it"
     assert make_room(state) == [
         gone.format("aaa", "its dataset was in place already"),
         gone.format("empty", "it had finished no shard"),
@@ -184,7 +184,7 @@ def test_a_complete_dataset_in_another_plans_staging_is_not_deleted(dataset):
 @pytest.mark.parametrize("marker", [None, MARKER], ids=["without", "with"])
 def test_a_switch_that_was_cut_is_finished(names, marker):
     state = OutputState("/out", names, marker, pending=True)
-    assert decide(state) == ("finish", "an earlier run was cut while publishing: its dataset is now in place")
+    assert decide(state) == ("finish", "an earlier run was interrupted while publishing: its dataset is now in place")
 
 
 @pytest.mark.parametrize(

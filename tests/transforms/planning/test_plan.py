@@ -4,18 +4,22 @@ import zlib
 from dataclasses import replace
 
 import pytest
+from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings
-from recordmill.pipeline.configuration.config import settings_as_dict
+from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.dataset import as_yaml_dict
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import hash_histogram
@@ -25,21 +29,20 @@ from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 from recordmill.transforms.planning.plan import make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.records.features.settings import FeatureFunction
 
 MB = 10**6
 IMAGES = [
     ImageRef(f"{label}/{n}.jpg", f"/x/{label}/{n}.jpg", MB, label=label) for label in ("b", "a") for n in range(50)
 ]
-BASE = DatasetSettings()
+BASE = make_settings()
 
 
-def plan_of(refs=IMAGES, settings=BASE, selection=None, growth=1.0, kind="class_folders"):
+def plan_of(refs=IMAGES, settings=BASE, selection=None, growth=1.0):
     selection = selection or SplitCutoffs()
     summary = Summary()
     for ref in refs:
-        summary.add(ref, ImageSplitter(settings.seed, settings.splits, selection))
-    return make_plan(summary, selection, settings, settings_as_dict(settings, kind), growth)
+        summary.add(ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, selection))
+    return make_plan(summary, selection, settings, make_recipe(settings), growth)
 
 
 def splits(**fractions):
@@ -83,7 +86,9 @@ def test_more_shards_than_the_histogram_has_bins_are_lowered_and_said(monkeypatc
     plan = plan_of(settings=replace(splits(train=1.0), shards=ShardSettings(count=9)))
     count = len(plan.starts["train"])
     assert 4 < count <= 8
-    assert plan.notes == [f"split train is written in {count} shards, not 9: hashes are told apart no finer"]
+    assert plan.notes == [
+        f"split train is written in {count} shards, not 9: the hash histogram is too coarse to split further"
+    ]
 
 
 def test_a_shard_of_too_many_references_is_refused(monkeypatch):
@@ -102,9 +107,9 @@ def test_the_offset_is_the_users_or_the_conventions(convention, offset, first):
     assert plan_of(settings=settings).label_map.ids == {"a": first, "b": first + 1}
 
 
-FATAL = ImageRef("d", "/x/d", status="fatal", reason="link_loop", detail="it loops")
-IGNORED = ImageRef(".h", "/x/.h", status="ignored", reason="hidden")
-REJECTED = ImageRef("r", "/x/r", status="rejected", reason="no_class")
+FATAL = ImageRef("d", "/x/d").notice("fatal", "link_loop", "it loops")
+IGNORED = ImageRef(".h", "/x/.h").notice("ignored", "hidden")
+REJECTED = ImageRef("r", "/x/r").notice("rejected", "no_class")
 FROM_FOLDERS = replace(BASE, splits=SplitSettings(from_folders={"t": "train", "v": "validation"}))
 STRATIFIED = replace(BASE, splits=SplitSettings(fractions={"train": 0.9, "test": 0.1}, stratify=True))
 ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH_RANGE, HASH_RANGE]})
@@ -136,12 +141,12 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
         (
             [
                 *(replace(ref, split="train") for ref in IMAGES),
-                ImageRef("val.bin", "/x/val.bin", status="rejected", reason="wrong_length", detail="5 bytes over"),
+                ImageRef("val.bin", "/x/val.bin").notice("rejected", "wrong_length", "5 bytes over"),
             ],
             FROM_FOLDERS,
             None,
             "no image was found for split validation, and 1 rejected, such as val.bin (5 bytes over): "
-            "mend that, or remove the split from splits.from_folders",
+            "correct that, or remove the split from splits.from_folders",
         ),
         (
             IMAGES,
@@ -204,7 +209,7 @@ def test_rejected_things_alone_still_get_a_shard_to_be_listed_by():
 
 
 def test_warnings_are_reported():
-    warning = ImageRef("e", "/x/e", status="warning", reason="empty_folder", detail="the folder is empty")
+    warning = ImageRef("e", "/x/e").notice("warning", "empty_folder", "the folder is empty")
     assert plan_of([*IMAGES, warning]).notes == ["e: the folder is empty"]
 
 
@@ -235,7 +240,7 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 
 def test_every_other_setting_is_among_those():
     # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
-    assert {*CHANGED, "decode", "max_rejected", "analyze", "report"} == set(settings_as_dict(BASE, "x"))
+    assert {*CHANGED, "decode", "max_rejected", "analyze", "report"} == set(as_yaml_dict(BASE))
 
 
 def test_the_plan_id_does_not_change_with_limits_on_rejects():
@@ -273,8 +278,8 @@ def test_the_plan_id_changes_with_what_is_listed(refs):
 
 
 def test_a_dataset_with_moments_can_be_analysed_later_without_becoming_another():
-    with_moments = plan_of(settings=replace(BASE, images=ImageSettings(moments=True)))
-    assert plan_of(settings=replace(BASE, analyze=True)).plan_id == with_moments.plan_id != plan_of().plan_id
+    with_moments = plan_of(settings=make_settings(images=ImageSettings(moments=True)))
+    assert plan_of(settings=make_settings(analyze=True)).plan_id == with_moments.plan_id != plan_of().plan_id
 
 
 def test_the_order_of_splits_is_part_of_the_plan():
@@ -335,9 +340,10 @@ def test_the_recipe_holds_what_a_convention_and_its_files_are():
     settings = replace(BASE, name="pets", labels=LabelSettings(offset=4), compression="gzip")
     plan = plan_of(settings=settings)
     recipe = plan.recipe
-    assert recipe["feature_schema"] == feature_schema(settings.example_features)
-    assert recipe["format_names"] == dict(settings.layout.format_names)
-    assert recipe["file_names"] == [settings.file_name("train", 0, 1, 1), settings.file_name("test", 0, 1, 1)]
+    assert recipe["feature_schema"] == feature_schema(ExampleLayout(settings).features)
+    assert recipe["format_names"] == dict(ExampleLayout(settings).convention.format_names)
+    names = ExampleLayout(settings).file_name
+    assert recipe["file_names"] == [names("train", 0, 1, 1), names("test", 0, 1, 1)]
     assert recipe["label_offset"] == 4
     ids = json.dumps(plan.label_map.ids, separators=(",", ":"), sort_keys=True)
     assert recipe["label_ids"] == hashlib.sha256(ids.encode()).hexdigest()

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import digest_of, version_digest_of
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.planning import hash_histogram, summary
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -23,11 +23,15 @@ REFS = st.builds(
     label=st.sampled_from(["cat", "dog"]),
     group=st.sampled_from(["", "g1", "g2"]),
     split=st.sampled_from(["", "", "given"]),
-    status=st.sampled_from(["", "", "", "ignored", "rejected", "warning", "fatal"]),
-    reason=st.sampled_from(["hidden", "ignored"]),
-    detail=st.text("xyz", max_size=2),
 )
-COLLECTIONS = st.lists(REFS, max_size=30, unique_by=lambda ref: (ref.key, ref.uri))
+NOTICES = st.builds(
+    ImageRef.notice,
+    REFS,
+    st.sampled_from(["ignored", "rejected", "warning", "fatal"]),
+    st.sampled_from(["hidden", "ignored"]),
+    st.text("xyz", max_size=2),
+)
+COLLECTIONS = st.lists(REFS | NOTICES, max_size=30, unique_by=lambda ref: (ref.key, ref.uri))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,7 +47,7 @@ def small_bounds():
 def summarize(refs):
     total = Summary()
     for ref in refs:
-        total.add(ref, SPLITTER)
+        total.add(ReferenceBatch.of([ref]), SPLITTER)
     return total
 
 
@@ -67,8 +71,8 @@ def test_everything_listed_is_counted_once(refs):
 
 
 def test_a_warning_of_an_input_itself_has_its_name_or_none():
-    told = ImageRef("", "/x", status="warning", reason="empty_folder", detail="the input is empty")
-    assert summarize([told, told.but(key="old/")]).warnings == ["old: the input is empty", "the input is empty"]
+    told = ImageRef("", "/x").notice("warning", "empty_folder", "the input is empty")
+    assert summarize([told, told.replace(key="old/")]).warnings == ["old: the input is empty", "the input is empty"]
 
 
 def test_exact_contents():
@@ -76,15 +80,15 @@ def test_exact_contents():
         ImageRef("cat/1", "/x/cat/1", 100, label="cat", split="train"),
         ImageRef("cat/2", "/x/cat/2", 100, length=40, label="cat", split="train"),
         ImageRef("dog/1", "/x/dog/1", 7, label="dog", split="test"),
-        ImageRef("a", "/x/a", status="rejected", reason="no_class", detail="no"),
-        ImageRef(".b", "/x/.b", status="ignored", reason="hidden"),
-        ImageRef("c", "/x/c", status="warning", reason="empty_folder", detail="the folder is empty"),
-        ImageRef("d", "/x/d", status="fatal", reason="link_loop", detail="it loops"),
+        ImageRef("a", "/x/a").notice("rejected", "no_class", "no"),
+        ImageRef(".b", "/x/.b").notice("ignored", "hidden"),
+        ImageRef("c", "/x/c").notice("warning", "empty_folder", "the folder is empty"),
+        ImageRef("d", "/x/d").notice("fatal", "link_loop", "it loops"),
     ]
     total = Summary()
     splitter = ImageSplitter(0, SplitSettings(), SplitCutoffs())
     for ref in refs:
-        total.add(ref, splitter)
+        total.add(ReferenceBatch.of([ref]), splitter)
     assert total.listed == 5
     assert total.rejected == {"no_class": 1}
     assert total.ignored == {"hidden": 1}
@@ -109,7 +113,7 @@ def test_exact_contents():
 
 def test_what_is_left_out_is_in_the_listing_and_not_in_the_plan():
     refs = [ImageRef(f"{n}", f"/x/{n}", label=f"class {n}") for n in range(60)]
-    refs.append(ImageRef("r", "/x/r", status="rejected", reason="no_class"))
+    refs.append(ImageRef("r", "/x/r").notice("rejected", "no_class"))
     total = summarize(refs)
     places = {ref.key: SPLITTER.place(ref) for ref in refs}
     kept = [ref for ref in refs if ref.status or not places[ref.key][2]]
@@ -130,7 +134,7 @@ def test_only_images_that_are_kept_can_be_moved_to_another_split():
 
 
 def test_all_problems_are_counted_and_the_first_are_kept():
-    fatal = [ImageRef(f"{n}", f"/x/{n}", status="fatal", reason="link_loop", detail="it loops") for n in range(5)]
+    fatal = [ImageRef(f"{n}", f"/x/{n}").notice("fatal", "link_loop", "it loops") for n in range(5)]
     merged = summarize(fatal[:2])
     merged.merge(summarize(fatal[2:]), SPLITTER.neighbours)
     assert merged == summarize(fatal)
@@ -156,8 +160,8 @@ def test_the_digest_does_not_change_with_place_or_time(field):
 
 def test_the_digest_tells_rejected_from_accepted_and_ignores_the_ignored():
     accepted = ImageRef("a", "a")
-    rejected = ImageRef("a", "a", status="rejected", reason="bad")
-    ignored = ImageRef("b", "b", status="ignored", reason="hidden")
+    rejected = ImageRef("a", "a").notice("rejected", "bad")
+    ignored = ImageRef("b", "b").notice("ignored", "hidden")
     assert summarize([accepted]).digest != summarize([rejected]).digest
     assert summarize([accepted]).digest == summarize([accepted, ignored]).digest
 
@@ -171,7 +175,7 @@ def test_the_sample_is_the_images_with_the_lowest_order():
     splitter = ImageSplitter(0, SplitSettings(), SplitCutoffs())
     total = Summary()
     for ref in refs:
-        total.add(ref, splitter)
+        total.add(ReferenceBatch.of([ref]), splitter)
     lowest = sorted(refs, key=lambda ref: hash_key(0, ref.key).order)[: summary.SAMPLE_SIZE]
     assert [ref for _, _, ref in total.sample] == lowest
 
@@ -182,18 +186,18 @@ def test_two_references_with_one_key_can_both_be_in_the_sample():
     splitter = ImageSplitter(0, SplitSettings(), SplitCutoffs())
     total = Summary()
     for ref in reversed(same):
-        total.add(ref, splitter)
+        total.add(ReferenceBatch.of([ref]), splitter)
     assert [ref for _, _, ref in total.sample] == same
 
 
 def announced(classes, uri="f"):
-    return announce_classes(ImageRef("f", uri), classes)
+    return ClassNames.of(ImageRef("f", uri), classes)
 
 
 def test_announced_classes_are_counted_nowhere_and_numbered_as_the_source_does():
     total = Summary()
     for ref in (announced({"cat": 3, "dog": 5}), announced({"dog": 5, "emu": 1}), announced(["fox", "cat"])):
-        total.add(ref, SPLITTER)
+        total.add(ReferenceBatch.of([ref]), SPLITTER)
     assert (total.listed, total.digest, total.problems) == (0, 0, [])
     assert total.numbers == {"cat": 3, "dog": 5, "emu": 1}
     assert total.labels == {"cat", "dog", "emu", "fox"}
@@ -203,8 +207,8 @@ def test_announced_classes_are_counted_nowhere_and_numbered_as_the_source_does()
 def test_two_numbers_of_a_class_or_two_classes_of_a_number_fail_the_run(other):
     together, parts = Summary(), [Summary(), Summary()]
     for part, classes in zip(parts, ({"cat": 3}, other), strict=True):
-        part.add(announced(classes), SPLITTER)
-        together.add(announced(classes, "b.json"), SPLITTER)
+        part.add(ReferenceBatch.of([announced(classes)]), SPLITTER)
+        together.add(ReferenceBatch.of([announced(classes, "b.json")]), SPLITTER)
     (name, number) = next(iter(other.items()))
     said = f"class '{name}' has number {number}, which contradicts what another file says of it"
     assert (together.problems_found, together.problems) == (1, [f"b.json: {said}"])
@@ -220,7 +224,7 @@ def test_rows_of_one_key_in_one_table_are_distinguished():
 
 
 def test_the_first_rejections_keep_their_details():
-    refs = [ImageRef(key, key, status="rejected", reason="bad_row", detail=f"{key} is bad") for key in "bca"]
+    refs = [ImageRef(key, key).notice("rejected", "bad_row", f"{key} is bad") for key in "bca"]
     one, other = summarize(refs[:2]), summarize(refs[2:])
     one.merge(other, SPLITTER.neighbours)
     assert one.rejected_such == summarize(refs).rejected_such == {"bad_row": "a (a is bad)"}
@@ -229,4 +233,4 @@ def test_the_first_rejections_keep_their_details():
 @pytest.mark.parametrize("status", ["ignored", "left_out"])
 def test_nothing_goes_away_for_a_reason_that_nothing_explains(status):
     with pytest.raises(ValueError, match=r"'bored' is not a reason to .* add it to"):
-        summarize([ImageRef("a", "a", status=status, reason="bored")])
+        summarize([ImageRef("a", "a").notice(status, "bored")])

@@ -6,6 +6,7 @@ import pytest
 from apache_beam import coders
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.planning.summary import Summary
@@ -21,7 +22,7 @@ from recordmill.transforms.planning.used_files import (
 
 
 def ignored(uri, reason="taken_only_by_name"):
-    return ImageRef(uri, uri, status="ignored", reason=reason)
+    return ImageRef(uri, uri).notice("ignored", reason)
 
 
 def named(uri, **changes):
@@ -34,7 +35,7 @@ def join(*parts, source=None):
     for refs in parts:
         digests = FileDigests(source or Coco())
         for ref in refs:
-            digests.add(ref)
+            digests.add(ReferenceBatch.of([ref]))
         for bucket, found in digests.let_go():
             buckets[bucket].append(found)
         assert list(digests.let_go()) == []
@@ -61,8 +62,8 @@ def test_files_that_references_name_are_used_wherever_both_were_met(cut):
 
 
 def test_rejected_and_excluded_images_are_named_and_notes_name_nothing():
-    refs = [named("/x/0.jpg", status="rejected"), named("/x/1.jpg", status="left_out")]
-    told = [named("/x/2.jpg", status=status) for status in ("warning", "classes", "fatal", "names_images")]
+    refs = [named(f"/x/{n}.jpg").notice(status, "why") for n, status in enumerate(("rejected", "left_out"))]
+    told = [named("/x/2.jpg").notice(status, "why") for status in ("warning", "fatal", "names_images")]
     assert join([*FILES[:3], *refs, *told]) == UsedFiles(Counter(taken_only_by_name=2), without_annotation=1)
 
 
@@ -90,9 +91,9 @@ def test_yolos_text_files_are_used_with_their_images():
     texts = [ignored(f"/x/labels/{number}.txt", "read_only_with_images") for number in range(4)]
     images = [
         named("/x/images/0.jpg"),
-        named("/x/images/1.jpg", status="rejected"),
+        named("/x/images/1.jpg").notice("rejected", "why"),
         named("/x/images/2.jpg", lacks_file=True),
-        named("/x/other/3.jpg", status="rejected"),
+        named("/x/other/3.jpg").notice("rejected", "why"),
     ]
     assert join([*texts, *images], source=Yolo()) == UsedFiles(Counter(read_only_with_images=2))
 
@@ -100,9 +101,9 @@ def test_yolos_text_files_are_used_with_their_images():
 def test_few_digests_are_held():
     digests = FileDigests(Coco())
     for number in range(MOST_HELD - 1):
-        digests.add(named(f"/x/{number}.jpg"))
+        digests.add(ReferenceBatch.of([named(f"/x/{number}.jpg")]))
     assert not digests.are_many
-    digests.add(FILES[0])
+    digests.add(ReferenceBatch.of([FILES[0]]))
     assert digests.are_many
     assert sum(len(found.digests) for _, found in digests.let_go()) == 16 * MOST_HELD
     assert not digests.are_many

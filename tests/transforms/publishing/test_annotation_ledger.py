@@ -2,6 +2,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from make_settings import make_settings
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
@@ -9,7 +10,6 @@ from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
@@ -42,7 +42,7 @@ def test_a_marker_lists_the_first_classes_and_counts_the_rest():
 
 
 LABELS = LabelMap({"cat": 1, "dog": 2, "emu": 3})
-YOLO = DatasetSettings(source=Yolo(), convention="tf_object_detection")
+YOLO = make_settings(source=Yolo(), convention="tf_object_detection")
 
 
 def finished(faulty, written, spared=None):
@@ -141,7 +141,7 @@ def test_many_classes_are_not_listed_in_a_flag():
 )
 def test_labels_without_an_id_are_limited(labels, said):
     texts = CustomFeature(field="label_texts", type="bytes", shape=(None,))
-    settings = DatasetSettings(
+    settings = make_settings(
         source=Manifest(columns=Columns(uri="a", labels="b")), convention=CustomConvention(features={"t": texts})
     )
     assert check_labels(AnnotationTotals(labels=labels), settings, "a.jpg (why)") == said

@@ -2,16 +2,17 @@ from dataclasses import replace
 
 import pytest
 from make_marker import make_marker
+from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.schemas.shard_totals import FinishedShards
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -24,7 +25,7 @@ from recordmill.transforms.publishing.marker import (
 )
 from tests.support.gather_reports import gather_reports
 
-SETTINGS = DatasetSettings(name="pets")
+SETTINGS = make_settings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)
 DUPLICATES_STORED = to_json(DUPLICATE_NUMBERS)
 EMPTY_RUN = {"id": "", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
@@ -71,7 +72,7 @@ def test_shards_with_records_are_named_densely():
 
 
 def test_a_name_may_hold_the_number_of_records():
-    settings = DatasetSettings(shards=ShardSettings(name="{split}{index:02d}-192x192-{records}.tfrec"))
+    settings = make_settings(shards=ShardSettings(name="{split}{index:02d}-192x192-{records}.tfrec"))
     assert [shard.name for shard in name_shards(REPORTS, settings)] == [
         "test00-192x192-1.tfrec",
         "train00-192x192-2.tfrec",
@@ -104,7 +105,7 @@ def test_the_marker_is_exact():
         "plan": {"id": "id", "recipe": {"seed": 0}},
         "convention": "default",
         "unit": "image",
-        "features": feature_schema(SETTINGS.example_features),
+        "features": feature_schema(ExampleLayout(SETTINGS).features),
         "labels": {"cat": 0, "dog": 1},
         "ledger": to_json(LEDGER),
         "changes": {"rotated": 3},
@@ -215,7 +216,7 @@ def test_a_preview_tells_what_is_expected():
     summary.splits["train"].classes.update(cat=2, dog=1)
     summary.rejected["no_class"] = 1
     numbers = preview_numbers(
-        make_plan(summary=summary, starts={"train": [0, 5]}, estimated_bytes={"train": 33}), DatasetSettings()
+        make_plan(summary=summary, starts={"train": [0, 5]}, estimated_bytes={"train": 33}), make_settings()
     )
     assert numbers["splits"] == {"train": {"images": 3, "shards": 2, "bytes": 33}}
     assert numbers["ledger"] == {"listed": 4, "rejected": {"no_class": 1}, "ignored": {}, "left_out": {}}

@@ -8,6 +8,7 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.transforms.records.annotations import (
@@ -16,7 +17,7 @@ from recordmill.transforms.records.annotations import (
     count_rejected_labels,
     resolve_annotations,
 )
-from recordmill.transforms.records.boxes import DroppedBox, boxes_of
+from recordmill.transforms.records.boxes import DroppedBox
 
 LABELS = LabelMap({"cat": 0, "dög": 1, "other": 2})
 
@@ -41,7 +42,7 @@ def test_several_labels_get_their_ids(resolve):
 
 
 def test_a_label_without_a_place_rejects_the_image_or_becomes_the_catch_all(resolve):
-    with pytest.raises(Rejected, match="unknown_label: the label 'emu' is none of the classes"):
+    with pytest.raises(Rejected, match="unknown_label: the label 'emu' is not one of the classes"):
         resolve({"label_texts": [b"cat", b"emu"]})
     caught = LabelMap(LABELS.ids, "other")
     assert resolve({"label_texts": [b"emu"]}, caught)[1] == {"label_texts": [b"other"], "labels": [2]}

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 import pytest
+from make_settings import make_settings
 from PIL import Image
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.records.change_examples import keep_examples, read_examples
 
@@ -23,8 +23,8 @@ def refs(tmp_path):
 
 def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
     path, other = str(tmp_path / "first.json"), str(tmp_path / "second.json")
-    keep_examples(path, refs, {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"}, DatasetSettings())
-    keep_examples(other, refs, {"reencoded": "a.png", "flattened": "a.png"}, DatasetSettings())
+    keep_examples(path, refs, {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"}, make_settings())
+    keep_examples(other, refs, {"reencoded": "a.png", "flattened": "a.png"}, make_settings())
     first, second = read_examples([str(tmp_path / "none.json"), path, other])
     assert (first.change, first.key, list(first.changes), list(first.size)) == (
         "reencoded",
@@ -50,7 +50,7 @@ class CountedReads(ClassFolders):
 
 
 def test_an_image_that_shows_several_changes_is_read_once(refs, tmp_path):
-    path, settings = str(tmp_path / "examples.json"), DatasetSettings(source=CountedReads())
+    path, settings = str(tmp_path / "examples.json"), make_settings(source=CountedReads())
     keep_examples(path, refs, {"reencoded": "a.png", "flattened": "a.png", "rotated": "b.png"}, settings)
     assert sorted(CountedReads.reads) == ["a.png", "b.png"]
     assert [(each.change, each.key) for each in read_examples([path])] == [
@@ -60,7 +60,7 @@ def test_an_image_that_shows_several_changes_is_read_once(refs, tmp_path):
 
 
 def test_without_changes_there_are_no_examples(refs, tmp_path):
-    keep_examples(str(tmp_path / "none.json"), refs, {}, DatasetSettings())
-    keep_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, DatasetSettings())
+    keep_examples(str(tmp_path / "none.json"), refs, {}, make_settings())
+    keep_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, make_settings())
     assert not (tmp_path / "none.json").exists()
     assert read_examples([str(tmp_path / "none.json")]) == []

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import orjson
 import pytest
+from make_settings import make_settings
 from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
@@ -13,18 +14,18 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
-from recordmill.transforms.compose.build_examples import reference_record
-from recordmill.transforms.compose.read_images import read_image
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.records.convert_image import convert_image
+from recordmill.transforms.records.image_record import reference_record
 
-SETTINGS = DatasetSettings()
+SETTINGS = make_settings()
 LABELS = LabelMap({"cat": 0, "dog": 1})
 
 
 def convert(ref, settings=SETTINGS, labels=LABELS):
-    return convert_image(ref, settings, labels, nullcontext())
+    return convert_image(ref, ExampleLayout(settings), labels, nullcontext())
 
 
 def test_an_untouched_image_gives_an_exact_record_and_row(pictures, draw):
@@ -43,7 +44,7 @@ def test_an_untouched_image_gives_an_exact_record_and_row(pictures, draw):
         "moments": prepare_image(draw(1), SETTINGS.images).moments,
         "changes": (),
     }
-    assert parse_example(SETTINGS.example_features, converted.record) == {
+    assert parse_example(ExampleLayout(SETTINGS).features, converted.record) == {
         "image/encoded": draw(1),
         "image/format": b"jpg",
         "image/height": 6,
@@ -58,14 +59,14 @@ def test_an_untouched_image_gives_an_exact_record_and_row(pictures, draw):
 @pytest.mark.parametrize("convention", ["inception", "tpu_imagenet"])
 def test_no_example_lacks_a_constant(pictures, convention):
     _, ref = pictures(2)
-    assert convert(ref, DatasetSettings(convention=convention)).missing == ()
+    assert convert(ref, make_settings(convention=convention)).missing == ()
 
 
 def test_the_row_of_a_changed_image_has_the_sources_digest(tmp_path, draw):
     data = draw(1, kind="PNG", mode="L")
     (tmp_path / "a").write_bytes(data)
     converted = convert(ImageRef("cat/a", str(tmp_path / "a"), len(data), label="cat"))
-    parsed = parse_example(SETTINGS.example_features, converted.record)
+    parsed = parse_example(ExampleLayout(SETTINGS).features, converted.record)
     assert converted.row["sha256"] == hashlib.sha256(data).hexdigest()
     assert converted.row["changes"] == ("reencoded",)
     assert converted.row["channels"] == 1
@@ -87,7 +88,7 @@ def rejected_row(ref, stage, reason, sha256=None, **changed):
 
 
 def test_what_was_rejected_when_listed_keeps_its_reason():
-    ref = ImageRef("a", "/nowhere", 7, status="rejected", reason="no_class", detail="none")
+    ref = ImageRef("a", "/nowhere", 7).notice("rejected", "no_class", "none")
     converted = convert(ref)
     assert converted.record is None
     assert converted.row == rejected_row(ref, "list", "no_class", detail="none")
@@ -110,7 +111,7 @@ def test_a_bad_image_is_rejected_with_its_digest(tmp_path):
 def test_a_label_without_a_class_is_rejected_before_anything_is_read():
     ref = ImageRef("cow/a", "/nowhere", 7, label="cow")
     assert convert(ref).row == rejected_row(
-        ref, "encode", "unknown_label", detail="the label 'cow' is none of the classes"
+        ref, "encode", "unknown_label", detail="the label 'cow' is not one of the classes"
     )
 
 
@@ -130,9 +131,9 @@ def test_decoding_is_entered_after_reading_only(pictures):
         entered.append(True)
         yield
 
-    convert_image(replace(ref, uri="/nowhere"), SETTINGS, LABELS, decoding())
+    convert_image(replace(ref, uri="/nowhere"), ExampleLayout(SETTINGS), LABELS, decoding())
     assert entered == []
-    convert_image(ref, SETTINGS, LABELS, decoding())
+    convert_image(ref, ExampleLayout(SETTINGS), LABELS, decoding())
     assert entered == [True]
 
 
@@ -140,7 +141,7 @@ def test_a_bug_is_not_swallowed(pictures, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("recordmill.transforms.compose.reencode_images.prepare_image", broken)
+    monkeypatch.setattr("recordmill.transforms.records.image_record.prepare_image", broken)
     with pytest.raises(ZeroDivisionError):
         convert(pictures(1)[0])
 
@@ -164,7 +165,7 @@ class Numbered(Source):
 
     late_labels = True
 
-    def refer(self, path, file):
+    def list_references(self, path, file):
         yield file
 
     def read(self, ref, max_bytes):
@@ -180,9 +181,9 @@ class Numbered(Source):
 def test_a_source_may_find_label_and_pixels_when_it_reads(tmp_path, number, name, label):
     (tmp_path / "a").write_bytes(bytes([number, 200, 200, 200, 200]))
     labels = build_label_map([], LabelSettings(), 0, {"cat": 5, "dog": 9})
-    settings = DatasetSettings(source=Numbered())
+    settings = make_settings(source=Numbered())
     converted = convert(ImageRef("a", str(tmp_path / "a"), 5), settings, labels)
-    parsed = parse_example(settings.example_features, converted.record)
+    parsed = parse_example(ExampleLayout(settings).features, converted.record)
     assert (converted.row["class"], converted.row["label"], converted.row["changes"]) == (name, label, ("reencoded",))
     assert (parsed["image/class/label"], parsed["image/class/text"], parsed["first"]) == (label, name.encode(), 200)
     image = Image.open(io.BytesIO(parsed["image/encoded"]))
@@ -191,8 +192,8 @@ def test_a_source_may_find_label_and_pixels_when_it_reads(tmp_path, number, name
 
 def test_a_number_that_no_class_has_is_rejected(tmp_path):
     (tmp_path / "a").write_bytes(bytes(5))
-    row = convert(ImageRef("a", str(tmp_path / "a"), 5), DatasetSettings(source=Numbered())).row
-    assert (row["rejected"], row["detail"]) == ("unknown_label", "the label number 0 is none of the classes")
+    row = convert(ImageRef("a", str(tmp_path / "a"), 5), make_settings(source=Numbered())).row
+    assert (row["rejected"], row["detail"]) == ("unknown_label", "the label number 0 is not one of the classes")
 
 
 def test_fields_of_a_reference_keep_their_types():

@@ -1,4 +1,4 @@
-"""Any archive's members: what kind it is, is told by its bytes."""
+"""Any archive's members: its bytes show its kind."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -36,7 +36,7 @@ def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
         unpacked = UNPACKED.unpack(file.uri, GZIP, file.version, limits.ratio)
-        if unpacked.is_doubtful:  # which member it concerns cannot be told
+        if unpacked.is_doubtful:  # the member concerned is not known
             raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
             yield from tar_members(stream, unpacked.size, limits, GZIP, unpacked.fault)

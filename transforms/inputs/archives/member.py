@@ -55,7 +55,7 @@ class Limits:
     ratio: int
 
     def refuse_large(self, length: int) -> str:
-        """Why a member of so many bytes is refused; the empty string if it is not."""
+        """Why a member of this length is refused; the empty string if it is not."""
         if length <= self.member_bytes:
             return ""
         return f"it has {length} bytes, where source.max_member_bytes allows {self.member_bytes}"
@@ -64,8 +64,8 @@ class Limits:
 def check_names(members: Iterable[Member]) -> Iterator[Member]:
     """Gives members the names that keys are made of, and refuses those whose names cannot be.
 
-    A name is only ever compared and shown, never opened. What cannot be trusted is refused all the same, for whoever
-    wrote it meant to leave the folder that it would be unpacked in.
+    A name is only compared and printed, never opened. Names that leave the folder are refused all the same: their
+    author means harm.
     """
     seen: set[int] = set()
     for number, member in enumerate(members, start=1):
@@ -102,7 +102,7 @@ class _Seekable(Protocol):
 
 
 class BoundedStream:
-    """A stream of which no more is read at once than `MAX_RECORD_BYTES`, whatever an archive's header claims."""
+    """A stream that reads at most `MAX_RECORD_BYTES` at once, whatever an archive's header claims."""
 
     def __init__(self, stream: _Seekable) -> None:
         self._stream = stream

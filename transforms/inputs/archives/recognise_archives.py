@@ -5,17 +5,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from recordmill.schemas.settings.splits import SPLIT_NAMES
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch, given_splits, split_of
-from recordmill.transforms.inputs.sources.source import Recognised
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    IMAGE_ENDINGS,
+    FolderSketch,
+    Recognised,
+    given_splits,
+    split_of,
+)
 
 _PARTS = (".cls", ".json", ".txt")
-"""Endings of files beside an image, of which a sample may have its label or a text."""
+"""Endings of the files next to an image that may hold a sample's label or a text."""
 
 _WORDS = "|".join(sorted(SPLIT_NAMES, key=len, reverse=True))
 
 
 def are_in_one_folder(names: Iterable[str]) -> bool:
-    """Whether all images lie below one folder, in several folders that do not have names of splits."""
+    """Whether all images are below one folder, in several folders that do not have names of splits."""
     outer, inner = set(), set()
     for name in names:
         if posixpath.splitext(name)[1].lower() not in ("", *IMAGE_ENDINGS):
@@ -57,7 +62,7 @@ def _is_around(inside: FolderSketch) -> bool:
 
 
 def _is_samples(inside: FolderSketch) -> bool:
-    """Whether files of other endings lie next to images and have their names, in no folder."""
+    """Whether files with other endings are next to images and have their names, outside any folder."""
     return any(inside.top.beside_images(ending) for ending in _PARTS)
 
 

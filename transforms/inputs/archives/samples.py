@@ -1,4 +1,4 @@
-"""Samples as WebDataset stores them: members of one name but for their extension, one behind the other.
+"""Samples as WebDataset stores them: members that differ only in their extension, one after the other.
 
 The extension is what follows the first dot of the base name: `000/07.seg.png` is the part `seg.png` of `000/07`
 (webdataset's `base_plus_ext`).
@@ -31,7 +31,7 @@ bad_sample = partial(Rejected, "list", "bad_sample")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFeature(FeatureFrom):
-    """A further feature from what stands beside an image: the YAML keys below its name, with those of `FeatureFrom`.
+    """A further feature, from a member next to an image: the YAML keys below its name, with those of `FeatureFrom`.
 
     Attributes:
         part: the extension of a text file, such as `txt`; or `json.KEY`, for what `.json` has under a key.
@@ -41,7 +41,7 @@ class PartFeature(FeatureFrom):
 
     where: ClassVar[str] = "part"
     hint: ClassVar[str] = "give an extension such as txt, or json.KEY"
-    described: ClassVar[str] = "`{}` beside the image"
+    described: ClassVar[str] = "`{}` next to the image"
 
     def value_of(self, value: Any) -> Any:
         """The feature's value or values.
@@ -51,7 +51,7 @@ class PartFeature(FeatureFrom):
         """
         if self.many:
             if not isinstance(value, list | None):
-                raise bad_sample(f"{self.part} is no list")
+                raise bad_sample(f"{self.part} is not a list")
             return [_convert(each, self.type, self.part) for each in value or ()]
         if value is None:
             if self.default is None:
@@ -72,7 +72,7 @@ def _convert(value: Any, kind: Kind, part: str) -> Any:
 
 @dataclass(slots=True)
 class Sample:
-    """An image and what stands beside it.
+    """An image and the members next to it.
 
     Attributes:
         name: the members' common name.
@@ -93,7 +93,7 @@ class Sample:
             texts: the contents of the parts that are needed, by extension.
 
         Raises:
-            Rejected: it is no UTF-8, or no JSON.
+            Rejected: it is not UTF-8, or not JSON.
         """
         extension, _, key = part.partition(".") if part.startswith("json.") else (part, "", "")
         if extension not in texts:
@@ -106,7 +106,7 @@ class Sample:
 
 
 def class_of(label: Any, part: str, names: Sequence[str]) -> str:
-    """The class that a label beside an image means.
+    """The class that a label next to an image means.
 
     Args:
         label: a name, or a number.
@@ -119,7 +119,7 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
     if label is None or label == "":
         raise bad_sample(f"{part} is missing or empty")
     if isinstance(label, str) and len(label) > LONGEST_NAME:
-        raise bad_sample(f"{part} has {len(label):,} letters, and a name at most {LONGEST_NAME:,}")
+        raise bad_sample(f"{part} has {len(label):,} characters, but a name has at most {LONGEST_NAME:,}")
     if not names and isinstance(label, int | str) and not isinstance(label, bool):
         return str(label)
     number = _convert(label, "int64", part)
@@ -155,7 +155,7 @@ def _text(data: bytes, extension: str) -> str:
     try:
         return data.decode().strip()
     except UnicodeDecodeError:
-        raise bad_sample(f"{extension} is no UTF-8") from None
+        raise bad_sample(f"{extension} is not UTF-8") from None
 
 
 def _parse(data: bytes) -> Json:
@@ -164,5 +164,5 @@ def _parse(data: bytes) -> Json:
     except orjson.JSONDecodeError as error:
         raise bad_sample(f"json cannot be read: {error}") from None
     if not isinstance(parsed, dict):
-        raise bad_sample("json is no object")
+        raise bad_sample("json is not an object")
     return parsed

@@ -52,7 +52,7 @@ def _open(stream: Any, fault: str) -> tarfile.TarFile:
     try:
         return tarfile.TarFile(fileobj=stream, mode="r", encoding="utf-8", errors="surrogateescape")
     except _DAMAGES as error:
-        raise bad_archive(fault or f"it is no tar archive ({error})") from None
+        raise bad_archive(fault or f"it is not a tar archive ({error})") from None
 
 
 def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:
@@ -68,7 +68,7 @@ def _check_end(tar: tarfile.TarFile, stream: BoundedStream) -> None:
     stream.seek(tar.offset)
     block = stream.read(_BLOCK)
     if not block:
-        raise bad_archive("it has no end mark: it may have been cut behind its last member")
+        raise bad_archive("it has no end mark: it may have been cut after its last member")
     if block.strip(b"\0"):
         raise bad_archive(f"the header at byte {tar.offset} is damaged")
 

@@ -30,9 +30,9 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
     try:
         archive = zipfile.ZipFile(bounded)
     except _DAMAGES as error:
-        raise bad_archive(f"it is no zip archive, or its end is missing ({error})") from None
+        raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
-    for info in sorted(infos, key=lambda info: -info.header_offset):  # from behind: each ends where the next begins
+    for info in sorted(infos, key=lambda info: -info.header_offset):  # from the end: each ends where the next begins
         if not info.filename.endswith("/"):
             members.append(_member(info, bounded, end, limits))
         end = min(end, info.header_offset)
@@ -43,7 +43,7 @@ def _member(info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limi
     name = _name_of(info)
     if detail := _refusal(info, limits):
         return Member(name, reason="bad_member", detail=detail)
-    start = _data_start(info, stream)
+    start = data_start(info, stream)
     if start < 0 or start + info.compress_size > end:
         detail = "its header is damaged" if start < 0 else "it does not end before the next begins"
         return Member(name, reason="bad_member", detail=detail)
@@ -70,14 +70,14 @@ def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
     if large := limits.refuse_large(info.file_size):
         return large
     if info.file_size > PIECE_BYTES and info.file_size > limits.ratio * info.compress_size:
-        return f"it would become more than {limits.ratio} times its size, which is what source.max_ratio allows"
+        return f"it would unpack to more than {limits.ratio} times its size, the limit of source.max_ratio"
     if info.compress_size > 2 * info.file_size + PIECE_BYTES:
         return "it is larger packed than unpacked"
     return ""
 
 
-def _data_start(info: zipfile.ZipInfo, stream: BoundedStream) -> int:
-    """Where a member's data begin, behind its own header; -1 where that is not what the directory says."""
+def data_start(info: zipfile.ZipInfo, stream: Any) -> int:
+    """Where a member's data begin, after its own header; -1 where that is not what the directory says."""
     if info.header_offset < 0:
         return -1
     stream.seek(info.header_offset)

@@ -18,11 +18,11 @@ def parse_idx_header(data: bytes, dimensions: tuple[int, ...]) -> tuple[tuple[in
     """The dimensions of an IDX file, and how many bytes its header has.
 
     Args:
-        data: the file's first bytes, `LONGEST_HEADER` of them if it has so many.
+        data: the file's first bytes, `LONGEST_HEADER` of them or fewer if it is shorter.
         dimensions: how many there may be.
 
     Raises:
-        Rejected: `bad_array`: it is no such file.
+        Rejected: `bad_array`: it is not such a file.
     """
     if len(data) < 4 or data[:2] != b"\0\0":
         raise Rejected("list", "bad_array", f"no IDX file begins with {data[:4].hex(' ') or 'nothing'}")

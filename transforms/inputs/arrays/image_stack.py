@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -12,14 +12,13 @@ import orjson
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
-from recordmill.transforms.inputs.arrays.interleave import interleave
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.arrays.place import Place
 
 Order = Literal["interleaved", "planar"]
 
 SHAPE_FIELD = "array_shape"
-"""The field of `ImageRef.features` that carries an image's shape to whoever reads it; no feature is made of it."""
+"""The field of `ImageRef.features` that carries an image's shape to its reader; it is not a feature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +53,14 @@ def locate_images(place: Place, header: int, shape: Sequence[int], order: Order)
         order: where the channels are.
 
     Raises:
-        Rejected: `bad_array`, the array is none of images; `wrong_length`, there are more or fewer bytes.
+        Rejected: `bad_array`, the array does not hold images; `wrong_length`, there are more or fewer bytes.
     """
     channels = 1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
     shown = " x ".join(map(str, shape)) or "a single value"
     if channels not in (1, 3):
         where = "channels x height x width" if order == "planar" else "height x width x channels"
         raise Rejected(
-            "list", "bad_array", f"{shown} is no array of images: N x height x width, or N x {where} (1 or 3)"
+            "list", "bad_array", f"{shown} is not an array of images: N x height x width, or N x {where} (1 or 3)"
         )
     if min(shape) < 1:
         raise Rejected("list", "bad_array", f"an array of {shown} holds no image")
@@ -70,7 +69,7 @@ def locate_images(place: Place, header: int, shape: Sequence[int], order: Order)
     return stack
 
 
-def refer_images(
+def list_array_images(
     file: ImageRef, key: str, stack: ImageStack, labels: Sequence[str] | None, word: str
 ) -> Iterator[ImageRef]:
     """A reference for each image.
@@ -87,21 +86,19 @@ def refer_images(
     """
     if labels is not None and len(labels) != stack.count:
         raise Rejected("list", "bad_labels", f"there are {len(labels):,} labels for {stack.count:,} images")
-    begin, length = stack.place.offset + stack.header, stack.image_bytes
     features = orjson.dumps({SHAPE_FIELD: stack.shape}).decode()
-    refer = partial(
-        ImageRef,
-        uri=file.uri,
-        size=file.size,
-        version=file.version,
-        length=length,
-        packing=stack.place.packing,
-        split=file.split or word,
-        features=features,
-    )
-    for index in range(stack.count):
-        label = "" if labels is None else labels[index]
-        yield refer(f"{key}#{index}", offset=begin + index * length, label=label)
+    common = {"packing": stack.place.packing, "split": file.split or word, "features": features}
+    begin = stack.place.offset + stack.header
+    yield from list_ranges(file, key, begin, stack.image_bytes, stack.count, labels, **common)
+
+
+def list_ranges(
+    file: ImageRef, key: str, begin: int, length: int, count: int, labels: Sequence[str] | None = None, **common: Any
+) -> Iterator[ImageRef]:
+    """A reference for each of some ranges of one length, which follow each other from `begin` on."""
+    refer = partial(ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, **common)
+    for index in range(count):
+        yield refer(key=f"{key}#{index}", offset=begin + index * length, label="" if labels is None else labels[index])
 
 
 def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[bytes, Pixels]:
@@ -116,3 +113,17 @@ def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[byt
         channels, height, width = shape
         return data, np.ndarray((height, width, channels), np.uint8, interleave(data, channels))
     return data, np.ndarray(shape if len(shape) == 3 else (*shape, 1), np.uint8, data)
+
+
+def interleave(planes: bytes, channels: int) -> bytes | bytearray:
+    """The first pixel's channels, then the second's, of planes stored one after the other.
+
+    For 32 x 32 x 3 it takes half the time of copying numpy's transposed view: 3.4 of 6.4 us with the array made of it.
+    """
+    if channels == 1:
+        return planes
+    length = len(planes) // channels
+    pixels = bytearray(len(planes))
+    for channel in range(channels):
+        pixels[channel::channels] = planes[channel * length : (channel + 1) * length]
+    return pixels

@@ -12,7 +12,7 @@ from numpy.lib import format as npy
 from recordmill.schemas.rejection import Rejected
 
 LONGEST_HEADER = 12_000
-"""Bytes that hold any header that numpy itself takes without being told to trust the file."""
+"""Bytes that hold any header that numpy accepts without `max_header_size` or `allow_pickle`."""
 
 _READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -52,7 +52,7 @@ def parse_npy_header(data: bytes) -> NpyHeader:
         RecursionError,
         MemoryError,
     ) as error:  # numpy parses Python
-        raise Rejected("list", "bad_array", f"no .npy header: {_why(error)}") from None
+        raise Rejected("list", "bad_array", f"not a .npy header: {_why(error)}") from None
     if dtype.hasobject:
         raise Rejected("list", "bad_array", "it holds pickled Python objects, which are never loaded")
     if fortran_order and len(shape) > 1:
@@ -61,5 +61,5 @@ def parse_npy_header(data: bytes) -> NpyHeader:
 
 
 def _why(error: Exception) -> str:
-    """What numpy says, without places in memory: what is rejected is told alike on every machine."""
+    """Numpy's message without memory addresses: rejections read the same on every machine."""
     return re.sub(r" at 0x[0-9a-f]+", "", " ".join(str(error).split()))[:200]

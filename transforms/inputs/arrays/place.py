@@ -1,4 +1,4 @@
-"""Where an array lies: a file, or what unpacking makes of it, from some byte on."""
+"""Where an array is: a file, or what unpacking makes of it, from some byte on."""
 
 import posixpath
 from dataclasses import dataclass
@@ -34,43 +34,17 @@ class Place:
     size: int = -1
     version: str = ""
 
-    def read_start(self, length: int) -> bytes:
-        """The first bytes; no more is unpacked than these.
-
-        Raises:
-            Rejected: `bad_packing`, `vanished` or `unreadable`.
-        """
-        return self._read(0, length, None)
-
-    def read(self, offset: int, length: int, expected: int) -> bytes:
+    def read(self, offset: int, length: int, expected: int | None = None) -> bytes:
         """A range, from here on; fewer bytes where there are no more.
 
         Args:
             offset: of the first byte.
             length: bytes.
-            expected: how many there should be in all: no more are unpacked.
+            expected: how many there should be in all: no more are unpacked; None: no more than are asked for.
 
         Raises:
             Rejected: `bad_packing`, `vanished` or `unreadable`.
         """
-        return self._read(offset, length, expected)
-
-    def check_size(self, expected: int, described: str) -> None:
-        """Raises Rejected, `wrong_length`, unless there are as many bytes as expected.
-
-        Args:
-            expected: bytes.
-            described: what they are, for the message.
-        """
-        if self.size >= 0:
-            found, wrong = f"{self.size:,}", self.size != expected
-        else:  # the last byte is there, and none behind it
-            wrong = len(self.read(expected - 1, 2, expected)) != 1
-            found = "fewer"
-        if wrong:
-            raise Rejected("list", "wrong_length", f"{described} are {expected:,} bytes, and the file has {found}")
-
-    def _read(self, offset: int, length: int, expected: int | None) -> bytes:
         begin = self.offset + offset
         if self.size >= 0:
             length = min(length, max(self.size - offset, 0))
@@ -84,6 +58,21 @@ class Place:
             raise Rejected("list", "vanished", "the file was listed, and was gone when its header was read") from None
         except PermissionError as error:
             raise Rejected("list", "unreadable", (error.strerror or "permission denied").lower()) from None
+
+    def check_size(self, expected: int, described: str) -> None:
+        """Raises Rejected, `wrong_length`, unless there are as many bytes as expected.
+
+        Args:
+            expected: bytes.
+            described: what they are, for the message.
+        """
+        if self.size >= 0:
+            found, wrong = f"{self.size:,}", self.size != expected
+        else:  # the last byte is there, and none after it
+            wrong = len(self.read(expected - 1, 2, expected)) != 1
+            found = "fewer"
+        if wrong:
+            raise Rejected("list", "wrong_length", f"{described} are {expected:,} bytes, and the file has {found}")
 
 
 def place_of(file: ImageRef) -> Place:
@@ -110,7 +99,7 @@ def find_beside(path: str, file: ImageRef, name: str) -> Place:
             uri = resolve_inside(root_of(file.uri, path), candidate)
             size, version = size_and_version(uri)
             place = place_of(ImageRef("", uri, size, version))
-            place.read_start(1)
+            place.read(0, 1)
         except NotAFileError as error:
             raise Rejected("list", "not_a_file", f"{posixpath.basename(candidate)}: {error.strerror}") from None
         except FileNotFoundError:

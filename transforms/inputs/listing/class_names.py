@@ -39,7 +39,7 @@ def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
     numbers = {name: number for number, name in enumerate(names)}
     if len(numbers) < len(names):
         twice = next(name for number, name in enumerate(names) if numbers[name] != number)
-        raise ValueError(f"two classes are called {twice!r}")
+        raise ValueError(f"two classes are named {twice!r}")
     return numbers
 
 

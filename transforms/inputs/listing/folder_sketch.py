@@ -142,6 +142,30 @@ class FolderSketch:
         return replace(self, names=names, heads=heads, archives={})
 
 
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """How the files of an input may be meant.
+
+    Attributes:
+        settings: the settings that say so, as a user would write them in YAML.
+        why: by which files: the end of a sentence `it looks like ...`.
+        is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
+        needs: what must be said or done first, as a sentence; empty: nothing.
+        needed_key: the YAML key that says it, if one does.
+    """
+
+    settings: Mapping[str, Any]
+    why: str
+    is_firm: bool = True
+    needs: str = ""
+    needed_key: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The source."""
+        return str(self.settings["source"]["kind"])
+
+
 def stems_of(names: Iterable[str]) -> set[str]:
     """The names without their endings."""
     return {posixpath.splitext(name)[0] for name in names}

@@ -19,9 +19,9 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
         return "system_file"
     if name.startswith("."):
         return "hidden"
-    if settings.ignore and _compile_globs(settings.ignore).match_file(f"{path}/" if is_folder else path):
+    if settings.ignore and compile_globs(settings.ignore).match_file(f"{path}/" if is_folder else path):
         return "ignored"
-    if settings.include and not is_folder and not _compile_globs(settings.include).match_file(path):
+    if settings.include and not is_folder and not compile_globs(settings.include).match_file(path):
         return settings.not_included
     return ""
 
@@ -38,5 +38,6 @@ def normal_path(path: str) -> str | None:
 
 
 @cache
-def _compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
+def compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
+    """Patterns in gitignore's syntax."""
     return pathspec.GitIgnoreSpec.from_lines(patterns)

@@ -9,9 +9,11 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import orjson
+
+from recordmill.schemas.image_ref import Status
 
 
 class Entry(NamedTuple):
@@ -21,7 +23,7 @@ class Entry(NamedTuple):
         path: where it is below the root, `/`-separated, as the file system spells it.
         size: bytes, for a file.
         version: modification time in nanoseconds, for a file.
-        status: the empty string for a file, else as in `ImageRef.status`.
+        status: the empty string for a file, else as in `Notice.status`.
         reason: a code where status is set.
         detail: one line where status is set.
     """
@@ -29,7 +31,7 @@ class Entry(NamedTuple):
     path: str
     size: int = 0
     version: str = ""
-    status: str = ""
+    status: Status | Literal[""] = ""
     reason: str = ""
     detail: str = ""
 

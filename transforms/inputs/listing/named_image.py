@@ -10,22 +10,22 @@ IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".web
 """How names of images end, where data name images without their endings."""
 
 
-def refer_named_image(file: ImageRef, path: str, below: str) -> ImageRef:
+def find_named_image(file: ImageRef, path: str, below: str) -> ImageRef:
     """The reference of an image that a file names; rejected where it is not there or no file, or outside.
 
     Args:
         file: a reference to the file, from which the image has its split.
-        path: the file's, as `Source.refer` is given it.
+        path: the file's, as `Source.list_references` is given it.
         below: the image's, below the same input.
     """
-    ref = file.but(key=key_of(file.key, path, below), spelling="")
+    ref = file.replace(key=key_of(file.key, path, below), spelling="")
     why = f"named by {posixpath.basename(path)}:"
     try:
         uri = resolve_inside(root_of(file.uri, path), below)
         size, version = size_and_version(uri)
     except Rejected as error:
-        return ref.but(status="rejected", reason="outside_root", detail=f"{why} {error.detail}")
+        return ref.notice("rejected", "outside_root", f"{why} {error.detail}")
     except OSError as error:
         what = (error.strerror or type(error).__name__).lower()
-        return ref.but(status="rejected", reason=reason_of(error), detail=f"{why} {what}")
-    return ref.but(uri=uri, size=size, version=version)
+        return ref.notice("rejected", reason_of(error), f"{why} {what}")
+    return ref.replace(uri=uri, size=size, version=version)

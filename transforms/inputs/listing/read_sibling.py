@@ -2,7 +2,7 @@
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
+from recordmill.storage.read_image import read_image
 
 MAX_BYTES = 16 * 2**20
 """Longer than any file that speaks of one image and does not hold it."""

@@ -34,17 +34,17 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
         raise refuse(column, value, "no text")
     if isinstance(value, int):
         if names and not 0 <= value < len(names):
-            raise refuse(column, value, f"none of the {len(names)} classes")
+            raise refuse(column, value, f"not one of the {len(names)} classes")
         return names[value] if names else str(value)
     if isinstance(value, bytes):
         try:
             value = value.decode()
         except UnicodeDecodeError:
-            raise refuse(column, value, "no UTF-8") from None
+            raise refuse(column, value, "not UTF-8") from None
     if not isinstance(value, str):
         raise refuse(column, value, "no text")
     if any(letter < " " and letter not in "\t\n\r" for letter in value):
-        raise refuse(column, value, "no text: it has control characters in it")
+        raise refuse(column, value, "not text: it contains control characters")
     return value
 
 
@@ -81,7 +81,7 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
     if kind == "bytes":
         return text_of(value, column)
     convert: Callable[[Any], Any] = _integer if kind == "int64" else _float
-    wanted = "no 64-bit integer" if kind == "int64" else "no 32-bit float"
+    wanted = "not a 64-bit integer" if kind == "int64" else "not a 32-bit float"
     try:
         return COERCE[kind](convert(value))
     except (FeatureValueError, OverflowError):
@@ -119,7 +119,7 @@ def parse_list(text: str, column: str) -> list[Any]:
     try:
         values = orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise refuse(column, text, "no list in JSON") from None
+        raise refuse(column, text, "not a JSON list") from None
     if not isinstance(values, list):
-        raise refuse(column, text, "no list in JSON")
+        raise refuse(column, text, "not a JSON list")
     return values

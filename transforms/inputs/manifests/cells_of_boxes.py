@@ -20,7 +20,7 @@ def boxes_from(value: Any, column: str) -> list[list[float]]:
     boxes = parse_list(value, column) if isinstance(value, str) and value else list_of(value, column, ",")
     for box in boxes:
         if not isinstance(box, list) or len(box) != 4 or not all(map(_is_number, box)):
-            raise refuse(column, box, "no list of four numbers")
+            raise refuse(column, box, "not a list of four numbers")
     return [[float(side) for side in box] for box in boxes]
 
 
@@ -67,7 +67,7 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
     COCO's: x, y, width, height.
 
     Args:
-        value: of the cell; a text is JSON; no value is no object.
+        value: of the cell; a text is JSON; a missing value means no boxes.
         column: for messages.
         names: of the classes that integers number from 0.
 
@@ -83,7 +83,7 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
         value = _columns_of(value, column)
     value = value or {}
     if not isinstance(value, Mapping):
-        raise refuse(column, value, "no object with bbox and categories")
+        raise refuse(column, value, "not an object with bbox and categories")
     boxes = boxes_from(value.get("bbox"), f"{column}.bbox")
     given = list_of(value.get("categories", value.get("category")), f"{column}.categories", ",")
     labels = [text_of(each, f"{column}.categories", names) for each in given]
@@ -95,7 +95,7 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
 def _columns_of(objects: list[Any], column: str) -> dict[str, list[Any]]:
     for each in objects:
         if not isinstance(each, Mapping):
-            raise refuse(column, each, "no object with bbox and category")
+            raise refuse(column, each, "not an object with bbox and category")
     return {
         "bbox": [each.get("bbox") for each in objects],
         "categories": [each.get("category", each.get("categories")) for each in objects],

@@ -129,7 +129,7 @@ class FeatureColumn(FeatureFrom):
 
 
 @dataclass(frozen=True)
-class RowReader:
+class CellReader:
     """Makes entries of rows with named cells.
 
     Attributes:
@@ -267,7 +267,7 @@ def did_you_mean(column: str, names: Iterable[str]) -> str:
 def _name_in(cell: Any, column: str, names: Sequence[str]) -> str:
     text = text_of(cell, column, names)
     if len(text) > LONGEST_NAME:
-        count = f"{len(text):,} letters, and a name at most {LONGEST_NAME:,}"
+        count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
         raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
     return text if text.strip() else ""
 

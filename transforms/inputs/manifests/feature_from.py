@@ -35,11 +35,11 @@ class FeatureFrom:
         if not getattr(self, self.where):
             raise ValueError(f"{name}.{self.where} is empty: {self.hint}")
         if self.many and self.default is not None:
-            raise ValueError(f"{name}: many goes without default: where there are no values the list is empty")
+            raise ValueError(f"{name}: many excludes default: without values, the list is empty")
         try:
             self.default_value()
         except Rejected:
-            raise ValueError(f"{name}.default is {self.default!r}, which is no {self.type}") from None
+            raise ValueError(f"{name}.default is {self.default!r}, which is not of type {self.type}") from None
 
     def default_value(self) -> Any:
         """The default as references carry it, e.g. 1.0 for 1 where `type` is `float`; None where there is none."""

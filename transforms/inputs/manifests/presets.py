@@ -45,7 +45,7 @@ def read_vertex(cells: Mapping[str, Any]) -> Entry:
 
 def _object(value: Any, column: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise refuse(column, value, "no JSON object")
+        raise refuse(column, value, "not a JSON object")
     return value
 
 
@@ -66,8 +66,8 @@ def _number(annotation: Any, side: str, column: str) -> float:
 def read_automl(cells: Sequence[str]) -> Entry:
     """An entry of a row `[set,]path[,label...]` of AutoML's CSV, or of its form for boxes.
 
-    There the label is followed by the corners of one box in eight cells, parts of the image, of which only two opposite
-    corners need be given; all nine are empty for an image without boxes. Further boxes are rows of their own, see
+    There the label is followed by the corners of one box in eight cells, as fractions of the image. Only two opposite
+    corners are needed; all nine are empty for an image without boxes. Further boxes are rows of their own, see
     `Entry.join`.
 
     Raises:

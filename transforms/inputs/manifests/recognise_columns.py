@@ -28,7 +28,7 @@ class FoundColumns:
     Attributes:
         columns: what `source.columns` says of them.
         names: the columns' names, where the table has no header.
-        root: what `source.root` must be, if the images lie in a folder that no cell names.
+        root: what `source.root` must be, if the images are in a folder that no cell names.
         splits: words for splits as the table spells them, and the splits; empty where it has no such column.
         others: the columns that say something else.
     """
@@ -141,7 +141,7 @@ def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:
-    """The folder, from the table's own on, below which a cell's image lies, and its path there with `{}` for the cell.
+    """The folder, from the table's own on, below which a cell's image is, and its path there with `{}` for the cell.
 
     None where it was not seen.
     """

@@ -1,7 +1,7 @@
-"""Images that lie in the rows of a manifest themselves.
+"""Images stored in the rows of a manifest themselves.
 
 A reference's `packing` says how: `csv CODEC COLUMN_NUMBER` (or `tsv`) and `jsonl CODEC` for base64 in the bytes of a
-row, with `gzip` behind it where the table is gzipped; `parquet` for a cell, whose row is the reference's `offset`.
+row, followed by `gzip` where the table is gzipped; `parquet` for a cell, whose row is the reference's `offset`.
 """
 
 import base64
@@ -14,7 +14,7 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
+from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.tables.csv_rows import read_csv_record
 from recordmill.transforms.inputs.tables.parquet_cells import PARQUET_CELLS
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, UnreadableTableError
@@ -34,19 +34,19 @@ def read_row_bytes(
         skip_blanks: of CSV.
 
     Raises:
-        Rejected: stage `read`: there are no bytes, they are no base64, or too many, or the manifest has changed.
+        Rejected: stage `read`: there are no bytes, they are not base64, or too many, or the manifest has changed.
     """
     if ref.packing == "parquet":
         data = _read_cell(ref, column, max_bytes)
     else:
         packing = "gzip" if ref.packing.endswith(" gzip") else ""
-        row = read_image(ref.but(packing=packing), MAX_ROW_BYTES)
+        row = read_image(ref.replace(packing=packing), MAX_ROW_BYTES)
         text = _find_text(row, ref.packing.split(), column, delimiter, quote, skip_blanks)
         try:
             data = base64.b64decode("".join(text.split()), validate=True)
         except (ValueError, binascii.Error) as error:
             place = f"{posixpath.basename(ref.uri)}, the row at byte {ref.offset:,}"
-            raise Rejected("read", "bad_row", f"{place}, column {column!r}: it is no base64 ({error})") from None
+            raise Rejected("read", "bad_row", f"{place}, column {column!r}: it is not valid base64 ({error})") from None
     if len(data) > max_bytes:
         raise Rejected("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
     return data
@@ -77,5 +77,5 @@ def _find_text(row: bytes, packing: list[str], column: str, delimiter: str, quot
         else:
             text = read_csv_record(row.decode(codec), delimiter, quote, skip_blanks)[int(position[0])]
     if not isinstance(text, str):
-        raise Rejected("read", "changed", "the manifest was written anew since it was listed")
+        raise Rejected("read", "changed", "the manifest has changed since it was listed")
     return text

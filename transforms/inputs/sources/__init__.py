@@ -5,6 +5,7 @@ A source is a module of this package that defines `SOURCE`: a frozen dataclass w
 else lists it.
 """
 
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes, load_source, source_names
+from recordmill.transforms.inputs.listing.folder_sketch import Recognised
+from recordmill.transforms.inputs.sources.source import Source, load_source, source_names
 
-__all__ = ["Recognised", "Source", "announce_classes", "load_source", "source_names"]
+__all__ = ["Recognised", "Source", "load_source", "source_names"]

@@ -4,21 +4,19 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import islice
 from typing import ClassVar, Literal
 
 import orjson
-import pathspec
 
 from recordmill import storage
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
+from recordmill.storage.read_image import read_image
 from recordmill.storage.unpacking import MAX_RATIO
-from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
@@ -31,11 +29,11 @@ from recordmill.transforms.inputs.archives.samples import (
     extensions_of,
     group_samples,
 )
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES, compile_globs
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import folder_label
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.sources.source import Source
 
 MOST_SEEN = 100_000
 """Members by which it is decided whether one folder is around everything."""
@@ -151,7 +149,7 @@ class Archives(Source):
         data = read_image(ref, max_bytes, self.max_ratio)
         return Content(data, data)
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """An image for each member, or for each sample."""
         listed = False
         members = list_members(file, self._limits)
@@ -169,7 +167,7 @@ class Archives(Source):
         for member in members:
             ref = self._reference(path, file, member)
             if not ref.status and not ref.label and self.class_from != "none":
-                ref = ref.but(status="rejected", reason="no_class", detail="the member lies in no class folder")
+                ref = ref.notice("rejected", "no_class", "the member lies in no class folder")
             yield ref
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
@@ -182,7 +180,7 @@ class Archives(Source):
             elif refs:
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
                 detail = f"there is no image beside {there}, of those that source.image_parts names"
-                yield file.but(key=key, spelling="", status="rejected", reason="bad_sample", detail=detail)
+                yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
 
     def _with_parts(self, file: ImageRef, sample: Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
         """The image's reference, with what stands beside it."""
@@ -199,11 +197,11 @@ class Archives(Source):
             if self.label_part:
                 label = class_of(sample.value(self.label_part, texts), self.label_part, self.class_names)
         except Rejected as error:
-            return image.but(status="rejected", reason="bad_sample", detail=error.detail)
-        return image.but(label=label, features=orjson.dumps(values).decode() if values else "")
+            return image.notice("rejected", "bad_sample", error.detail)
+        return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
 
     def _text(self, file: ImageRef, member: Member, ref: ImageRef) -> bytes:
-        if ref.status:
+        if isinstance(ref, Notice):
             raise bad_sample(f"{member.name}: {ref.detail}")
         if member.length > MAX_PART_BYTES:
             raise bad_sample(f"{member.name} has {member.length} bytes: more than a label or a text may have")
@@ -214,11 +212,11 @@ class Archives(Source):
 
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
         """A member's reference, with the class that its folders say."""
-        ref = file.but(key=f"{file.key}/{member.name}", spelling="")
+        ref = file.replace(key=f"{file.key}/{member.name}", spelling="")
         if ignored := self._ignores(member.name):
-            return ref.but(status="ignored", reason=ignored)
+            return ref.notice("ignored", ignored)
         if member.reason:
-            return ref.but(status="rejected", reason=member.reason, detail=member.detail)
+            return ref.notice("rejected", member.reason, member.detail)
         word, label = file.split, ""
         if self.split and not word:
             match = compile_pattern(self.split, "source.split", "split").search(f"{path}/{member.name}")
@@ -227,7 +225,7 @@ class Archives(Source):
             by_archive = self.class_from == "archive"
             below = member.name.partition("/")[2] if self.look_through else member.name
             label = _stem(path) if by_archive else folder_label(below, self.class_from)
-        return ref.but(offset=member.offset, length=member.length, packing=member.packing, split=word, label=label)
+        return ref.replace(offset=member.offset, length=member.length, packing=member.packing, split=word, label=label)
 
     def _ignores(self, name: str) -> str:
         """Why a member is none of ours; the empty string where it is."""
@@ -236,12 +234,7 @@ class Archives(Source):
                 return "system_file"
             if part.startswith(".") and part != "..":
                 return "hidden"
-        return "" if not self.members or _compile_globs(self.members).match_file(name) else "not_included"
-
-
-@cache
-def _compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
-    return pathspec.GitIgnoreSpec.from_lines(patterns)
+        return "" if not self.members or compile_globs(self.members).match_file(name) else "not_included"
 
 
 def _stem(path: str) -> str:

@@ -6,17 +6,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from recordmill.schemas.content import Content
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.arrays.image_stack import Order, locate_images, read_stacked_image, refer_images
-from recordmill.transforms.inputs.arrays.label_arrays import read_label_array
-from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.inputs.arrays.image_stack import Order, list_array_images, locate_images, read_stacked_image
+from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, name_labels, read_label_array
 from recordmill.transforms.inputs.arrays.npy_header import LONGEST_HEADER, parse_npy_header
 from recordmill.transforms.inputs.arrays.npz_members import find_members
 from recordmill.transforms.inputs.arrays.place import Place, find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +78,15 @@ class Arrays(Source):
                 f"arrays such as x_{words[0]} and y_{words[0]}",
             )
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each image of one file, by its arrays' headers and its labels."""
         try:
             yield from list(self._refer_members(file) if path.endswith(".npz") else self._refer_file(path, file))
         except FileNotFoundError as error:
             detail = f"there is no array {error} in it or beside it: add it, or correct source.images and source.labels"
-            yield file.but(status="fatal", reason="bad_labels", detail=detail)
+            yield file.notice("fatal", "bad_labels", detail)
 
-    def _refer_members(self, file: ImageRef) -> Iterator[ImageRef]:
+    def _refer_members(self, file: ImageRef) -> Iterator[Listed]:
         members = find_members(file)
         found = {word: name for word, name in self.images.items() if name in members}
         if not found:
@@ -99,20 +98,20 @@ class Arrays(Source):
             labels = members[self.labels[word]] if self.labels else None
             yield from self._refer_array(file, f"{file.key}/{name}", word, members[name], labels)
 
-    def _refer_file(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def _refer_file(self, path: str, file: ImageRef) -> Iterator[Listed]:
         name = posixpath.basename(path).removesuffix(".npy")
         word = next((word for word, array in self.images.items() if array == name), None)
         if word is None:
             reason = "labels" if name in self.labels.values() else "not_included"
-            yield file.but(status="ignored", reason=reason)
+            yield file.notice("ignored", reason)
             return
         labels = find_beside(path, file, f"{self.labels[word]}.npy") if self.labels else None
         yield from self._refer_array(file, file.key, word, place_of(file), labels)
 
     def _refer_array(
         self, file: ImageRef, key: str, word: str, images: Place, labels: Place | None
-    ) -> Iterator[ImageRef]:
-        header = parse_npy_header(images.read_start(LONGEST_HEADER))
+    ) -> Iterator[Listed]:
+        header = parse_npy_header(images.read(0, LONGEST_HEADER))
         if header.dtype != "uint8":
             detail = f"{self.images[word]} holds values of type {header.dtype}, not uint8"
             raise Rejected("list", "bad_array", detail)
@@ -122,7 +121,7 @@ class Arrays(Source):
             values = read_label_array(labels, self.labels[word], stack.count)
             names, numbers = name_labels(values, self.classes())
             yield from announce_numbers(file, numbers)
-        yield from refer_images(file, key, stack, names, word)
+        yield from list_array_images(file, key, stack, names, word)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One image."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.sources.source import Source
 
 _IMAGES = ("images", "image", "imgs", "img", "jpegimages")
 _NO_CLASS = re.compile(
@@ -71,11 +71,11 @@ class ClassFolders(Source):
         """Unless folders name no classes."""
         return self.class_from != "none"
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a file."""
         label = folder_label(path, self.class_from)
         if label or self.class_from == "none":
-            yield file.but(label=label)
+            yield file.replace(label=label)
         else:
             raise Rejected("list", "no_class", "the file lies in no class folder")
 

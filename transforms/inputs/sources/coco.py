@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 
 import orjson
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_pattern
-from recordmill.transforms.inputs.listing.named_image import refer_named_image
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
+from recordmill.transforms.inputs.listing.named_image import find_named_image
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.listing.read_sibling import read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import spelled_path
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.inputs.sources.source import Source
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
 
@@ -97,33 +97,29 @@ class Coco(Source):
         """For images that are not where they should be."""
         return {"vanished": f"correct source.images, which is {self.images!r}, a folder below the input"}
 
-    def annotations(self) -> Mapping[str, str]:
-        """Boxes."""
-        return {"boxes": ""}
-
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image for each of the file's `images`, with its boxes."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))
         if not match:
-            yield file.but(status="ignored", reason="not_annotations")
+            yield file.notice("ignored", "not_annotations")
             return
         try:
             annotations = Annotations(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
         except ValueError as error:
             raise Rejected("list", "bad_annotations", f"no COCO annotations: {error}") from None
         word = match.groupdict().get("split") or ""
-        yield announce_classes(file, annotations.classes)
+        yield ClassNames.of(file, annotations.classes)
         if annotations.strays:
             detail = f"{annotations.strays} annotations are of images or categories that the file does not list"
-            yield file.but(status="warning", reason="stray_annotations", detail=detail)
+            yield file.notice("warning", "stray_annotations", detail)
         own = posixpath.dirname(spelled_path(file.uri, path))
         folder = self.images.format(split=word, folder=own).strip("/")
         for image in annotations.images:
             below = f"{folder}/{image['file_name']}" if folder else image["file_name"]
-            ref = refer_named_image(file.but(split=word), path, below)
+            ref = find_named_image(file.replace(split=word), path, below)
             if not ref.status:
                 fields = {"source_id": str(image["id"]), **annotations.boxes(image)}
-                ref = ref.but(features=orjson.dumps(fields).decode())
+                ref = ref.replace(features=orjson.dumps(fields).decode())
             yield ref
 
 
@@ -142,7 +138,7 @@ class Annotations:
 
     def __init__(self, data: Any) -> None:
         if not isinstance(data, dict):
-            raise ValueError("it is no JSON object with images, categories and annotations")
+            raise ValueError("it is not a JSON object with images, categories and annotations")
         self.images = sorted(_entries(data, "images", "id", "file_name"), key=lambda image: image["file_name"])
         categories = _entries(data, "categories", "id", "name")
         names = {category["id"]: category["name"] for category in categories}
@@ -168,7 +164,7 @@ class Annotations:
             self._sizes[image["id"]] = _size_of(image)
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
-        """An image's boxes, as `transforms.records.boxes.boxes_of` gives them."""
+        """An image's boxes, as `schemas.reference_boxes.boxes_of` gives them."""
         own = self._by_image.get(image["id"], [])
         labels, is_crowd, area = zip(*(each["values"] for each in own), strict=True) if own else ((), (), ())
         values = {"is_crowd": is_crowd, "area": area}

@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.sources.source import Source
 
 _LABELLED = (
     (r".*_(?P<label>-?[0-9]+)\.[^_]*", True),
@@ -61,7 +61,7 @@ class FilenameLabels(Source):
         """For names that do not match."""
         return {"name_mismatch": f"correct source.pattern, which is {self.pattern}"}
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a file; a name that does not match is rejected."""
         name = path.rpartition("/")[2]
         match = self._compiled().fullmatch(name)
@@ -69,7 +69,7 @@ class FilenameLabels(Source):
             raise Rejected("list", "name_mismatch", "the file's name does not match source.pattern")
         groups = match.groupdict()
         values = {key: groups[group] or "" for key, group in self.features_from.items()}
-        yield file.but(
+        yield file.replace(
             label=groups["label"],
             group=groups.get("group") or "",
             features=orjson.dumps(values).decode() if values else "",

@@ -4,17 +4,16 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
-from recordmill.transforms.inputs.arrays.interleave import interleave
+from recordmill.storage.read_image import read_image
+from recordmill.transforms.inputs.arrays.image_stack import interleave, list_ranges
 from recordmill.transforms.inputs.listing.class_names import (
     ClassNamesError,
     NoClassNamesError,
@@ -22,8 +21,8 @@ from recordmill.transforms.inputs.listing.class_names import (
     read_class_names,
     state_classes,
 )
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.sources.source import Source
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "": {"files": {"all": "*.bin"}, "labels": ("label",)},
@@ -172,13 +171,13 @@ class FixedRecords(Source):
         """Those of `class_names`."""
         return state_classes(self.class_names)
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each record of one file, by the file's size alone."""
         name = posixpath.basename(path)
         word = next((word for word, pattern in self.data.items() if fnmatchcase(name, pattern)), None)
         if word is None:
             reason = "class_names" if name == self.class_names_file else "not_included"
-            yield file.but(status="ignored", reason=reason)
+            yield file.notice("ignored", reason)
             return
         count, over = divmod(file.size - self.header, self.record_bytes)
         if over or count < 1:
@@ -190,19 +189,14 @@ class FixedRecords(Source):
                 known = self._preset_classes if isinstance(error, NoClassNamesError) else 0
                 if not known:
                     detail = f"{error}: correct that, or state source.class_names"
-                    yield file.but(status="fatal", reason="class_names", detail=detail)
+                    yield file.notice("fatal", "class_names", detail)
                     return
-                folder = file.but(key=file.key[: -len(name)])  # one note for all files of a folder
+                folder = file.replace(key=file.key[: -len(name)])  # one note for all files of a folder
                 detail = f"there is no {self.class_names_file}, so the {known} classes are called 0 to {known - 1}"
-                yield folder.but(status="warning", reason="class_names", detail=detail)
+                yield folder.notice("warning", "class_names", detail)
                 classes = number_classes(known)
-            yield announce_classes(file, classes)
-        length = self.record_bytes
-        refer = partial(
-            ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, split=file.split or word
-        )
-        for index in range(count):
-            yield refer(f"{file.key}#{index}", offset=self.header + index * length)
+            yield ClassNames.of(file, classes)
+        yield from list_ranges(file, file.key, self.header, self.record_bytes, count, split=file.split or word)
 
     def _describe_length(self, size: int) -> str:
         header = f" after a header of {self.header:,}" if self.header else ""

@@ -8,16 +8,16 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from recordmill.schemas.content import Content
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.idx_header import LONGEST_HEADER, parse_idx_header
-from recordmill.transforms.inputs.arrays.image_stack import locate_images, read_stacked_image, refer_images
-from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
+from recordmill.transforms.inputs.arrays.image_stack import list_array_images, locate_images, read_stacked_image
+from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, name_labels
 from recordmill.transforms.inputs.arrays.place import find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,28 +80,30 @@ class Idx(Source):
         settings = {"source": source, **({"splits": {"from_source": splits}} if known else {})}
         yield Recognised({**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(splits)}")
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each image of one file, by its header and its labels."""
         name = posixpath.basename(path)
         match = self._compiled().fullmatch(name)
         if not match:
             pattern = re.sub(r"\{.*?\}", "*", self.labels)
             is_labels = bool(pattern) and fnmatchcase(name.removesuffix(".gz"), pattern.removesuffix(".gz"))
-            yield file.but(status="ignored", reason="labels" if is_labels else "not_included")
+            yield file.notice("ignored", "labels" if is_labels else "not_included")
             return
         groups = {group: text or "" for group, text in match.groupdict().items()}
         place = place_of(file)
         try:
-            dimensions, header = parse_idx_header(place.read_start(LONGEST_HEADER), (3, 4))
+            dimensions, header = parse_idx_header(place.read(0, LONGEST_HEADER), (3, 4))
             stack = locate_images(place, header, dimensions, "interleaved")
             numbers = self._read_labels(path, file, self.labels.format_map(groups), stack.count)
             labels, found = name_labels(numbers or (), self.classes())
-            refs = refer_images(file, file.key, stack, None if numbers is None else labels, groups.get("split", ""))
+            refs = list_array_images(
+                file, file.key, stack, None if numbers is None else labels, groups.get("split", "")
+            )
             yield from announce_numbers(file, found)
             yield from refs
         except FileNotFoundError as error:
             detail = f"there is no {error} next to it: add it, or add --set source.labels='' for images without labels"
-            yield file.but(status="fatal", reason="bad_labels", detail=detail)
+            yield file.notice("fatal", "bad_labels", detail)
 
     def _read_labels(self, path: str, file: ImageRef, name: str, count: int) -> bytes | None:
         """The number of each image's class; FileNotFoundError, with the file's name, where there is no such file."""
@@ -109,7 +111,7 @@ class Idx(Source):
             return None
         try:
             place = find_beside(path, file, name)
-            (found,), header = parse_idx_header(place.read_start(LONGEST_HEADER), (1,))
+            (found,), header = parse_idx_header(place.read(0, LONGEST_HEADER), (1,))
             if found != count:
                 raise Rejected("list", "bad_labels", f"{found:,} labels, and there are {count:,} images")
             place.check_size(header + found, f"{header} of header and {found:,} labels")

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
 from recordmill.transforms.inputs.manifests.recognise_columns import column_names
 from recordmill.transforms.inputs.sources.manifest import Manifest
-from recordmill.transforms.inputs.sources.source import Recognised, Source
+from recordmill.transforms.inputs.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +85,12 @@ class ImageFolder(Source):
         """If a column of classes is named."""
         return bool(self.label or self.labels or self.objects)
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a row."""
-        for ref in self._manifest().refer(path, file):
-            if ref.status == "fatal":  # in the words of this source's settings
+        for ref in self._manifest().list_references(path, file):
+            if isinstance(ref, Notice) and ref.status == "fatal":  # in the words of this source's settings
                 named = ref.detail.replace("(source.columns.uri)", "(source.file_name)")
-                ref = ref.but(detail=named.replace("(source.columns.", "(source."))
+                ref = ref.replace(detail=named.replace("(source.columns.", "(source."))
             yield ref
 
     def features(self) -> tuple[Feature, ...]:

@@ -2,7 +2,7 @@
 
 import math
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,14 +10,14 @@ import orjson
 
 from recordmill import storage
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
-from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, refer_named_image
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, find_named_image
 from recordmill.transforms.inputs.listing.read_sibling import read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20
 """The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""
@@ -58,27 +58,23 @@ class LabelMe(Source):
                 settings |= given_splits("from_folders", sketch.split_folders)
             yield Recognised(settings, "LabelMe's JSON files next to images")
 
-    def annotations(self) -> Mapping[str, str]:
-        """Boxes."""
-        return {"boxes": ""}
-
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""
         try:
             name, labels, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
             place = find_image(file.uri, path, name)
         except ValueError as error:
             raise Rejected("list", "bad_annotations", f"no LabelMe annotation: {error}") from None
-        image = refer_named_image(file, path, place)
+        image = find_named_image(file, path, place)
         if image.status:
             yield image
             return
         if labels:
-            yield announce_classes(file, labels)
-        yield image.but(features=orjson.dumps(fields).decode())
+            yield ClassNames.of(file, labels)
+        yield image.replace(features=orjson.dumps(fields).decode())
 
     def read_annotation(self, data: Any) -> tuple[str, list[str], dict[str, Any]]:
-        """The image's path, the classes of its boxes, and its boxes as `converting.boxes.boxes_of` gives them.
+        """The image's path, the classes of its boxes, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
 
         Args:
             data: what the JSON file holds.
@@ -89,7 +85,7 @@ class LabelMe(Source):
         """
         shapes = data.get("shapes") if isinstance(data, dict) else None
         if not isinstance(shapes, list):
-            raise ValueError("it is no JSON object with a list of shapes")
+            raise ValueError("it is not a JSON object with a list of shapes")
         name = data.get("imagePath")
         if not isinstance(name, str) or not name:
             raise ValueError("its imagePath names no image")

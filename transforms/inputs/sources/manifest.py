@@ -9,22 +9,23 @@ from typing import Any, ClassVar, Literal
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import (
     FolderSketch,
+    Recognised,
     begins_with_split,
     given_splits,
     split_of,
     split_pattern,
 )
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn, Reader, RowReader, did_you_mean
+from recordmill.transforms.inputs.manifests.columns import CellReader, Columns, FeatureColumn, Reader, did_you_mean
 from recordmill.transforms.inputs.manifests.presets import read_automl, read_vertex
 from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumns, find_columns, preset_of
-from recordmill.transforms.inputs.manifests.refer_entries import EntryReferrer
 from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.inputs.manifests.row_reader import RowReader
+from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.parquet_rows import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import (
     LIST_FILES,
@@ -177,11 +178,11 @@ class Manifest(Source):
             idle["separator"] = "no column has several values"
         return idle
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a row, or a box a row, whose images are put together."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path)) if self.split else None
         if self.split and not match:
-            yield file.but(status="ignored", reason="not_annotations")
+            yield file.notice("ignored", "not_annotations")
             return
         wanted = dict((column, key) for key, column in self.columns.named())
         for key, feature in self.features_from.items():
@@ -195,28 +196,29 @@ class Manifest(Source):
                 packing = self._packing(table)
                 joined = self.preset == "automl" or bool(self.columns.row_boxes)
                 word = (match["split"] or "") if match else ""
-                referrer = EntryReferrer(file, path, self.root, packing, column, joined=joined, word=word)
+                referrer = RowReader(file, path, self.root, packing, column, joined=joined, word=word)
                 seen: set[str] = set()
                 rows = _watch(table.rows, seen) if table.kind == "jsonl" and not self.preset else table.rows
-                for ref in referrer.refer(rows, self._reader(table)):
-                    referred += ref.status != "classes"
-                    blank = blank or (ref.label if ref.label.startswith(" ") and table.as_text else "")
-                    yield ref
+                for each in referrer.list_references(rows, self._reader(table)):
+                    if isinstance(each, ImageRef):
+                        referred += 1
+                        blank = blank or (each.label if each.label.startswith(" ") and table.as_text else "")
+                    yield each
         except UnreadableTableError as error:
             advice = self._leave_out(error.key) if isinstance(error, NoColumnError) else ""
-            yield file.but(status="fatal", reason="bad_manifest", detail=f"{error}{advice}")
+            yield file.notice("fatal", "bad_manifest", f"{error}{advice}")
             return
         for column in sorted(wanted.keys() - seen) if seen else ():
             if wanted[column].startswith("source.columns."):
                 detail = f"none of its rows has a column {column!r} ({wanted[column]}){did_you_mean(column, seen)}"
-                yield file.but(status="warning", reason="no_column", detail=detail)
+                yield file.notice("warning", "no_column", detail)
         if blank:
             detail = (
                 f"labels begin with a blank, such as {blank!r:.60}: set source.blanks=skip if that is not part of them"
             )
-            yield file.but(status="warning", reason="blanks", detail=detail)
+            yield file.notice("warning", "blanks", detail)
         if not referred:
-            yield file.but(status="ignored", reason="no_rows")
+            yield file.notice("ignored", "no_rows")
 
     def _leave_out(self, key: str) -> str:
         """How to do without a column that only a feature of `features_from` needs."""
@@ -264,7 +266,7 @@ class Manifest(Source):
     def _reader(self, table: Table) -> Reader:
         if self.preset:
             return read_vertex if self.preset == "vertex" else read_automl
-        return RowReader(
+        return CellReader(
             self.columns,
             self.features_from,
             self.separator,
@@ -282,7 +284,7 @@ class Manifest(Source):
             return {column: list(self.class_names) for column in labelled}
         return {} if table.schema is None else {column: class_names(table.schema, column) for column in labelled}
 
-    def _announce(self, table: Table, file: ImageRef) -> Iterator[ImageRef]:
+    def _announce(self, table: Table, file: ImageRef) -> Iterator[ClassNames]:
         """The classes that a Parquet file numbers, unless the settings do.
 
         Raises:
@@ -293,7 +295,7 @@ class Manifest(Source):
             raise UnreadableTableError(f"column {column!r} (source.columns.bytes): {fault}")
         for names in self._class_names(table).values():
             if names and not self.class_names:
-                yield announce_classes(file, {name: number for number, name in enumerate(names)})
+                yield ClassNames.of(file, {name: number for number, name in enumerate(names)})
 
 
 def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:

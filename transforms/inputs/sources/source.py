@@ -1,85 +1,25 @@
 """What a source implements, and how one is found by name."""
 
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
-
-import orjson
+from typing import Any, Protocol
 
 from recordmill.schemas.content import Content
-from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.compose.read_images import read_image
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.schemas.settings.source import SourceSettings
+from recordmill.storage.read_image import read_image
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
-    """How the files of an input may be meant.
-
-    Attributes:
-        settings: the settings that say so, as a user would write them in YAML.
-        why: by which files: the end of a sentence `it looks like ...`.
-        is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
-        needs: what must be said or done first, as a sentence; empty: nothing.
-        needed_key: the YAML key that says it, if one does.
-    """
-
-    settings: Mapping[str, Any]
-    why: str
-    is_firm: bool = True
-    needs: str = ""
-    needed_key: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The source."""
-        return str(self.settings["source"]["kind"])
-
-
-@runtime_checkable
-class Source(Protocol):
+class Source(SourceSettings, Protocol):
     """Turns listed files into references, and references into what they hold.
 
-    A source inherits from this class as a frozen dataclass: its fields are its YAML keys. `refer` is all that it must
-    have.
-
-    Attributes:
-        contents: `images`, or `rows` where there are no images but fields alone.
-        files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
-            `include` replaces them: `refer` must bear any file.
-        other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
-            `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
-        is_about_boxes: whether it reads annotations of boxes and nothing else.
-        classes_from: where the user names its classes, in words.
-        short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
-            stands for the key given here.
-        late_labels: whether labels are read with the images: splits cannot be stratified then.
-        split_settings: settings that find a word for each image's split, and do nothing else.
-        group_setting: the setting that names each image's group; empty: there is none.
-        gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
-        gives_words: whether a file's place or name always gives a word for `splits.from_source`.
-        labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
-        shared_files: names of files directly in an input that concern the images of all split folders.
+    A source inherits from this class as a frozen dataclass: its fields are its YAML keys. Only `list_references` is
+    required; `schemas.settings.source` says what else it may have.
     """
-
-    contents: ClassVar[Literal["images", "rows"]] = "images"
-    files: ClassVar[tuple[str, ...]] = ()
-    other_files: ClassVar[str] = "not_included"
-    is_about_boxes: ClassVar[bool] = False
-    classes_from: ClassVar[str] = "the annotations"
-    short_forms: ClassVar[Mapping[str, str]] = {}
-    late_labels: ClassVar[bool] = False
-    split_settings: ClassVar[tuple[str, ...]] = ()
-    group_setting: ClassVar[str] = ""
-    gives_pixels: ClassVar[bool] = False
-    gives_words: ClassVar[bool] = False
-    labels_from_folders: ClassVar[bool] = False
-    shared_files: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterable[Recognised]:
@@ -89,113 +29,26 @@ class Source(Protocol):
         """
         return ()
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
-        """Yields a reference for each image of one file; without Beam, and without reading the file where possible.
-
-        Args:
-            path: the file's path below the input, without the folder that gave its split; `/`-separated, NFC.
-            file: a reference to the whole file: `key`, `uri`, `size`, `version` and, where given, `spelling` and
-                `split` are set.
-
-        Yields:
-            References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own; or one
-            with `status` `rejected`, `ignored` or `fatal`, a `reason` and a `detail` for people (see `ImageRef`). Never
-            nothing: a file that holds no image is `ignored`, and counted. Beside them, `announce_classes` where the
-            source knows the classes, and `warning`s.
-        """
-        ...
-
-    @property
-    def remedies(self) -> Mapping[str, str]:
-        """What to do where images are rejected for a reason: the end of a sentence, by reason."""
-        return {}
-
-    def features(self) -> tuple[Feature, ...]:
-        """Features that this source adds to a convention's own; their `field` is a name in `ImageRef.features`."""
-        return ()
-
-    def annotations(self) -> Mapping[str, str]:
-        """What images may have beside one class: `boxes`, `labels` (several classes). Nothing, unless a source says so.
-
-        Each has the YAML key that asks for it, or the empty string where the files decide.
-        """
-        return {}
-
-    @property
-    def gives_labels(self) -> bool:
-        """Whether any image may have a class, or a box of one."""
-        return True
-
-    @property
-    def may_give_pixels(self) -> bool:
-        """Whether `read` gives the pixels of some images."""
-        return self.gives_pixels
-
-    def idle_settings(self) -> Mapping[str, str]:
-        """The source's own settings that cannot act under the others, by name, with the reason in a few words.
-
-        A value other than the default is refused at launch: "source.NAME has no effect, since REASON: remove it".
-        """
-        return {}
-
-    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
-        """The source with those settings filled in that only its files can tell; itself where nothing is missing.
-
-        Called once, by the launcher; what it gives is what the dataset's configuration says.
-
-        Args:
-            files: a reference to each whole file that is not ignored; listed when they are asked for.
-            note: takes what the user should know of it.
-
-        Raises:
-            ValueError: the files contradict each other; the message begins with the YAML key.
-        """
-        return self
-
-    def classes(self) -> Mapping[str, int]:
-        """The classes that its settings alone tell, by their numbers; see `announce_classes`."""
-        return {}
-
-    def uses(self, ref: ImageRef) -> Iterable[str]:
-        """The files that one reference was made of: what was ignored when it was listed, and is here, is used.
-
-        Args:
-            ref: one of the references that `refer` gave, rejected ones too.
-        """
-        return (ref.uri,)
-
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds. A source overrides it where that is no plain image file.
 
         Args:
-            ref: one of the references that `refer` gave.
+            ref: one of the references that `list_references` gave.
             max_bytes: more is not read.
 
         Raises:
-            Rejected: there is something wrong with this one; see `transforms.compose.read_images.read_image`.
+            Rejected: there is something wrong with this one; see `storage.read_image.read_image`.
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)
 
 
-def list_file(source: Source, path: str, file: ImageRef) -> Iterator[ImageRef]:
-    """Yields what `source.refer` yields; where that rejects the file, or the rest of it, a rejected reference of it."""
+def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[Listed]:
+    """Yields what `source.list_references` yields; where that rejects the file, or the rest of it, a notice of that."""
     try:
-        yield from source.refer(path, file)
+        yield from source.list_references(path, file)
     except Rejected as rejected:
-        yield file.but(status="rejected", reason=rejected.reason, detail=rejected.detail)
-
-
-def announce_classes(file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> ImageRef:
-    """A reference that names classes, for a source's `refer` to yield beside its images.
-
-    Args:
-        file: the file that they are known from.
-        classes: every class by the number that the source gives it, which decides the order of the ids; or names alone,
-            for labels that no reference has in `label` (those of boxes, or of several in one image).
-    """
-    known = dict(classes) if isinstance(classes, Mapping) else sorted(set(classes))
-    return ImageRef(file.key, file.uri, status="classes", reason="classes", detail=orjson.dumps(known).decode())
+        yield file.notice("rejected", rejected.reason, rejected.detail)
 
 
 @cache

@@ -12,7 +12,7 @@ import orjson
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.sources.source import Source
@@ -131,7 +131,7 @@ class Table(Source):
         """One for each column."""
         return tuple(column.as_feature(name) for name, column in self.columns.items())
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One row after the other; their values are in `features`."""
         wanted = {name: f"source.columns.{name}" for name in self.columns}
         wanted |= {column: f"source.{what}" for what, column in self._named.items()}
@@ -149,7 +149,7 @@ class Table(Source):
             yield _fatal(file, str(error))
             return
         for name, where in rounded.items():
-            yield file.but(status="warning", reason="rounded", detail=f"column {name!r} {where}")
+            yield file.notice("warning", "rounded", f"column {name!r} {where}")
         if lacking and sound:
             name = min(lacking)
             yield _fatal(file, f"none of its rows has {name!r} ({wanted[name]}): correct the name")
@@ -160,9 +160,9 @@ class Table(Source):
         self, path: str, file: ImageRef, table: OpenTable, rounded: dict[str, str]
     ) -> Iterator[tuple[Row, ImageRef]]:
         below = file.key[: len(file.key) - len(path)]
-        place = file.but(spelling="", size=-1, version="")
+        place = file.replace(spelling="", size=-1, version="")
         for row in table.rows:
-            ref = place.but(key=f"{file.key}:{row.number}")
+            ref = place.replace(key=f"{file.key}:{row.number}")
             try:
                 ref, values = self._refer_row(ref, below, row, table.as_text)
                 for name in values.keys() - rounded.keys():
@@ -171,7 +171,7 @@ class Table(Source):
                 yield row, ref
             except Rejected as error:
                 detail = f"{path}, {row.place}{error.detail}"
-                yield row, ref.but(status="rejected", reason="bad_row", detail=detail)
+                yield row, ref.notice("rejected", "bad_row", detail)
 
     def _describe_rounded(self, name: str, value: float, row: Row, as_text: bool) -> str:
         whole = f"{value:.0f} ({row.place}), which a 32-bit float turns into {np.float32(value):.0f}"
@@ -198,7 +198,7 @@ class Table(Source):
             elif column.default is None and not column.many:
                 raise bad_row(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
         features = orjson.dumps(values)
-        return ref.but(features=features.decode(), length=len(features), **said), found
+        return ref.replace(features=features.decode(), length=len(features), **said), found
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:  # a row came with its reference
         """The row itself: `data` is its features as JSON."""
@@ -211,7 +211,7 @@ class Table(Source):
 def _as_name(cell: Any, column: str) -> str:
     """A label, split, group or key as text."""
     if isinstance(cell, str) and len(cell) > LONGEST_NAME:
-        count = f"{len(cell):,} letters, and a name at most {LONGEST_NAME:,}"
+        count = f"{len(cell):,} characters, but a name has at most {LONGEST_NAME:,}"
         raise bad_row(f", column {column!r}: {cell!r:.60} has {count}")
     if isinstance(cell, str) and cell.strip():
         return unicodedata.normalize("NFC", cell.strip())
@@ -222,7 +222,7 @@ def _as_name(cell: Any, column: str) -> str:
 
 
 def _fatal(file: ImageRef, problem: str) -> ImageRef:
-    return file.but(status="fatal", reason="bad_table", detail=f"the table {file.key} cannot be used: {problem}")
+    return file.notice("fatal", "bad_table", f"the table {file.key} cannot be used: {problem}")
 
 
 SOURCE = Table

@@ -10,18 +10,18 @@ from pathspec import GitIgnoreSpec
 from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention
+from recordmill.storage.read_image import read_image
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded
-from recordmill.transforms.compose.read_images import read_image
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
+from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
 from recordmill.transforms.inputs.tfrecord_input.example_fields import (
     KeptType,
@@ -167,37 +167,37 @@ class Tfrecords(Source):
         """Boxes, where there are images."""
         return {"boxes": ""} if self.contents == "images" else {}
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """An image for each record, as the byte range of its data; a rejected reference for each damage."""
         numbers: dict[str, int | None] = {}
         labels = LabelFiles(file.uri, path, self.class_names_file, self.class_names)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
-                ref = file.but(key=f"{file.key}/{index:06}", spelling="")
+                ref = file.replace(key=f"{file.key}/{index:06}", spelling="")
                 if isinstance(record, Damage):
-                    yield ref.but(status="rejected", reason="bad_record", detail=_explain(index, offset, record))
+                    yield ref.notice("rejected", "bad_record", _explain(index, offset, record))
                     continue
                 packing = "gzip_records" if records.compression == "gzip" else ""
-                ref = ref.but(offset=offset + _DATA_AT, length=len(record), packing=packing)
+                ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
                     yield self._refer_example(path, ref, bytes(record), numbers, labels)
                 except ClassNamesError as error:
-                    yield file.but(status="fatal", reason="bad_labels", detail=str(error))
+                    yield file.notice("fatal", "bad_labels", str(error))
                     return
                 except Rejected as error:
                     detail = f"record {index} at byte {offset}: {error.detail}"
-                    yield ref.but(status="rejected", reason="bad_example", detail=detail)
+                    yield ref.notice("rejected", "bad_example", detail)
         if index < 0:
-            yield file.but(status="rejected", reason="bad_record", detail="the file holds no records")
+            yield file.notice("rejected", "bad_record", "the file holds no records")
         yield from self._announce(file, numbers)
 
-    def _announce(self, file: ImageRef, numbers: Mapping[str, int | None]) -> Iterator[ImageRef]:
+    def _announce(self, file: ImageRef, numbers: Mapping[str, int | None]) -> Iterator[ClassNames]:
         known = {name: number for name, number in numbers.items() if number is not None}
         if known:
-            yield announce_classes(file, known)
+            yield ClassNames.of(file, known)
         if others := numbers.keys() - known.keys():
-            yield announce_classes(file, others)
+            yield ClassNames.of(file, others)
 
     def _refer_example(
         self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None], labels: LabelFiles
@@ -236,7 +236,7 @@ class Tfrecords(Source):
             values |= read_boxes(fields, name_of_box)
         label = name_of(text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
         packed = orjson.dumps(values).decode() if values else ""
-        return ref.but(key=key, label=label, split=split, features=packed)
+        return ref.replace(key=key, label=label, split=split, features=packed)
 
     def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
         convention = find_convention(entries) if self.convention == "auto" else self._declared()

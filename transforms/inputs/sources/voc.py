@@ -13,14 +13,20 @@ from defusedxml.ElementTree import fromstring
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, given_splits, split_of, stems_of
-from recordmill.transforms.inputs.listing.named_image import refer_named_image
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    FolderSketch,
+    Recognised,
+    given_splits,
+    split_of,
+    stems_of,
+)
+from recordmill.transforms.inputs.listing.named_image import find_named_image
 from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.inputs.sources.source import Source
 
 FLAGS = ("difficult", "truncated")
 IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
@@ -77,17 +83,13 @@ class Voc(Source):
         except (LookupError, ValueError, AttributeError):
             raise ValueError(f"source.images is {self.images!r}: only {{folder}} stands for something") from None
 
-    def annotations(self) -> Mapping[str, str]:
-        """Boxes."""
-        return {"boxes": ""}
-
     @property
     def remedies(self) -> Mapping[str, str]:
         """For images that are not where they should be."""
         where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
         return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
 
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""
         folder, own_name = posixpath.split(spelled_path(file.uri, path))
         above, within = posixpath.split(folder)
@@ -101,13 +103,13 @@ class Voc(Source):
             name, labels, fields = read_annotation(fromstring(read_sibling(file.uri)))
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise Rejected("list", "bad_annotations", f"no VOC annotation: {error}") from None
-        image = refer_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
+        image = find_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
         if image.status:
             yield image
             return
         if labels:
-            yield announce_classes(file, labels)
-        yield image.but(features=orjson.dumps(fields).decode())
+            yield ClassNames.of(file, labels)
+        yield image.replace(features=orjson.dumps(fields).decode())
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the lists that may have given its split."""
@@ -162,12 +164,12 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
         except OSError:
             continue
         if name in names:
-            return file.but(split=word)
+            return file.replace(split=word)
         found = found or bool(names)
     if not found:
         detail = f"source.sets is {posixpath.basename(sets)!r}: no train.txt, val.txt, test.txt or trainval.txt there"
-        return file.but(status="fatal", reason="bad_annotations", detail=detail)
-    return file.but(status="ignored", reason="in_no_set")
+        return file.notice("fatal", "bad_annotations", detail)
+    return file.notice("ignored", "in_no_set")
 
 
 @lru_cache(maxsize=16)
@@ -184,7 +186,7 @@ def _read_set(uri: str, size: int, version: str) -> frozenset[str]:
 
 
 def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:
-    """The image's file name, the classes of its boxes, and its boxes as `converting.boxes.boxes_of` gives them.
+    """The image's file name, the classes of its boxes, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
 
     Coordinates are taken as they stand, as TensorFlow's own converter takes them, though VOC counts pixels from 1.
 

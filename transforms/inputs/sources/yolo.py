@@ -12,14 +12,20 @@ import orjson
 import yaml
 
 from recordmill.schemas.added_setting import added_setting
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_PATTERNS, FolderSketch, given_splits, split_of
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    IMAGE_PATTERNS,
+    FolderSketch,
+    Recognised,
+    given_splits,
+    split_of,
+)
 from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
 from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
 from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, read_yolo_lines
-from recordmill.transforms.inputs.sources.source import Recognised, Source, announce_classes
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.inputs.sources.source import Source
 
 NAMES_FILES = ("data.yaml", "classes.txt")
 """Files directly in the input that name the classes. Other YAML files there may, as Ultralytics' `coco8.yaml` does."""
@@ -86,11 +92,7 @@ class Yolo(Source):
                 {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key="source.names"
             )
 
-    def annotations(self) -> Mapping[str, str]:
-        """Boxes."""
-        return {"boxes": ""}
-
-    def refer(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a file, with its boxes; or the classes."""
         beside = self.text_files == "beside"
         if (not beside and _may_name_classes(path)) or (beside and posixpath.basename(path) in NAMES_BESIDE):
@@ -109,7 +111,7 @@ class Yolo(Source):
             text = read_sibling(f"{root_of(file.uri, path)}/{text_file}").decode()
         except NoFileError:
             none = orjson.dumps(boxes_of([], [], fractions=True)).decode()
-            yield file.but(split=word, features=none, lacks_file=True)
+            yield file.replace(split=word, features=none, lacks_file=True)
             return
         except UnicodeDecodeError:
             raise Rejected("list", "bad_annotations", f"{_labels_path(path, at)}: it is not UTF-8") from None
@@ -117,7 +119,7 @@ class Yolo(Source):
             fields = self._read_boxes(text, path, file)
         except Rejected as line:
             raise Rejected("list", line.reason, f"{_labels_path(path, at)}: {line.detail}") from None
-        yield file.but(split=word, features=orjson.dumps(fields).decode())
+        yield file.replace(split=word, features=orjson.dumps(fields).decode())
 
     def _read_boxes(self, text: str, path: str, file: ImageRef) -> dict[str, Any]:
         key_points = None
@@ -149,19 +151,19 @@ class Yolo(Source):
         """Those of `names`."""
         return {name: number for number, name in enumerate(self.names)}
 
-    def _announce(self, path: str, file: ImageRef) -> Iterator[ImageRef]:
+    def _announce(self, path: str, file: ImageRef) -> Iterator[Listed]:
         try:
             names = read_names(path, read_sibling(file.uri).decode())
         except (Rejected, ValueError) as error:
             if posixpath.basename(path) not in NAMES_BESIDE:
-                yield file.but(status="ignored", reason=self.other_files)
+                yield file.notice("ignored", self.other_files)
                 return
             why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
-            yield file.but(status="fatal", reason="bad_annotations", detail=f"it names no classes: {why}")
+            yield file.notice("fatal", "bad_annotations", f"it names no classes: {why}")
             return
         if not self.names:
-            yield announce_classes(file, names)
-        yield file.but(status="ignored", reason="class_names")
+            yield ClassNames.of(file, names)
+        yield file.notice("ignored", "class_names")
 
 
 def _may_name_classes(path: str) -> bool:
@@ -251,7 +253,7 @@ def _key_points(uri: str, size: int, version: str) -> tuple[int, int] | None:
     """`kpt_shape` of a data.yaml; None where it has none. A file that is written anew has another size or version."""
     try:
         data = yaml.safe_load(read_sibling(uri))
-    except (Rejected, yaml.YAMLError, RecursionError):  # `refer` tells of it
+    except (Rejected, yaml.YAMLError, RecursionError):  # `list_references` tells of it
         return None
     shape = data.get("kpt_shape") if isinstance(data, dict) else None
     if not isinstance(shape, list) or len(shape) != 2 or not all(type(each) is int and each > 0 for each in shape):

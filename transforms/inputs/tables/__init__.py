@@ -1,1 +1,1 @@
-"""Typed columns: what the cells of a table must hold, and what becomes of them. One type a column."""
+"""Typed columns: what the cells of a table must hold, and what they become. One type per column."""

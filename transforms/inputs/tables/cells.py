@@ -35,7 +35,7 @@ def read_cell(cell: Any, column: ColumnSettings, as_text: bool) -> Any:
     Args:
         cell: as the table has it.
         column: what it must be.
-        as_text: whether the table has nothing but texts; lists are JSON then, and an empty cell is no value, but of
+        as_text: whether the table holds only texts; lists are JSON then, and an empty cell means no value, except for
             a `string` it is the empty text.
 
     Raises:

@@ -27,7 +27,7 @@ class ColumnSettings:
 
     Attributes:
         type: `bool`, `enum`, `int`, `uint` (stored as int64), `float`, `double`, `number` (which takes integers too),
-            `string` or `bytes` (base64 where a cell is text); with `[]` behind it for a list.
+            `string` or `bytes` (base64 where a cell is text); followed by `[]` for a list.
         feature: the feature's name in the Example; empty: the column's.
         enum: the number of each name that a column of type `enum` has.
         default: what a reader takes where the column has no value. Without one, a row without a value is rejected.
@@ -48,7 +48,7 @@ class ColumnSettings:
         if (self.base == "enum") != bool(self.enum):
             raise ValueError("enum: goes with type: enum, and names the number of each name: {low: 0, high: 1}")
         if self.many and self.default is not None:
-            raise ValueError("default: a list has none: where there is no value it is empty")
+            raise ValueError("default: a list has no default: without values, it is empty")
         try:
             self._coerced_default()
         except FeatureValueError as error:

@@ -30,7 +30,7 @@ def read_csv_rows(lines: TextLines, delimiter: str, quote: str, skip_blanks: boo
             if "unexpected end of data" in str(error):
                 sentence = f"row {lines.row_number}: a quote is opened and never closed: close it"
                 raise UnreadableTableError(sentence) from None
-            raise ValueError(f"it is no row of a table: {error}") from None
+            raise ValueError(f"it is not a row of a table: {error}") from None
 
     return read_rows(lines, read_cells)
 

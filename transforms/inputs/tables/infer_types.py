@@ -44,7 +44,7 @@ class ColumnTypes:
         self._rows = 0
 
     def add(self, table: Table, path: str) -> None:
-        """Takes in all rows of a table; malformed ones are none of its business.
+        """Takes in all rows of a table; malformed ones are skipped.
 
         Raises:
             UnreadableTableError: it cannot be read to its end.

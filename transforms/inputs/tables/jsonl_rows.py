@@ -18,9 +18,9 @@ def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
         try:
             cells = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise ValueError(f"it is no JSON: {error}") from None
+            raise ValueError(f"it is not valid JSON: {error}") from None
         if not isinstance(cells, dict):
-            raise ValueError(f"it is no JSON object: {line.strip()!r:.60}")
+            raise ValueError(f"it is not a JSON object: {line.strip()!r:.60}")
         return cells
 
     return read_rows(lines, read_cells)

@@ -26,7 +26,7 @@ class PackedText:
         self._pieces = gunzip(stored, MAX_RATIO, _FREE_BYTES) if self.is_gzip else None
 
     def read(self, count: int) -> bytes:
-        """The next bytes: about `count`, fewer at the end, none behind it.
+        """The next bytes: about `count`, fewer at the end, none after it.
 
         Raises:
             UnreadableTableError: the gzip file is damaged, or becomes more than 1 MiB and a hundred times its size.

@@ -26,7 +26,7 @@ _BATCH_ROWS = 16
 
 @dataclass(slots=True)
 class _RowGroup:
-    """Where the cells of one row group lie in the temporary file; a length of -1 is no value."""
+    """Where the cells of one row group are in the temporary file; a length of -1 means no value."""
 
     starts: array = field(default_factory=lambda: array("q"))
     lengths: array = field(default_factory=lambda: array("q"))
@@ -48,10 +48,10 @@ class ParquetCells:
 
         Args:
             uri: the Parquet file.
-            version: the file's, so that one written anew is unpacked anew.
+            version: the file's, so that a rewritten file is unpacked again.
             column: of binary values, or of structs with `bytes`.
             row: from 0.
-            max_bytes: at most so many are read, and one more.
+            max_bytes: at most this many are read, and one more.
 
         Raises:
             UnreadableTableError: the file is damaged.
@@ -87,7 +87,7 @@ class ParquetCells:
         try:
             with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
                 self._append(parquet, column, index, group)
-        except UnreadableTableError as error:  # once told of the group, not tried again for every row of it
+        except UnreadableTableError as error:  # reported once per group, not tried again for every row of it
             group.fault = str(error)
         return group
 

@@ -16,10 +16,10 @@ _BATCH_ROWS = 1024
 
 @contextmanager
 def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
-    """Opens a Parquet file; what pyarrow finds wrong with it, here or below, is said in one sentence.
+    """Opens a Parquet file; pyarrow's errors, here or below, become one sentence.
 
     Raises:
-        UnreadableTableError: it is no Parquet, or damaged.
+        UnreadableTableError: it is not Parquet, or damaged.
     """
     try:
         # Without pre_buffer a column is read in pieces of buffer_size; with it, a whole row group at once.
@@ -27,7 +27,7 @@ def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # a file system's own
             raise
-        raise UnreadableTableError(f"it is no Parquet, or damaged: {' '.join(str(error).split())}") from None
+        raise UnreadableTableError(f"it is not Parquet, or it is damaged: {' '.join(str(error).split())}") from None
 
 
 def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
@@ -77,7 +77,7 @@ def _values(batch: pa.RecordBatch) -> list[Any]:
 def class_names(schema: pa.Schema, column: str) -> list[str]:
     """The names of a column's classes, where Hugging Face's `ClassLabel` states them; their numbers are 0, 1, ...
 
-    Those of a list, or of what lies in a struct, count too.
+    Those of a list, or inside a struct, count too.
     """
     try:
         said: Any = orjson.loads((schema.metadata or {}).get(b"huggingface", b"{}"))

@@ -65,7 +65,7 @@ class TableFormat:
         """What a file is.
 
         Raises:
-            UnreadableTableError: nobody says.
+            UnreadableTableError: it is not known.
         """
         if self.kind != "auto":
             return self.kind
@@ -125,7 +125,7 @@ def read_table(
         unread: those of them whose values are not to be read from Parquet.
 
     Raises:
-        UnreadableTableError: it cannot be read, or lacks a column; behind the rows too, if they find it out.
+        UnreadableTableError: it cannot be read, or lacks a column; also after the rows, if they show it.
     """
     kind = table_format.kind_of(uri)
     try:

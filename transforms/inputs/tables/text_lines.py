@@ -23,26 +23,28 @@ def check_encoding(encoding: str, key: str) -> None:
     try:
         "\n".encode(encoding).decode(encoding)
     except (LookupError, UnicodeError):
-        raise ValueError(f"{key} {encoding!r} is no encoding: write utf-8, utf-16, latin-1 or another") from None
+        raise ValueError(
+            f"{key} {encoding!r} is not a known encoding: write utf-8, utf-16, latin-1 or another"
+        ) from None
 
 
 class Readable(Protocol):
     """What gives bytes from its beginning to its end."""
 
     def read(self, count: int, /) -> bytes:
-        """The next bytes: about `count`, none behind the end."""
+        """The next bytes: about `count`, none after the end."""
         ...
 
 
 class TextLines:
     """An iterator over a file's lines, each with its end.
 
-    A line that is not in the encoding raises UnicodeDecodeError; the next call gives the line behind it.
+    A line that is not in the encoding raises UnicodeDecodeError; the next call gives the line after it.
 
     Attributes:
         codec: the encoding without doubt in it: `utf-16-le` for a `utf-16` whose byte order mark says so.
         number: of the line given last, from 1.
-        end: the byte behind it.
+        end: the byte after it.
         row_start: the byte at which the row under way begins, set by `begin_row`.
         row_number: the number of its first line.
     """
@@ -127,7 +129,7 @@ class TextLines:
         return at
 
     def _fill(self) -> bool:
-        """Reads on, behind what is not yet given; says whether there was more."""
+        """Reads on, after what is not yet given; says whether there was more."""
         chunk = self._stream.read(_CHUNK_BYTES)
         self._buffer = self._buffer[self._position :] + chunk
         self._position = 0

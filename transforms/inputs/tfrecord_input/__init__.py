@@ -1,1 +1,1 @@
-"""Examples that somebody else wrote, read back by the convention that they follow."""
+"""Examples that other programs wrote, read back by the convention that they follow."""

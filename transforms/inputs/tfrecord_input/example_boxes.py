@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.transforms.inputs.tfrecord_input.example_fields import bad_example, text_of
-from recordmill.transforms.records.boxes import boxes_of
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]) -> dict[str, Any]:
-    """What `converting.boxes.boxes_of` gives for the boxes of an Example; nothing for one without their features.
+    """What `schemas.reference_boxes.boxes_of` gives for the boxes of an Example; nothing where it has none.
 
     Args:
         fields: of the Example, by the convention's fields: sides in parts of the image.
@@ -40,7 +40,7 @@ def _boxes(fields: Mapping[str, Any]) -> list[list[float]] | None:
     if "bbox" in fields:
         flat = fields["bbox"]
         if len(flat) % 4:
-            raise bad_example(f"its boxes have {len(flat)} sides, which is no multiple of 4")
+            raise bad_example(f"its boxes have {len(flat)} sides, which is not a multiple of 4")
         return [[flat[at + 1], flat[at], flat[at + 3], flat[at + 2]] for at in range(0, len(flat), 4)]
     sides = [fields.get(side) for side in _SIDES]
     if all(side is None for side in sides):

@@ -34,9 +34,9 @@ def parse_entries(record: bytes) -> Mapping[str, Any]:
     try:
         entries: Mapping[str, Any] = Example.FromString(record).features.feature
     except DecodeError:
-        raise bad_example("the record is no tf.train.Example") from None
+        raise bad_example("the record is not a tf.train.Example") from None
     if not entries:
-        raise bad_example("the record is no tf.train.Example, or one without features")
+        raise bad_example("the record is not a tf.train.Example, or it has no features")
     return entries
 
 
@@ -87,7 +87,7 @@ def holds_images(convention: Convention) -> bool:
 
 
 def own_features(convention: Convention) -> tuple[Feature, ...]:
-    """What Examples without images hold that is no field of every record, such as a vector; none of those with one."""
+    """Features, such as a vector, that only some Examples without images have; with images, none."""
     if holds_images(convention):
         return ()
     return tuple(feature for feature in convention.features if feature.field not in {"", *RECORD_FIELDS})
@@ -179,16 +179,16 @@ def text_of(value: bytes | None, what: str) -> str:
     """A text; the empty string where there is none.
 
     Raises:
-        Rejected: it is no UTF-8.
+        Rejected: it is not UTF-8.
     """
     try:
         return (value or b"").decode()
     except UnicodeDecodeError:
-        raise bad_example(f"{what} is no UTF-8") from None
+        raise bad_example(f"{what} is not UTF-8") from None
 
 
 def class_of(number: int, names: Mapping[int, str], where: str) -> str:
-    """The class of a number: its name, or the number in decimal where nobody names any.
+    """The class of a number: its name, or the number in decimal where it has no name.
 
     Args:
         number: in the Example.

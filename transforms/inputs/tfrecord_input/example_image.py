@@ -26,7 +26,7 @@ def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int])
         try:
             data = base64.b64decode(fields["pixels_base64"], altchars=b"-_", validate=True)
         except binascii.Error as error:
-            raise bad_example(f"its image is no url-safe base64 ({error})") from None
+            raise bad_example(f"its image is not url-safe base64 ({error})") from None
     else:
         data = fields["encoded"]
         if not is_raw:
@@ -38,5 +38,5 @@ def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int])
     if channels not in (1, 3):
         raise bad_example(f"its image has {channels} channels, where 1 or 3 can be stored")
     if min(height, width) < 1 or height * width * channels != len(data):
-        raise bad_example(f"its image has {len(data)} bytes, where {height} x {width} x {channels} are stated")
+        raise bad_example(f"its image has {len(data)} bytes, where {height} x {width} x {channels} are declared")
     return data, np.frombuffer(data, np.uint8).reshape(height, width, channels)

@@ -1,8 +1,8 @@
-"""Files that name the classes that Examples only number, in the forms that writers of TFRecords leave beside them.
+"""Files that name the classes that Examples only number, in the forms that writers of TFRecords leave next to them.
 
-These are `labels.txt`, with a name a line or `id:name` as TF-Slim writes it; `label_map.pbtxt`, the Object Detection
-API's `StringIntLabelMap` (object_detection/protos/string_int_label_map.proto); and TensorFlow Datasets'
-`FEATURE.labels.txt`, with a name a line.
+These are `labels.txt`, with one name per line, or `id:name` as TF-Slim writes it; `label_map.pbtxt`, the Object
+Detection API's `StringIntLabelMap` (object_detection/protos/string_int_label_map.proto); and TensorFlow Datasets'
+`FEATURE.labels.txt`, with one name per line.
 """
 
 import posixpath
@@ -33,8 +33,8 @@ class LabelFiles:
     Attributes:
         uri: of the file of Examples.
         path: that file's, below its input.
-        name: of the file of names: relative to that file's folder, or a whole path or URL; `auto`: whichever of the
-            known ones lies beside it, or in a folder above it in the input; empty: none.
+        name: of the file of names: relative to that file's folder, or a whole path or URL; `auto`: the known
+            one next to it, or in a folder above it in the input; empty: none.
         listed: the names themselves, by which no file is looked for.
     """
 
@@ -129,7 +129,7 @@ def _by_number(pairs: Sequence[tuple[int, str]]) -> Mapping[int, str]:
         names[number] = name
     if len(set(names.values())) < len(names):
         found = list(names.values())
-        raise ValueError(f"two classes are called {next(name for name in found if found.count(name) > 1)!r}")
+        raise ValueError(f"two classes are named {next(name for name in found if found.count(name) > 1)!r}")
     return names
 
 
@@ -138,7 +138,7 @@ def _parse_label_map(text: str) -> list[tuple[int, str]]:
     try:
         items = text_format.Parse(text, _label_map_class()(), allow_unknown_field=True).item
     except text_format.ParseError as error:
-        raise ValueError(f"it is no label map: {error!s:.200}") from None
+        raise ValueError(f"it is not a label map: {error!s:.200}") from None
     return [(item.id, item.display_name or item.name) for item in items]
 
 

@@ -28,7 +28,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
         "Splits": [_splits(marker)],
         "Labels": _labels(marker),
         "Features": [
-            f"Each {marker.unit} is one `tf.train.Example`: {dataset.settings.layout.title}.",
+            f"Each {marker.unit} is one `tf.train.Example`: {dataset.layout.convention.title}.",
             _features(dataset),
         ],
         "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
@@ -107,7 +107,7 @@ def _other_readers(dataset: StagedDataset) -> str:
 def _features(dataset: StagedDataset) -> str:
     """A table of the features that some Example has, in the convention's order."""
     stored = {feature.key for feature in dataset.marker.example_features}
-    return describe_features(feature for feature in dataset.settings.example_features if feature.key in stored)
+    return describe_features(feature for feature in dataset.layout.features if feature.key in stored)
 
 
 def _making(marker: Marker) -> list[str]:
@@ -147,7 +147,7 @@ def _bullets(texts: Iterable[str]) -> list[str]:
 
 
 def _files(dataset: StagedDataset) -> str:
-    lines = dataset.settings.layout.label_lines
+    lines = dataset.layout.convention.label_lines
     rows = [
         ("`recordmill.json`", "what is in the dataset: files with their sizes and digests, labels, features, plan"),
         ("`labels.txt`", f"one class a line, in the order of the ids: `{lines}`"),

@@ -12,7 +12,7 @@ from recordmill.transforms.publishing.companions.staged_dataset import StagedDat
 
 def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """The file that the convention names, e.g. `label_map.pbtxt`; none where it names none."""
-    if name := dataset.settings.layout.label_map_file:
+    if name := dataset.layout.convention.label_map_file:
         counted = {label for split in dataset.marker.splits.values() for label in split.class_counts}
         labels = {label: number for label, number in dataset.marker.labels.items() if number or label in counted}
         yield name, [LabelMap(labels).as_pbtxt().encode()]

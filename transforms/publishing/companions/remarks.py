@@ -8,7 +8,7 @@ from typing import Literal
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, show_dropped, show_names
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.formatting import format_count
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
 

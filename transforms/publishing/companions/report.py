@@ -25,7 +25,6 @@ from recordmill.transforms.publishing.companions.thumbnails import (
     SIDE_WITH_BOXES,
     Wanted,
     make_thumbnails,
-    shows_boxes,
 )
 from recordmill.transforms.publishing.duplicates import Group
 from recordmill.transforms.records.change_examples import read_examples
@@ -87,7 +86,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     """All that the template shows."""
     marker, found, stored = dataset.marker, dataset.duplicates, gather_values(dataset)
     classes = sections.describe_classes(marker)
-    with_boxes = shows_boxes(dataset.settings)
+    with_boxes = dataset.layout.stores_boxes
     samples = [(name, place) for name, places in dataset.statistics.samples.items() for place in places]
     groups = [(group, _shown(group)) for group in (*found.same_bytes, *found.look_alike)]
     large = SIDE_WITH_BOXES if len(samples) <= MOST_WITH_BOXES else SIDE_OF_MANY_WITH_BOXES

@@ -17,8 +17,7 @@ def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byte
     """`schema.pbtxt`, of any dataset."""
     sure = {feature.key for feature in dataset.sure_features}
     blocks = [
-        _feature_block(feature, feature.key in sure, dataset.marker.labels)
-        for feature in dataset.settings.example_features
+        _feature_block(feature, feature.key in sure, dataset.marker.labels) for feature in dataset.layout.features
     ]
     yield "schema.pbtxt", ["".join(blocks).encode()]
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from recordmill.schemas.dataset.marker import LABEL_FIELDS, Marker
 from recordmill.schemas.features import Feature
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.remarks import Remark
 from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import PublishedShard
@@ -46,6 +47,11 @@ class StagedDataset:
     run: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def layout(self) -> ExampleLayout:
+        """What its Examples and files look like."""
+        return ExampleLayout(self.settings)
+
+    @property
     def title(self) -> str:
         """What people call it: its name, else that of the folder where it will be."""
         return self.marker.name or posixpath.basename(posixpath.dirname(self.folder)) or "Dataset"
@@ -54,7 +60,7 @@ class StagedDataset:
     def sure_features(self) -> tuple[Feature, ...]:
         """The features that every Example has: all but those that some Example lacks, such as a label."""
         unlabelled = any("" in split.classes for split in self.marker.splits.values())
-        features = self.settings.example_features
+        features = self.layout.features
         missing = {key for report in self.reports for key in report.missing}
         return tuple(
             each for each in features if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)

@@ -120,7 +120,7 @@ def gather_values(dataset: StagedDataset) -> StoredValues:
     Raises:
         OSError: a shard cannot be read.
     """
-    features = [each for each in dataset.settings.example_features if each.constant is None]
+    features = [each for each in dataset.layout.features if each.constant is None]
     columns = [Column(each) for each in features if each.field not in RECORD_FIELDS]
     sides = {each.field: each.key for each in features if each.field in ("bbox", "xmin", "ymin", "xmax", "ymax")}
     has_boxes = bool(dataset.marker.boxes) and ("bbox" in sides or len(sides) == 4)

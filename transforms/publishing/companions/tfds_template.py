@@ -7,7 +7,8 @@ TFDS finds a split's files by a template of literal text, `{SPLIT}`, `{SHARD_IND
 import re
 from string import Formatter
 
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 
 _FIVE_DIGITS = "05d"
 
@@ -24,13 +25,13 @@ def file_template(settings: DatasetSettings) -> str:
     """
     if settings.compression != "none":
         raise NoTemplateError(f"its files are compressed ({settings.compression})")
+    layout = ExampleLayout(settings)
     for split in settings.splits.names:
         if not re.fullmatch(r"[\w-]+", split) or split == "all":  # core/splits.py: _SUB_SPEC_RE
             raise NoTemplateError(f"TFDS cannot ask for a split called `{split}`")
-        if not settings.shards.name and split in settings.layout.split_words:
-            raise NoTemplateError(f"its files say `{settings.layout.split_words[split]}` for the split `{split}`")
-    pattern = settings.shards.name or settings.layout.shard_name
-    parts = [_part(*part, settings) for part in Formatter().parse(pattern)]
+        if not settings.shards.name and split in layout.convention.split_words:
+            raise NoTemplateError(f"its files say `{layout.convention.split_words[split]}` for the split `{split}`")
+    parts = [_part(*part, settings) for part in Formatter().parse(layout.shard_name)]
     return "".join(parts).replace("{SHARD_INDEX}-of-{NUM_SHARDS}", "{SHARD_X_OF_Y}")
 
 

@@ -16,10 +16,10 @@ from recordmill.imaging.geometry import Box
 from recordmill.imaging.sniff import sniff
 from recordmill.schemas.coercion import FeatureValueError
 from recordmill.schemas.features import Feature, parse_example
-from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.statistics import Place
 
 MOST_CLASSES = 24
@@ -67,11 +67,6 @@ class Wanted:
     side: int = SIDE
 
 
-def shows_boxes(settings: DatasetSettings) -> bool:
-    """Whether Examples have boxes to be drawn."""
-    return any(feature.field in BOX_FIELDS for feature in settings.example_features)
-
-
 def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict[str, int]:
     """How many images of which classes are to be shown, by class name, the largest class first.
 
@@ -104,7 +99,7 @@ def make_thumbnails(wanted: Sequence[Wanted], settings: DatasetSettings, labels:
     Raises:
         OSError: a shard cannot be read.
     """
-    by_field = {feature.field: feature for feature in settings.example_features}
+    by_field = {feature.field: feature for feature in ExampleLayout(settings).features}
     if "encoded" not in by_field:
         return [""] * len(wanted)
 

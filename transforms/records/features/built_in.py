@@ -2,8 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -11,30 +10,9 @@ from PIL import Image
 from recordmill.imaging.dhash import difference_hash as hash_of
 from recordmill.imaging.pixels import copy_pixels, moments, to_image, to_raster
 from recordmill.schemas.content import Pixels
-from recordmill.schemas.features import Kind
 
 BINS = 8
 """Of the colour histogram, for each channel."""
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltIn:
-    """A function and what it gives.
-
-    Attributes:
-        function: what computes it: of pixels (height, width, 1 or 3 channels, or 4 of which the last says nothing), or
-            of a file's bytes and uri.
-        of: which of the two.
-        kind: the list of an Example that its values go to.
-        many: whether it gives a list.
-        meaning: one line for people.
-    """
-
-    function: Callable[..., Any]
-    of: Literal["image", "file"]
-    kind: Kind
-    many: bool
-    meaning: str
 
 
 def mean_std(image: Pixels) -> list[float]:
@@ -46,7 +24,7 @@ def mean_std(image: Pixels) -> list[float]:
 
 
 def color_histogram(image: Pixels) -> list[float]:
-    """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers, each eight of which sum to 1."""
+    """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers; each group of eight sums to 1."""
     channels = image.shape[2]
     mode = "RGBX" if channels == 4 else "L" if channels == 1 else "RGB"
     size = (image.shape[1], image.shape[0])
@@ -57,7 +35,7 @@ def color_histogram(image: Pixels) -> list[float]:
 
 
 def difference_hash(image: Pixels) -> bytes:
-    """64 bits in hex, of which few differ where images look alike; see `imaging.dhash`."""
+    """64 bits in hex; few differ where images look alike: see `imaging.dhash`."""
     raster = np.ascontiguousarray(image)
     return f"{hash_of(raster if image.shape[2] != 3 else to_raster(to_image(raster))):016x}".encode()
 
@@ -73,17 +51,8 @@ def file_sha256(data: bytes, uri: str) -> bytes:
     return hashlib.sha256(data).hexdigest().encode()
 
 
-BUILT_IN = {
-    "mean_std": BuiltIn(
-        mean_std, "image", "float", True, "mean of red, green and blue, then their standard deviations, 0 to 255"
-    ),
-    "color_histogram": BuiltIn(
-        color_histogram, "image", "float", True, "shares of pixels in 8 bins of red, 8 of green and 8 of blue"
-    ),
-    "difference_hash": BuiltIn(
-        difference_hash, "image", "bytes", False, "64 bits in hex, which differ little for images that look alike"
-    ),
-    "pixels_sha256": BuiltIn(pixels_sha256, "image", "bytes", False, "SHA-256 of the decoded pixels, in hex"),
-    "file_sha256": BuiltIn(file_sha256, "file", "bytes", False, "SHA-256 of the file, in hex"),
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    each.__name__: each for each in (mean_std, color_histogram, difference_hash, pixels_sha256, file_sha256)
 }
-"""By name."""
+"""By the names that `schemas.settings.feature_function` knows; of pixels (height, width, 1 or 3 channels, or 4 whose
+last one says nothing), or of a file's bytes and uri."""

@@ -8,11 +8,12 @@ import numpy as np
 from recordmill.imaging.pixels import Raster, copy_pixels
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
 from recordmill.schemas.features import Feature
-from recordmill.transforms.records.features.settings import FeatureFunction, resolve
+from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.transforms.records.features.find_function import resolve
 
 
 class FeatureFunctionError(Exception):
-    """A function failed, or gave what its feature cannot hold: its author's to mend, so that the run fails.
+    """A function failed, or gave what its feature cannot hold: only its author can fix that, so the run fails.
 
     The message names the feature, the function, the file and what went wrong.
     """
@@ -63,7 +64,7 @@ def _fit(given: Any, feature: Feature) -> Value | list[Value]:
         if not feature.many:
             return coerce(given)
         if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-            raise FeatureValueError("has to be a list (with shape: [], one value): it is no list")
+            raise FeatureValueError("must be a list (with shape: [], one value)")
         return [coerce(each) for each in given]
     except FeatureValueError as error:
         message = str(error)

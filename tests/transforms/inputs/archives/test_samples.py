@@ -47,9 +47,9 @@ def test_parts_are_texts_or_values_of_the_json():
 @pytest.mark.parametrize(
     ("part", "data", "message"),
     [
-        ("txt", b"\xff", "txt is no UTF-8"),
+        ("txt", b"\xff", "txt is not UTF-8"),
         ("json.a", b"{", "json cannot be read"),
-        ("json.a", b"[1]", "json is no object"),
+        ("json.a", b"[1]", "json is not an object"),
     ],
 )
 def test_a_part_that_cannot_be_read_is_reported(part, data, message):
@@ -94,7 +94,7 @@ def test_a_feature_takes_what_is_of_its_type(settings, value, expected):
         ({"type": "float"}, "1e300", "is no float"),
         ({"type": "float"}, "nan", "json.x: 'nan' is no float"),
         ({"type": "float"}, "-inf", "is no float"),
-        ({"many": True}, "a", "json.x is no list"),
+        ({"many": True}, "a", "json.x is not a list"),
         ({"many": True}, ["a", True], "json.x: True is no text"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_feature_refuses_what_is_not(settings, value, message):
 
 def test_a_feature_says_what_it_is():
     feature = PartFeature(part="txt", default="none").as_feature("image/caption")
-    assert feature == Feature("image/caption", "bytes", "image/caption", "`txt` beside the image", default=b"none")
+    assert feature == Feature("image/caption", "bytes", "image/caption", "`txt` next to the image", default=b"none")
 
 
 def test_a_feature_without_a_part_names_its_key():
@@ -129,7 +129,7 @@ def test_a_label_is_a_name_or_a_number(label, names, expected):
         ("-1", ("a", "b"), "cls is -1"),
         ("cat", ("a", "b"), "cls: 'cat' is no int64"),
         (1.5, (), r"cls: 1\.5 is no int64"),
-        ("x" * 5000, (), "cls has 5,000 letters, and a name at most 4,096"),
+        ("x" * 5000, (), "cls has 5,000 characters, but a name has at most 4,096"),
     ],
 )
 def test_a_label_that_is_neither_is_refused(label, names, message):

@@ -70,7 +70,7 @@ def test_encrypted_members_and_other_methods_are_refused(make_zip):
 def test_bombs_are_refused_by_what_they_state(make_zip):
     content = make_zip({"bomb": bytes(5_000_000), "large": bytes(11_000_000), "small": bytes(1_000_000)})
     bomb, large, small = members_of(content)
-    assert bomb.detail == "it would become more than 100 times its size, which is what source.max_ratio allows"
+    assert bomb.detail == "it would unpack to more than 100 times its size, the limit of source.max_ratio"
     assert large.detail == "it has 11000000 bytes, where source.max_member_bytes allows 10000000"
     assert contents_of(content, small) == bytes(1_000_000)  # up to a mebibyte nobody minds
     assert [each.reason for each in members_of(content, Limits(20_000_000, 9, 2000))] == ["", "", ""]
@@ -101,7 +101,7 @@ def test_a_header_that_is_not_what_the_directory_says_is_one_bad_member(make_zip
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(17), b"x" * 100])
 def test_a_file_without_a_directory_is_not_an_archive(content):
-    with pytest.raises(Rejected, match="it is no zip archive, or its end is missing"):
+    with pytest.raises(Rejected, match="it is not a zip archive, or its end is missing"):
         members_of(content)
 
 

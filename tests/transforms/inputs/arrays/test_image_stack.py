@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.arrays.image_stack import locate_images, read_stacked_image, refer_images
+from recordmill.transforms.inputs.arrays.image_stack import list_array_images, locate_images, read_stacked_image
 from recordmill.transforms.inputs.arrays.place import Place
 
 FILE = ImageRef("in/x.npy", "/nowhere/x.npy", 0, "1")
@@ -25,7 +25,7 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
     place = Place(str(path), offset=offset, size=header + stored.size)
     stack = locate_images(place, header, stored.shape, order)
     labels = [f"class {index}" for index in range(len(images))]
-    refs = list(refer_images(ImageRef("x", str(path), 99), "x", stack, labels, "train"))
+    refs = list(list_array_images(ImageRef("x", str(path), 99), "x", stack, labels, "train"))
     assert [(ref.key, ref.label, ref.split) for ref in refs] == [
         (f"x#{index}", label, "train") for index, label in enumerate(labels)
     ]
@@ -38,10 +38,18 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
 @pytest.mark.parametrize(
     ("shape", "order", "detail"),
     [
-        ((5,), "interleaved", "5 is no array of images: N x height x width, or N x height x width x channels (1 or 3)"),
-        ((), "interleaved", "a single value is no array of images"),
-        ((5, 3, 4, 4), "interleaved", "5 x 3 x 4 x 4 is no array of images"),
-        ((5, 4, 4, 3), "planar", "5 x 4 x 4 x 3 is no array of images: N x height x width, or N x channels x height"),
+        (
+            (5,),
+            "interleaved",
+            "5 is not an array of images: N x height x width, or N x height x width x channels (1 or 3)",
+        ),
+        ((), "interleaved", "a single value is not an array of images"),
+        ((5, 3, 4, 4), "interleaved", "5 x 3 x 4 x 4 is not an array of images"),
+        (
+            (5, 4, 4, 3),
+            "planar",
+            "5 x 4 x 4 x 3 is not an array of images: N x height x width, or N x channels x height",
+        ),
         ((0, 4, 4), "planar", "an array of 0 x 4 x 4 holds no image"),
         ((-5, 4, 4), "planar", "an array of -5 x 4 x 4 holds no image"),
     ],
@@ -62,5 +70,5 @@ def test_a_file_of_another_length(size):
 def test_labels_of_another_number():
     stack = locate_images(Place("x", size=40), 0, (10, 2, 2), "interleaved")
     with pytest.raises(Rejected, match=r"^bad_labels: there are 9 labels for 10 images$"):
-        list(refer_images(FILE, "x", stack, ["a"] * 9, ""))
-    assert {ref.label for ref in refer_images(FILE, "x", stack, None, "")} == {""}
+        list(list_array_images(FILE, "x", stack, ["a"] * 9, ""))
+    assert {ref.label for ref in list_array_images(FILE, "x", stack, None, "")} == {""}

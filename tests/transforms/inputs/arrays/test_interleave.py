@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.inputs.arrays.interleave import interleave
+from recordmill.transforms.inputs.arrays.image_stack import interleave
 
 
 def test_each_pixel_gets_its_channels():

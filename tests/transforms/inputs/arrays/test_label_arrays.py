@@ -32,8 +32,8 @@ def test_texts(read):
 @pytest.mark.parametrize(
     ("array", "detail"),
     [
-        (np.zeros(3), "values of type float64 are no labels: integers or texts are"),
-        (np.zeros(3, bool), "values of type bool are no labels"),
+        (np.zeros(3), "values of type float64 are not labels: store integers or texts"),
+        (np.zeros(3, bool), "values of type bool are not labels"),
         (np.zeros((3, 10), int), "an array of 3 x 10 has no label for each of 3 images"),
         (np.zeros(4, int), "an array of 4 has no label for each of 3 images"),
         (np.int64(3), "an array of a single value has no label for each of 3 images"),

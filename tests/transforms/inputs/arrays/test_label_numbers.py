@@ -1,9 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.arrays.label_numbers import announce_numbers, name_labels
-from recordmill.transforms.inputs.sources.source import announce_classes
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, name_labels
 
 FILE = ImageRef("x", "x")
 
@@ -16,7 +15,7 @@ def test_numbers_become_names():
 
 
 def test_classes_without_names_have_the_order_of_their_numbers():
-    assert list(announce_numbers(FILE, {10, 9, -1})) == [announce_classes(FILE, {"-1": -1, "9": 9, "10": 10})]
+    assert list(announce_numbers(FILE, {10, 9, -1})) == [ClassNames.of(FILE, {"-1": -1, "9": 9, "10": 10})]
     assert list(announce_numbers(FILE, set())) == []
 
 

@@ -39,10 +39,10 @@ def test_what_numpy_wrote(shape, dtype, version):
 @pytest.mark.parametrize(
     ("data", "detail"),
     [
-        (b"", "no .npy header: EOF: reading magic string, expected 8 bytes got 0"),
-        (saved(np.zeros(3))[:60], "no .npy header: EOF: reading array header"),
-        (b"\x93NUMPY\3\0" + bytes(100), "no .npy header: version 3.0 is not known"),
-        (b"\x93NUMPY\1\0\x10\0" + b"(" * 16, "no .npy header: "),
+        (b"", "not a .npy header: EOF: reading magic string, expected 8 bytes got 0"),
+        (saved(np.zeros(3))[:60], "not a .npy header: EOF: reading array header"),
+        (b"\x93NUMPY\3\0" + bytes(100), "not a .npy header: version 3.0 is not known"),
+        (b"\x93NUMPY\1\0\x10\0" + b"(" * 16, "not a .npy header: "),
         (saved(np.asfortranarray(np.zeros((2, 3)))), "it is stored column by column: save numpy.ascontiguousarray"),
     ],
 )

@@ -30,7 +30,7 @@ def test_every_array_is_found_and_can_be_read(tmp_path, save, packed):
         data, place = npy(array), found[name]
         assert place.size == len(data)
         assert bool(place.packing) is packed
-        assert place.read_start(50) == data[:50]
+        assert place.read(0, 50) == data[:50]
         assert place.read(40, 10**6, len(data)) == data[40:]
 
 
@@ -44,14 +44,14 @@ def test_other_members_are_left_alone(tmp_path):
 def test_an_archive_after_other_bytes_is_read_where_it_is(tmp_path):
     np.savez(tmp_path / "x.npz", a=A)
     (tmp_path / "x.npz").write_bytes(b"front" + (tmp_path / "x.npz").read_bytes())
-    assert members(tmp_path / "x.npz")["a"].read_start(10**4) == npy(A)
+    assert members(tmp_path / "x.npz")["a"].read(0, 10**4) == npy(A)
 
 
 @pytest.mark.parametrize(
     ("damage", "detail"),
     [
-        (lambda data: b"", "no zip archive, which .npz files are: File is not a zip file"),
-        (lambda data: data[:-30], "no zip archive, which .npz files are: File is not a zip file"),
+        (lambda data: b"", "not a zip archive, as .npz files are: File is not a zip file"),
+        (lambda data: data[:-30], "not a zip archive, as .npz files are: File is not a zip file"),
         (lambda data: b"XX" + data[2:], "a.npy is not where the archive says that it is"),
         (lambda data: data[20:], "a.npy begins before the archive does"),
     ],

@@ -18,7 +18,7 @@ def place(request, tmp_path):
 
 
 def test_ranges_are_those_of_what_is_in_it(place):
-    assert place.read_start(7) == DATA[:7]
+    assert place.read(0, 7) == DATA[:7]
     assert place.read(90, 20, 100) == DATA[90:]
     place.check_size(100, "100 values")
 
@@ -39,7 +39,7 @@ def test_another_size_is_found(place, expected):
 def test_an_array_inside_a_file(tmp_path):
     (tmp_path / "x").write_bytes(DATA)
     place = Place(str(tmp_path / "x"), offset=10, size=20)
-    assert (place.read_start(3), place.read(5, 3, 20)) == (DATA[10:13], DATA[15:18])
+    assert (place.read(0, 3), place.read(5, 3, 20)) == (DATA[10:13], DATA[15:18])
     place.check_size(20, "")
 
 
@@ -54,10 +54,10 @@ def test_trouble_with_one_file_says_so(tmp_path, content, reason):
     place = place_of(ImageRef("x", str(path), 9, "1"))
     if reason:
         with pytest.raises(Rejected) as caught:
-            place.read_start(4)
+            place.read(0, 4)
         assert caught.value.reason == reason
     else:  # the beginning is good
-        assert place.read_start(4) == DATA[:4]
+        assert place.read(0, 4) == DATA[:4]
         with pytest.raises(Rejected, match="bad_packing: the gzip file is damaged"):
             place.read(0, 100, 100)
 
@@ -69,16 +69,16 @@ def test_a_sibling_file_is_found_plain_or_gzipped(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"^labels\.gz$"):
         find_beside("a/x", file, "labels.gz")
     (folder / "labels.gz").write_bytes(gzip.compress(b"12"))
-    assert find_beside("a/x", file, "labels").read_start(9) == b"12"
+    assert find_beside("a/x", file, "labels").read(0, 9) == b"12"
     (folder / "labels").write_bytes(b"3")
-    assert find_beside("a/x", file, "labels.gz").read_start(9) == b"3"
+    assert find_beside("a/x", file, "labels.gz").read(0, 9) == b"3"
 
 
 def test_a_sibling_file_is_found_in_a_folder_as_the_store_spells_it(tmp_path):
     folder = tmp_path / unicodedata.normalize("NFD", "é")
     folder.mkdir()
     (folder / "labels").write_bytes(b"3")
-    assert find_beside("é/x", ImageRef("é/x", str(folder / "x"), 1), "labels").read_start(9) == b"3"
+    assert find_beside("é/x", ImageRef("é/x", str(folder / "x"), 1), "labels").read(0, 9) == b"3"
 
 
 def test_nothing_outside_the_input_is_read(tmp_path):

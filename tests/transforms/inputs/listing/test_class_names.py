@@ -33,7 +33,7 @@ def test_a_line_is_a_class(batch):
     [
         (None, "there is no names.txt next to it to name the classes"),
         (b"\n \n", "names.txt names no classes: it is empty"),
-        (b"cat\ndog\ncat\n", "names.txt names no classes: two classes are called 'cat'"),
+        (b"cat\ndog\ncat\n", "names.txt names no classes: two classes are named 'cat'"),
         (b"\xff\xfe", "names.txt names no classes: it is not UTF-8, from byte 0 on"),
     ],
 )
@@ -84,7 +84,7 @@ def test_names_and_a_number_of_classes():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a", "b", "a"], "source.class_names: two classes are called 'a'"),
+        (["a", "b", "a"], "source.class_names: two classes are named 'a'"),
         (-1, "source.class_names is -1: give names"),
         (10**12, "source.class_names: 1,000,000,000,000 are more than the 1,000,000 that can be told apart here"),
     ],

@@ -87,7 +87,7 @@ def test_the_advised_pattern_leaves_out_that_one_link(tmp_path, name, target):
     (tmp_path / name / "loop").symlink_to(target)
     (detail,) = (entry.detail for entry in walk(tmp_path) if entry.status)
     _, value = shlex.split(detail.partition("by ")[2])
-    ignore = partial(why_ignored, ListingSettings(ignore=tuple(load_settings(None, [value])[0].ignore)))
+    ignore = partial(why_ignored, ListingSettings(ignore=tuple(load_settings(None, [value]).settings.ignore)))
     assert {entry.path: entry.reason for entry in walk(tmp_path, ignore)} == {
         f"{name}/1.jpg": "",
         f"{name}/loop": "ignored",

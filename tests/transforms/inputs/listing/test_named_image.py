@@ -4,7 +4,7 @@ import unicodedata
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.listing.named_image import refer_named_image
+from recordmill.transforms.inputs.listing.named_image import find_named_image
 
 PATH = "a/notes.xml"
 
@@ -22,8 +22,8 @@ def file(tmp_path):
 def test_an_image_has_its_own_place_and_the_files_split(file):
     image = file.uri.replace("notes.xml", "1.jpg")
     expected = ImageRef("photos/a/1.jpg", image, 4, str(os.stat(image).st_mtime_ns), split="train")
-    assert refer_named_image(file, PATH, "a/1.jpg") == expected
-    assert refer_named_image(file, PATH, "./a//1.jpg").key == "photos/a/1.jpg"
+    assert find_named_image(file, PATH, "a/1.jpg") == expected
+    assert find_named_image(file, PATH, "./a//1.jpg").key == "photos/a/1.jpg"
 
 
 def test_its_key_is_in_nfc_however_it_is_spelt(file):
@@ -31,7 +31,7 @@ def test_its_key_is_in_nfc_however_it_is_spelt(file):
     image = file.uri.replace("a/notes.xml", spelt)
     with open(image, "wb"):
         pass
-    ref = refer_named_image(file, PATH, spelt)
+    ref = find_named_image(file, PATH, spelt)
     assert (ref.key, ref.uri, ref.status) == ("photos/é.jpg", image, "")
 
 
@@ -45,10 +45,10 @@ def test_its_key_is_in_nfc_however_it_is_spelt(file):
     ],
 )
 def test_one_that_is_not_there_or_elsewhere_is_rejected(file, below, key, reason, detail):
-    ref = refer_named_image(file, PATH, below)
+    ref = find_named_image(file, PATH, below)
     assert (ref.key, ref.status, ref.reason, ref.detail) == (key, "rejected", reason, f"named by notes.xml: {detail}")
 
 
 def test_names_on_a_store_need_no_check(file):
-    ref = refer_named_image(ImageRef("notes.xml", "gs://b/in/notes.xml"), "notes.xml", "1.jpg")
+    ref = find_named_image(ImageRef("notes.xml", "gs://b/in/notes.xml"), "notes.xml", "1.jpg")
     assert ref == ImageRef("1.jpg", "gs://b/in/1.jpg", -1)

@@ -19,8 +19,8 @@ def test_texts(value, text):
         (1.0, "column 'a': 1.0 (float) is no text"),
         (True, "column 'a': True (bool) is no text"),
         ([], "column 'a': [] (list) is no text"),
-        (b"\xff", "column 'a': b'\\xff' (bytes) is no UTF-8"),
-        ("a\0b", "column 'a': 'a\\x00b' (str) is no text: it has control characters in it"),
+        (b"\xff", "column 'a': b'\\xff' (bytes) is not UTF-8"),
+        ("a\0b", "column 'a': 'a\\x00b' (str) is not text: it contains control characters"),
     ],
 )
 def test_cells_that_are_not_text(value, message):
@@ -32,7 +32,7 @@ def test_cells_that_are_not_text(value, message):
 def test_numbers_of_named_classes():
     assert text_of(1, "a", ("cat", "dog")) == "dog"
     for number in (-1, 2):
-        with pytest.raises(Rejected, match="is none of the 2 classes"):
+        with pytest.raises(Rejected, match="is not one of the 2 classes"):
             text_of(number, "a", ("cat", "dog"))
 
 
@@ -41,7 +41,7 @@ def test_lists():
     assert list_of(' ["a|b", 1]', "x", "|") == ["a|b", 1]
     assert list_of(None, "x", "|") == list_of("", "x", "|") == []
     assert texts_of([1, "b"], "x", "|") == ["1", "b"]
-    for value, message in ((7, r"7 \(int\) is no list"), ("[1", "is no list in JSON")):
+    for value, message in ((7, r"7 \(int\) is no list"), ("[1", "is not a JSON list")):
         with pytest.raises(Rejected, match=message):
             list_of(value, "x", "|")
     with pytest.raises(Rejected, match="text 2 of the list is empty"):
@@ -51,7 +51,7 @@ def test_lists():
 def test_numbers_of_classes():
     assert texts_of([1, "0", "x"], "c", "|", ["cat", "dog"]) == ["dog", "cat", "x"]
     for number in (2, "2", -1):
-        with pytest.raises(Rejected, match=rf"column 'c': {number} \(int\) is none of the 2 classes"):
+        with pytest.raises(Rejected, match=rf"column 'c': {number} \(int\) is not one of the 2 classes"):
             text_of(number, "c", ["cat", "dog"])
 
 
@@ -87,16 +87,16 @@ def test_values_of_features(value, kind, result):
 @pytest.mark.parametrize(
     ("value", "kind", "message"),
     [
-        (1.0, "int64", "column 'x': 1.0 (float) is no 64-bit integer"),
-        ("1.0", "int64", "column 'x': '1.0' (str) is no 64-bit integer"),
-        ("1_0", "int64", "column 'x': '1_0' (str) is no 64-bit integer"),
-        ("٣", "int64", "column 'x': '٣' (str) is no 64-bit integer"),
-        (2**63, "int64", "column 'x': 9223372036854775808 (int) is no 64-bit integer"),
-        ("9" * 40, "int64", f"column 'x': '{'9' * 40}' (str) is no 64-bit integer"),
-        (True, "float", "column 'x': True (bool) is no 32-bit float"),
-        ("nan", "float", "column 'x': 'nan' (str) is no 32-bit float"),
-        ("1e999", "float", "column 'x': '1e999' (str) is no 32-bit float"),
-        ("1e39", "float", "column 'x': '1e39' (str) is no 32-bit float"),
+        (1.0, "int64", "column 'x': 1.0 (float) is not a 64-bit integer"),
+        ("1.0", "int64", "column 'x': '1.0' (str) is not a 64-bit integer"),
+        ("1_0", "int64", "column 'x': '1_0' (str) is not a 64-bit integer"),
+        ("٣", "int64", "column 'x': '٣' (str) is not a 64-bit integer"),
+        (2**63, "int64", "column 'x': 9223372036854775808 (int) is not a 64-bit integer"),
+        ("9" * 40, "int64", f"column 'x': '{'9' * 40}' (str) is not a 64-bit integer"),
+        (True, "float", "column 'x': True (bool) is not a 32-bit float"),
+        ("nan", "float", "column 'x': 'nan' (str) is not a 32-bit float"),
+        ("1e999", "float", "column 'x': '1e999' (str) is not a 32-bit float"),
+        ("1e39", "float", "column 'x': '1e39' (str) is not a 32-bit float"),
         (10**400, "float", None),
         (math.inf, "float", "column 'x': inf (float) is not finite"),
         (1.5, "bytes", "column 'x': 1.5 (float) is no text"),

@@ -55,12 +55,12 @@ def test_no_objects(value):
     ("value", "sentence"),
     [
         ("{", "column 'o': '{' (str) is no JSON"),
-        ("7", "column 'o': 7 (int) is no object with bbox and categories"),
-        ([3], "column 'o': 3 (int) is no object with bbox and category"),
-        ({"bbox": [[1, 2, 3]], "category": [0]}, "column 'o.bbox': [1, 2, 3] (list) is no list of four numbers"),
+        ("7", "column 'o': 7 (int) is not an object with bbox and categories"),
+        ([3], "column 'o': 3 (int) is not an object with bbox and category"),
+        ({"bbox": [[1, 2, 3]], "category": [0]}, "column 'o.bbox': [1, 2, 3] (list) is not a list of four numbers"),
         ({"bbox": [[1, 2, 3, 4]]}, "column 'o': there are 1 boxes and 0 labels"),
         ([{"bbox": [1, 2, 3, 4]}], "column 'o': there are 1 boxes and 0 labels"),
-        ({"bbox": [[1, 2, 3, 4]], "category": [2]}, "column 'o.categories': 2 (int) is none of the 2 classes"),
+        ({"bbox": [[1, 2, 3, 4]], "category": [2]}, "column 'o.categories': 2 (int) is not one of the 2 classes"),
         ({"bbox": [[1, 2, 3, 4]], "category": [0.5]}, "column 'o.categories': 0.5 (float) is no text"),
     ],
 )

@@ -4,12 +4,12 @@ import pytest
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn, RowReader
+from recordmill.transforms.inputs.manifests.columns import CellReader, Columns, FeatureColumn
 from recordmill.transforms.inputs.manifests.entry import Entry
 
 
 def reader(features=None, fractions=False, class_names=None, **columns):
-    return RowReader(Columns(**columns), features or {}, "|", fractions, class_names or {})
+    return CellReader(Columns(**columns), features or {}, "|", fractions, class_names or {})
 
 
 def test_columns_say_what_a_row_says():
@@ -87,9 +87,9 @@ def test_nothing_but_blanks_is_nothing():
 )
 def test_a_row_of_text_without_its_image_is_known_by_its_number(cells, message):
     with pytest.raises(Rejected) as raised:
-        RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read(cells)
+        CellReader(Columns(bytes="image"), {}, "|", False, {}, "image").read(cells)
     assert raised.value.detail == message
-    assert RowReader(Columns(bytes="image"), {}, "|", False, {}, "image").read({"image": "AA=="}) == Entry()
+    assert CellReader(Columns(bytes="image"), {}, "|", False, {}, "image").read({"image": "AA=="}) == Entry()
 
 
 @pytest.mark.parametrize("column", ["path", "class", "patient"])
@@ -98,13 +98,13 @@ def test_a_text_is_not_a_name(column):
     read = reader(uri="path", label="class", group="patient").read
     assert read({**cells, column: "x" * 4096})
     with pytest.raises(
-        Rejected, match=rf"^\w+: column '{column}': 'x+\.* has 4,097 letters, and a name at most 4,096$"
+        Rejected, match=rf"^\w+: column '{column}': 'x+\.* has 4,097 characters, but a name has at most 4,096$"
     ):
         read({**cells, column: "x" * 4097})
 
 
 def test_an_empty_class_may_be_kept_as_none():
-    read = RowReader(Columns(uri="path", label="class"), {}, "|", False, {}, keeps_unlabelled=True).read
+    read = CellReader(Columns(uri="path", label="class"), {}, "|", False, {}, keeps_unlabelled=True).read
     for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
         assert read(cells) == Entry(uri="a")
     with pytest.raises(Rejected, match="column 'path' is empty"):

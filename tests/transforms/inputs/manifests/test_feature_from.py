@@ -39,13 +39,13 @@ def test_a_feature_as_examples_have_it(settings, expected):
         ({"page": ""}, "source.features_from.a.page is empty: name the page"),
         (
             {"page": "7", "many": True, "default": 1},
-            "source.features_from.a: many goes without default: where there are no values the list is empty",
+            "source.features_from.a: many excludes default: without values, the list is empty",
         ),
         (
             {"page": "7", "type": "int64", "default": "one"},
-            "source.features_from.a.default is 'one', which is no int64",
+            "source.features_from.a.default is 'one', which is not of type int64",
         ),
-        ({"page": "7", "default": 1.5}, "source.features_from.a.default is 1.5, which is not bytes"),
+        ({"page": "7", "default": 1.5}, "source.features_from.a.default is 1.5, which is not of type bytes"),
     ],
 )
 def test_a_wish_that_cannot_be_names_its_key(settings, sentence):

@@ -28,9 +28,9 @@ def test_vertex_ai():
     ("more", "message"),
     [
         ({"imageGcsUri": None}, "column 'imageGcsUri' is empty"),
-        ({"dataItemResourceLabels": "test"}, "column 'dataItemResourceLabels': 'test' (str) is no JSON object"),
+        ({"dataItemResourceLabels": "test"}, "column 'dataItemResourceLabels': 'test' (str) is not a JSON object"),
         ({"classificationAnnotation": {}}, "column 'classificationAnnotation.displayName' is empty"),
-        ({"classificationAnnotation": "a"}, "column 'classificationAnnotation': 'a' (str) is no JSON object"),
+        ({"classificationAnnotation": "a"}, "column 'classificationAnnotation': 'a' (str) is not a JSON object"),
         ({"classificationAnnotations": 7}, "column 'classificationAnnotations': 7 (int) is no list"),
         ({"boundingBoxAnnotations": [{"displayName": "a"}]}, "column 'boundingBoxAnnotations.xMin' is empty"),
     ],

@@ -41,12 +41,12 @@ def test_base64_in_a_row(packing, delimiter, row, tmp_path):
 @pytest.mark.parametrize(
     ("row", "reason", "detail"),
     [
-        ('{"x": "a"}', "bad_row", "t, the row at byte 0, column 'x': it is no base64 ("),
-        ('{"x": "ä!"}', "bad_row", "t, the row at byte 0, column 'x': it is no base64 ("),
-        ('{"x": 7}', "changed", "written anew"),
-        ('{"y": "a"}', "changed", "written anew"),
-        ("[]", "changed", "written anew"),
-        ('{"x"', "changed", "written anew"),
+        ('{"x": "a"}', "bad_row", "t, the row at byte 0, column 'x': it is not valid base64 ("),
+        ('{"x": "ä!"}', "bad_row", "t, the row at byte 0, column 'x': it is not valid base64 ("),
+        ('{"x": 7}', "changed", "has changed since it was listed"),
+        ('{"y": "a"}', "changed", "has changed since it was listed"),
+        ("[]", "changed", "has changed since it was listed"),
+        ('{"x"', "changed", "has changed since it was listed"),
     ],
 )
 def test_rows_without_an_image(row, reason, detail, tmp_path):

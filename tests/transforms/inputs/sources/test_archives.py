@@ -86,7 +86,7 @@ def test_the_split_is_a_word_in_the_path(refer):
 
 def test_an_archive_is_never_nothing(refer, tmp_path):
     file, refs = refer({})
-    assert refs == [replace(file, status="rejected", reason="bad_archive", detail="the archive is empty")]
+    assert refs == [file.notice("rejected", "bad_archive", "the archive is empty")]
     _, (_, ref) = refer({"a/1.jpg": b"x", "a/2.jpg": b"x"}, max_members=1)
     assert ref.detail == (
         "the rest of the archive cannot be read: it has more members than source.max_members allows (1)"
@@ -95,7 +95,7 @@ def test_an_archive_is_never_nothing(refer, tmp_path):
     broken.write_bytes(b"PK\x03\x04")
     (ref,) = list_file(Archives(), "broken.zip", ImageRef("broken.zip", str(broken), 4))
     assert (ref.key, ref.reason) == ("broken.zip", "bad_archive")
-    assert ref.detail.startswith("it is no zip archive, or its end is missing")
+    assert ref.detail.startswith("it is not a zip archive, or its end is missing")
 
 
 def test_members_next_to_an_image_are_its_label_and_features(refer):
@@ -108,8 +108,8 @@ def test_members_next_to_an_image_are_its_label_and_features(refer):
     source = Archives(**settings)
     assert source.classes() == {"cat": 0, "dog": 1}
     assert source.features() == (
-        Feature("caption", "bytes", "caption", "`txt` beside the image"),
-        Feature("tags", "bytes", "tags", "`json.tags` beside the image", many=True),
+        Feature("caption", "bytes", "caption", "`txt` next to the image"),
+        Feature("tags", "bytes", "tags", "`json.tags` next to the image", many=True),
     )
 
 
@@ -122,7 +122,7 @@ def test_images_need_no_sibling_members_where_none_are_asked_for(refer):
     ("files", "key", "detail"),
     [
         ({"1.jpg": b"x"}, "1.jpg", "cls is missing or empty"),
-        ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls is no UTF-8"),
+        ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls is not UTF-8"),
         ({"1.jpg": b"x", "1.cls": bytes(2**20 + 1)}, "1.jpg", "1.cls has 1048577 bytes: more than"),
         ({"1.cls": b"1", "1.gif": b"x"}, "1.cls", "there is no image beside cls, gif"),
     ],

@@ -1,14 +1,13 @@
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.transforms.inputs.sources.arrays import Arrays
-from recordmill.transforms.inputs.sources.source import announce_classes, list_file
+from recordmill.transforms.inputs.sources.source import list_file
 
 X_TRAIN = np.random.default_rng(0).integers(0, 256, (6, 4, 5, 3), dtype=np.uint8)
 Y_TRAIN = np.array([[3], [10], [3], [0], [1], [2]])
@@ -33,8 +32,8 @@ def test_the_arrays_of_an_npz_file(tmp_path, save, packed):
     save(path, x_train=X_TRAIN, y_train=Y_TRAIN, x_test=X_TEST, y_test=Y_TEST)
     file, refs = refer(path)
     assert [ref for ref in refs if ref.status] == [
-        announce_classes(file, {"0": 0, "1": 1, "2": 2, "3": 3, "10": 10}),
-        announce_classes(file, {"0": 0, "2": 2, "10": 10}),
+        ClassNames.of(file, {"0": 0, "1": 1, "2": 2, "3": 3, "10": 10}),
+        ClassNames.of(file, {"0": 0, "2": 2, "10": 10}),
     ]
     refs = [ref for ref in refs if not ref.status]
     assert [(ref.key, ref.split, ref.label) for ref in refs] == [
@@ -56,7 +55,7 @@ def test_the_arrays_of_npy_files(tmp_path):
     for name, reason in (("y_train", "labels"), ("other", "not_included")):
         np.save(tmp_path / f"{name}.npy", Y_TRAIN)
         file, refs = refer(tmp_path / f"{name}.npy")
-        assert refs == [replace(file, status="ignored", reason=reason)]
+        assert refs == [file.notice("ignored", reason)]
 
 
 @given(
@@ -90,11 +89,11 @@ def test_labels_that_are_names_and_numbers_that_have_names(tmp_path):
     ("arrays", "reason", "detail"),
     [
         ({"x_train": X_TRAIN / 255}, "bad_array", "x_train holds values of type float64, not uint8"),
-        ({"x_train": X_TRAIN[..., :2].copy()}, "bad_array", "6 x 4 x 5 x 2 is no array of images"),
+        ({"x_train": X_TRAIN[..., :2].copy()}, "bad_array", "6 x 4 x 5 x 2 is not an array of images"),
         ({"x_train": np.asfortranarray(X_TRAIN)}, "bad_array", "it is stored column by column"),
         ({"x_train": np.array([{}])}, "bad_array", "it holds pickled Python objects, which are never loaded"),
         ({"y_train": Y_TRAIN[:5]}, "bad_labels", "y_train: an array of 5 x 1 has no label for each of 6 images"),
-        ({"y_train": np.eye(6)}, "bad_labels", "y_train: values of type float64 are no labels"),
+        ({"y_train": np.eye(6)}, "bad_labels", "y_train: values of type float64 are not labels"),
     ],
 )
 def test_a_bad_array_is_one_rejected_reference(tmp_path, arrays, reason, detail):
@@ -132,7 +131,7 @@ def test_arrays_that_are_not_there_fail_the_run(tmp_path):
     ):
         file, refs = refer(tmp_path / name)
         detail = f"there is no array {missing} {mend}"
-        assert refs == [replace(file, status="fatal", reason="bad_labels", detail=detail)]
+        assert refs == [file.notice("fatal", "bad_labels", detail)]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_arrays_that_are_not_there_fail_the_run(tmp_path):
         ({"images": {}}, "source.images names no array: give at least one"),
         ({"labels": {"train": "y"}}, "source.labels must have the words of source.images (train, test), or be {}"),
         ({"order": "upside"}, "source.order is 'upside': choose interleaved or planar"),
-        ({"class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
+        ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],
 )
 def test_wrong_settings_raise_and_name_the_key(settings, message):

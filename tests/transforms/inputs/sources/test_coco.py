@@ -5,11 +5,10 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.transforms.inputs.sources.coco import Annotations, Coco
 from recordmill.transforms.inputs.sources.source import list_file
-from recordmill.transforms.records.boxes import boxes_of
 
 PATH = "annotations/instances_train2017.json"
 
@@ -43,7 +42,7 @@ ANNOTATIONS = {
 
 def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
     announced, one, other = refer(collection, ANNOTATIONS)
-    assert announced == announce_classes(ImageRef(f"pets/{PATH}", str(collection / PATH)), {"dog": 18, "cat": 17})
+    assert announced == ClassNames.of(ImageRef(f"pets/{PATH}", str(collection / PATH)), {"dog": 18, "cat": 17})
     assert (one.key, other.key) == ("pets/train/a.jpg", "pets/train/b.jpg")
     assert (one.uri, other.uri) == (str(collection / "train/a.jpg"), str(collection / "train/b.jpg"))
     assert (one.size, other.size, one.split, other.split) == (2, 3, "train", "train")
@@ -101,7 +100,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
     ("data", "why"),
     [
         ("{", "unexpected end of data"),
-        ("[]", "it is no JSON object"),
+        ("[]", "it is not a JSON object"),
         ({**ANNOTATIONS, "images": [{"id": 7}]}, "images[0] has no key 'file_name'"),
         ({"images": [], "annotations": []}, "no key 'categories'"),
         ({**ANNOTATIONS, "images": {}}, "images is no list: {}"),

@@ -35,9 +35,7 @@ def test_the_label_stands_between_the_last_underscore_and_the_first_dot_after_it
     "name", ["img.jpg", "img_3", "img_.jpg", "img_x.jpg", "img_3_x.jpg", "3.jpg", "img_1_3x.jpg", "img_٣.jpg"]
 )
 def test_another_name_is_rejected(name):
-    assert refer(name) == replace(
-        FILE, status="rejected", reason="name_mismatch", detail="the file's name does not match source.pattern"
-    )
+    assert refer(name) == FILE.notice("rejected", "name_mismatch", "the file's name does not match source.pattern")
 
 
 def test_an_empty_label_is_rejected():

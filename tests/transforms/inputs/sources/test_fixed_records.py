@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.sources.fixed_records import FixedRecords
-from recordmill.transforms.inputs.sources.source import announce_classes, list_file
+from recordmill.transforms.inputs.sources.source import list_file
 
 CIFAR10 = FixedRecords(preset="cifar10")
 LAYOUT = {"header": 4, "height": 2, "width": 3, "channels": 3}
@@ -32,7 +32,7 @@ def refer(tmp_path):
 
 def test_each_record_is_a_byte_range_of_a_file_that_is_not_read(refer):
     file, (announced, *refs) = refer(CIFAR10, 3 * 3073)
-    assert announced == announce_classes(file, {"cat": 0, "dog": 1})
+    assert announced == ClassNames.of(file, {"cat": 0, "dog": 1})
     assert refs == [
         replace(file, key=f"in/data_batch_1.bin#{index}", split="train", offset=index * 3073, length=3073)
         for index in range(3)
@@ -70,7 +70,7 @@ def test_names_of_files_give_the_splits(refer, source, name, split):
 )
 def test_other_files_are_ignored(refer, name, reason):
     file, refs = refer(CIFAR10, 3073, name)
-    assert refs == [replace(file, status="ignored", reason=reason)]
+    assert refs == [file.notice("ignored", reason)]
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_other_files_are_ignored(refer, name, reason):
 )
 def test_a_file_of_another_length_is_rejected_with_the_remainder(refer, source, size, detail):
     file, refs = refer(source, size)
-    assert refs == [replace(file, status="rejected", reason="wrong_length", detail=detail)]
+    assert refs == [file.notice("rejected", "wrong_length", detail)]
 
 
 def test_without_their_file_the_classes_of_a_preset_are_called_by_their_numbers(refer):
     file, (note, announced, ref) = refer(CIFAR10, 3073, names="")
     detail = "there is no batches.meta.txt, so the 10 classes are called 0 to 9"
-    assert note == replace(file, key="in/", status="warning", reason="class_names", detail=detail)
-    assert announced == announce_classes(file, {str(number): number for number in range(10)})
+    assert note == replace(file, key="in/").notice("warning", "class_names", detail)
+    assert announced == ClassNames.of(file, {str(number): number for number in range(10)})
     assert (ref.key, ref.status) == ("in/data_batch_1.bin#0", "")
     fine = FixedRecords(preset="cifar100", label="coarse_label")
     _, (note, *_) = refer(fine, 3074, name="train.bin", names="")
@@ -103,7 +103,7 @@ def test_without_their_file_the_classes_of_a_preset_are_called_by_their_numbers(
 def test_without_a_file_of_names_that_the_user_named_nothing_begins(refer):
     file, refs = refer(FixedRecords(class_names_file="names.txt"), 3073, names="")
     detail = "there is no names.txt next to it to name the classes: correct that, or state source.class_names"
-    assert refs == [replace(file, status="fatal", reason="class_names", detail=detail)]
+    assert refs == [file.notice("fatal", "class_names", detail)]
 
 
 def test_splits_of_folders_stay_what_they_are(refer):
@@ -143,7 +143,7 @@ def test_cifar_100s_two_labels_are_a_choice(refer):
     assert [feature.key for feature in fine.features()] == ["coarse_label"]
     assert [feature.key for feature in coarse.features()] == ["fine_label"]
     file, refs = refer(coarse, 3074, "train.bin", "fish\n", "coarse_label_names.txt")
-    assert refs[0] == announce_classes(file, {"fish": 0})
+    assert refs[0] == ClassNames.of(file, {"fish": 0})
 
 
 def test_records_without_labels(tmp_path):
@@ -183,7 +183,7 @@ def test_a_preset_says_all_and_what_is_given_goes_before_it():
         ({"preset": "cifar10", "class_names": 2, "class_names_file": "x"}, "contradict each other"),
         ({"preset": "", "height": 2, "width": 2, "channels": 1}, "source.class_names is missing"),
         ({"preset": "cifar10", "class_names_file": "../x"}, "source.class_names_file is '../x': name a file beside"),
-        ({"preset": "cifar10", "class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
+        ({"preset": "cifar10", "class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],
 )
 def test_an_impossible_layout_raises_and_names_the_key(settings, message):

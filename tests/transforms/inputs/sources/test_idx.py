@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.transforms.inputs.sources.idx import Idx
-from recordmill.transforms.inputs.sources.source import announce_classes, list_file
+from recordmill.transforms.inputs.sources.source import list_file
 
 IMAGES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
 LABELS = np.array([9, 10, 0, 10, 2], np.uint8)
@@ -45,7 +45,7 @@ def refer(tmp_path):
 def test_images_and_labels_in_their_order_plain_or_gzipped(refer, images_end, labels_end, dot):
     name, beside = f"t10k-images{dot}idx3-ubyte{images_end}", f"t10k-labels{dot}idx1-ubyte{labels_end}"
     file, (announced, *refs) = refer(name=name, beside=beside)
-    assert announced == announce_classes(file, {"0": 0, "2": 2, "9": 9, "10": 10})
+    assert announced == ClassNames.of(file, {"0": 0, "2": 2, "9": 9, "10": 10})
     packing = "gzip" if images_end else ""
     assert refs == [
         replace(
@@ -105,7 +105,7 @@ def test_images_without_labels(refer):
 )
 def test_other_files_are_ignored(name, reason):
     file = ImageRef(name, f"/nowhere/{name}", 1)
-    assert list(list_file(Idx(), name, file)) == [replace(file, status="ignored", reason=reason)]
+    assert list(list_file(Idx(), name, file)) == [file.notice("ignored", reason)]
 
 
 BAD_LABELS = "train-labels-idx1-ubyte"
@@ -143,7 +143,7 @@ BAD_LABELS = "train-labels-idx1-ubyte"
 )
 def test_a_bad_file_is_one_rejected_reference(refer, given, reason, detail):
     file, refs = refer(**given)
-    assert refs == [replace(file, status="rejected", reason=reason, detail=detail)]
+    assert refs == [file.notice("rejected", reason, detail)]
 
 
 def test_a_damaged_gzip_stream(refer, tmp_path):
@@ -161,7 +161,7 @@ def test_labels_that_are_not_there_fail_the_run(refer):
         "there is no train-labels-idx1-ubyte next to it: "
         "add it, or add --set source.labels='' for images without labels"
     )
-    assert refs == [replace(file, status="fatal", reason="bad_labels", detail=detail)]
+    assert refs == [file.notice("fatal", "bad_labels", detail)]
 
 
 def test_labels_outside_the_input_are_not_read(refer):
@@ -176,7 +176,7 @@ def test_labels_outside_the_input_are_not_read(refer):
         ({"images": "("}, "source.images '(' is no regular expression"),
         ({"labels": "{spilt}"}, "source.labels is '{spilt}' ('spilt'): it may use {dot}, {split} of source.images"),
         ({"labels": "{"}, "source.labels is '{'"),
-        ({"class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
+        ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],
 )
 def test_wrong_settings_raise_and_name_the_key(settings, message):

@@ -14,7 +14,7 @@ def test_rows_name_images_next_to_them(tmp_path):
     source = ImageFolder(file_name="input_file_name", labels="tags", features_from=features)
     file = ImageRef("train/metadata.jsonl", str(tmp_path / "train" / "metadata.jsonl"), split="train")
     classes, ref = list_file(source, "metadata.jsonl", file)
-    assert classes.detail == '["a"]'
+    assert classes.names == ("a",)
     assert (ref.key, ref.split, ref.features) == ("train/in/1.jpg", "train", '{"n":2,"label_texts":["a"]}')
     assert source.read(ref, 100).data == b"image"
     assert [each.key for each in source.features()] == ["n"]

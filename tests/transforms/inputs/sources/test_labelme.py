@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of, count_boxes
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
-from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image
 from recordmill.transforms.inputs.sources.source import list_file
-from recordmill.transforms.records.boxes import boxes_of, count_boxes
 
 PATH = "street/1.v2.json"
 IMAGE = "street/1.v2.jpg"
@@ -51,11 +50,11 @@ def test_the_image_of_a_file_has_its_boxes_whichever_corners_were_drawn(tmp_path
     corners = [[(1, 2), (30.5, 20)], [(30.5, 20), (1, 2)], [(1, 20), (30.5, 2)], [(30.5, 2), (1, 20)]]
     announced, ref = refer(tmp_path, annotation(*(shape(points=points) for points in corners), shape("é cat")))
     file = ImageRef(PATH, str(tmp_path / PATH), 7, "1")
-    assert announced == announce_classes(file, ["dog", "é cat"])
+    assert announced == ClassNames.of(file, ["dog", "é cat"])
     image = tmp_path / IMAGE
     expected = boxes_of([RECTANGLE] * 5, ["dog"] * 4 + ["é cat"], drawn_on_size=(40, 30))
     place = {"key": IMAGE, "uri": str(image), "size": 4, "version": str(image.stat().st_mtime_ns)}
-    assert ref == file.but(**place, features=orjson.dumps(expected).decode())
+    assert ref == file.replace(**place, features=orjson.dumps(expected).decode())
 
 
 @pytest.mark.parametrize(
@@ -212,9 +211,9 @@ def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
         (b"", "Input is a zero-length, empty document"),
         (b'{"shapes": [', "unexpected end of data"),
         (json.dumps(annotation(shape(points=[[math.nan, 1], [2, 3]]))).encode(), "unexpected character"),
-        ([], "it is no JSON object with a list of shapes"),
-        ({"images": [], "annotations": []}, "it is no JSON object with a list of shapes"),
-        ({"shapes": {}}, "it is no JSON object with a list of shapes"),
+        ([], "it is not a JSON object with a list of shapes"),
+        ({"images": [], "annotations": []}, "it is not a JSON object with a list of shapes"),
+        ({"shapes": {}}, "it is not a JSON object with a list of shapes"),
         ({"shapes": []}, "its imagePath names no image"),
         (annotation(imagePath=""), "its imagePath names no image"),
         (annotation(imagePath=7), "its imagePath names no image"),

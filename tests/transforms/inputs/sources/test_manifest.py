@@ -98,7 +98,7 @@ def test_images_in_a_row_with_blanks(folder):
 
 def test_a_parquet_that_is_none_fails_the_run(folder):
     (ref,) = refer(folder, b"path,class\n", "list.parquet")
-    assert (ref.status, ref.detail[:33]) == ("fatal", "it is no Parquet, or damaged: Par")
+    assert (ref.status, ref.detail[:40]) == ("fatal", "it is not Parquet, or it is damaged: Par")
 
 
 def test_a_manifest_without_rows_is_in_the_ledger(folder):
@@ -110,7 +110,7 @@ def test_features_from_columns(folder):
     features = {"x/age": FeatureColumn(column="age", type="int64")}
     good, bad = refer(folder, b"path,class,age\na.jpg,cat,7\na.jpg,cat,x\n", features_from=features)
     assert good.features == '{"x/age":7}'
-    assert bad.detail == "list.csv, row 3: column 'age': 'x' (str) is no 64-bit integer"
+    assert bad.detail == "list.csv, row 3: column 'age': 'x' (str) is not a 64-bit integer"
     assert [each.key for each in Manifest(columns=COLUMNS, features_from=features).features()] == ["x/age"]
 
 
@@ -132,13 +132,13 @@ def test_where_an_image_is_in_its_row(folder):
         ({"columns": Columns()}, "source.columns names one of two"),
         ({"preset": "vertex", "columns": COLUMNS}, "source.preset vertex knows its columns"),
         ({"columns": Columns(uri="a", boxes="b", box_labels="c", objects="d")}, "source.columns.boxes and source.col"),
-        ({"columns": COLUMNS, "class_names": ("a", "a")}, "source.class_names: two classes are called 'a'"),
+        ({"columns": COLUMNS, "class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
         ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter 'ab' is not one character"),
         ({"columns": COLUMNS, "quote": "\n"}, "source.quote '\\\\n' is not one character"),
         ({"columns": COLUMNS, "separator": ""}, "source.separator is empty"),
         ({"columns": COLUMNS, "split": "(a"}, r"source.split '\(a' is no regular expression"),
         ({"columns": COLUMNS, "split": "a"}, "source.split 'a' has no group"),
-        ({"columns": COLUMNS, "encoding": "utf-99"}, "source.encoding 'utf-99' is no encoding"),
+        ({"columns": COLUMNS, "encoding": "utf-99"}, "source.encoding 'utf-99' is not a known encoding"),
     ],
 )
 def test_settings_that_cannot_be(settings, sentence):

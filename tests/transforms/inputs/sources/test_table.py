@@ -92,7 +92,7 @@ def test_label_split_group_and_key_come_from_columns(refer):
 def test_a_text_is_not_a_name(refer):
     _, (ref,) = refer("t.csv", "n,kind\n1," + "x" * 5000 + "\n", columns={"n": "int"}, label="kind")
     assert (ref.status, ref.reason) == ("rejected", "bad_row")
-    assert ref.detail == f"t.csv, row 2, column 'kind': '{'x' * 59} has 5,000 letters, and a name at most 4,096"
+    assert ref.detail == f"t.csv, row 2, column 'kind': '{'x' * 59} has 5,000 characters, but a name has at most 4,096"
 
 
 def test_a_value_that_is_missing_is_left_out_where_readers_have_a_default(refer):
@@ -110,15 +110,15 @@ def test_a_value_that_is_missing_is_left_out_where_readers_have_a_default(refer)
         ("t.csv", "truth,n,text,x\ntrue,1.5,a,1\n", "t.csv, row 2, column 'n': '1.5' is no int"),
         ("t.csv", "truth,n,text,x\ntrue,1,a\n", "t.csv, row 2: it has 3 cells, and there are 4 columns"),
         ("t.csv", b"truth,n,text,x\ntrue,1,\xff,1\n", "t.csv, row 2: it is not in utf-8"),
-        ("t.csv", 'truth,n,text,x\ntrue,1,"a"b,1\n', "t.csv, row 2: it is no row of a table: "),
+        ("t.csv", 'truth,n,text,x\ntrue,1,"a"b,1\n', "t.csv, row 2: it is not a row of a table: "),
         ("t.jsonl", '{"truth": true, "n": 1, "text": "a", "x": 1}', "t.jsonl, row 1, column 'x': 1 is no float"),
         (
             "t.jsonl",
             '{"truth": true, "n": 9223372036854775808, "text": "a", "x": 1.5}',
             "t.jsonl, row 1, column 'n': 9223372036854775808 is out of the range of int64",
         ),
-        ("t.jsonl", "[1]", "t.jsonl, row 1: it is no JSON object: '[1]'"),
-        ("t.jsonl", "{", "t.jsonl, row 1: it is no JSON: "),
+        ("t.jsonl", "[1]", "t.jsonl, row 1: it is not a JSON object: '[1]'"),
+        ("t.jsonl", "{", "t.jsonl, row 1: it is not valid JSON: "),
     ],
 )
 def test_seed_3_a_row_whose_value_does_not_fit_is_rejected_with_row_column_value_and_type(refer, name, content, detail):
@@ -142,7 +142,7 @@ def test_rows_after_a_bad_one_are_read(refer):
         ("t.csv", "n,n\n1,2\n", "it has 2 columns 'n' (source.columns.n): rename all but one"),
         ("t.csv", '"n"\n"1\n', "row 2: a quote is opened and never closed: close it"),
         ("t.jsonl", '{"a": 1}', "source.columns.n.default allows it"),
-        ("t.parquet", b"PAR1 or not", "it is no Parquet, or damaged"),
+        ("t.parquet", b"PAR1 or not", "it is not Parquet, or it is damaged"),
         ("t.xls", "n\n1\n", "its name does not say what it is: set source.format"),
     ],
 )
@@ -207,7 +207,7 @@ def test_files_that_cannot_tell_say_so(tmp_path, content, message):
             {"columns": {"a": "int", "b": ColumnSettings(type="int", feature="a")}},
             r"^source.columns: two columns become the feature 'a'",
         ),
-        ({"encoding": "utf-99"}, r"^source.encoding 'utf-99' is no encoding"),
+        ({"encoding": "utf-99"}, r"^source.encoding 'utf-99' is not a known encoding"),
         ({"delimiter": "::"}, r"^source.delimiter is '::': give one character"),
         ({"quote": "\n"}, r"^source.quote is "),
     ],

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.storage.record_reader import masked
-from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
-from recordmill.transforms.records.boxes import boxes_of
 
 PATH = "old/train-00000-of-00001.tfrecord"
 
@@ -62,7 +61,7 @@ def test_a_record_is_the_byte_range_of_its_data(refer):
     )
     place = 16 + len(records[0]) + 12
     assert other == replace(expected, key=f"in/{PATH}/000001", offset=place, length=len(records[1]), label="3")
-    assert announced == announce_classes(file, {"3": 3})
+    assert announced == ClassNames.of(file, {"3": 3})
     content = Tfrecords().read(one, 1000)
     assert (content.data, content.image, content.label, content.fields) == (b"image", b"image", None, {})
 
@@ -77,7 +76,7 @@ def test_a_gzip_file_is_recognised_by_its_bytes(refer):
 def test_classes_keep_their_numbers_where_that_is_asked_for(refer):
     records = [encode("inception", label=7, label_text=b"dog"), encode("inception", label=2, label_text=b"cat")]
     file, refs = refer(records, Tfrecords(keep_ids=True))
-    assert refs[2:] == [announce_classes(file, {"dog": 7, "cat": 2})]
+    assert refs[2:] == [ClassNames.of(file, {"dog": 7, "cat": 2})]
     assert [ref.label for ref in refs[:2]] == ["dog", "cat"]
     assert refer(records)[1] == refs[:2]
 
@@ -98,18 +97,18 @@ def test_numbers_have_the_names_of_a_file_next_to_them(refer, tmp_path):
     file, (one, two, three, announced) = refer(records, path="records")
     assert (one.label, two.label, three.reason) == ("emu", "owl", "bad_example")
     assert three.detail.endswith("its label is 2, where labels.txt names those of 0 to 7")
-    assert announced == announce_classes(file, {"dog": 0, "cat": 1, "emu": 7})
+    assert announced == ClassNames.of(file, {"dog": 0, "cat": 1, "emu": 7})
     _, (*_, named) = refer(records, Tfrecords(keep_ids=False), path="records")
-    assert named == announce_classes(file, ["cat", "dog", "emu"])
+    assert named == ClassNames.of(file, ["cat", "dog", "emu"])
     _, (_, _, third, numbered) = refer(records, Tfrecords(class_names_file=""), path="records")
-    assert (third.label, numbered) == ("2", announce_classes(file, {"7": 7, "2": 2}))
+    assert (third.label, numbered) == ("2", ClassNames.of(file, {"7": 7, "2": 2}))
 
 
 def test_a_file_of_names_that_cannot_be_read_fails_the_run(refer, tmp_path):
     (tmp_path / "labels.txt").write_text("a\na\n")
     _, (ref,) = refer([encode("slim", label=7)], path="records")
     assert (ref.status, ref.reason, ref.detail) == (
-        "fatal", "bad_labels", "labels.txt names no classes: two classes are called 'a'"
+        "fatal", "bad_labels", "labels.txt names no classes: two classes are named 'a'"
     )  # fmt: skip
 
 
@@ -127,7 +126,7 @@ def test_vectors_are_rows(refer):
     assert source.features() == (Feature("feature", "float", "feature", "as in the input", many=True),)
     record = vector.SerializeToString()
     file, (ref, announced) = refer([record], source)
-    assert (ref.key, ref.label, announced) == ("abc", "4", announce_classes(file, {"4": 4}))
+    assert (ref.key, ref.label, announced) == ("abc", "4", ClassNames.of(file, {"4": 4}))
     content = source.read(ref, 1000)
     assert (content.data, content.image) == (record, None)
     assert content.fields == {"sha256": None, "file_sha256": b"abc", "feature": [0.5, 2.0]}
@@ -145,7 +144,7 @@ def test_boxes_come_with_their_classes(refer):
     values = {"is_crowd": [1], "area": [12.5]}
     boxes = boxes_of([(0.0, 0.25, 0.5, 1.0)], ["cat"], values=values, fractions=True)
     assert orjson.loads(ref.features) == {"source_id": "77", **boxes}
-    assert announced == announce_classes(file, {"cat": 17})
+    assert announced == ClassNames.of(file, {"cat": 17})
 
 
 def test_keys_splits_and_further_features_come_from_the_examples(refer):
@@ -195,7 +194,7 @@ def test_raw_pixels_of_a_declared_convention_become_an_image(refer):
     content = source.read(ref, 1000)
     assert (ref.label, content.data) == ("4", pixels.tobytes())
     np.testing.assert_array_equal(content.image, pixels.reshape(2, 4, 3))
-    with pytest.raises(Rejected, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are stated"):
+    with pytest.raises(Rejected, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are declared"):
         replace(source, shape=(3, 4, 3)).read(ref, 1000)
 
 

@@ -4,11 +4,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
-from recordmill.transforms.records.boxes import boxes_of
 
 PATH = "old/Annotations/1.xml"
 OBJECT = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>
@@ -30,7 +29,7 @@ def refer(folder, text, **settings):
 
 def test_the_image_of_a_file_has_its_boxes(tmp_path):
     announced, ref = refer(tmp_path, annotation(SIZE + OBJECT + BARE))
-    assert announced == announce_classes(ImageRef(PATH, str(tmp_path / PATH)), ["dog", "cat"])
+    assert announced == ClassNames.of(ImageRef(PATH, str(tmp_path / PATH)), ["dog", "cat"])
     image = tmp_path / "old/JPEGImages/1.jpg"
     assert (ref.key, ref.uri, ref.size) == ("old/JPEGImages/1.jpg", str(image), 4)
     assert ref.version == str(image.stat().st_mtime_ns)

@@ -3,14 +3,13 @@ import unicodedata
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
-from recordmill.transforms.inputs.sources import announce_classes
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
 from recordmill.transforms.list_images import list_images
-from recordmill.transforms.records.boxes import boxes_of
 
 
 def refer(folder, path, text=None, **settings):
@@ -40,7 +39,7 @@ def test_names_are_those_of_the_store_however_they_are_spelt(tmp_path, below):
         (tmp_path / below / name).write_text(text, encoding="utf-8")
     listing = ListingSettings(include=Yolo().files, from_folders={"train": "train"} if below else {})
     found = list_images(Input(str(tmp_path)), Yolo(), listing)
-    (ref,) = (each for each in found if each.key.endswith(".jpg"))
+    (ref,) = (each for each in found if type(each) is ImageRef)
     assert (ref.key, ref.split) == (f"{below}é/images/é.jpg", below.rstrip("/"))
     assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.0, 0.75, 0.5]]
 
@@ -69,7 +68,7 @@ def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, name
     (tmp_path / path).write_text(text, encoding="utf-8")
     file = ImageRef(path, str(tmp_path / path), 5, "1")
     announced, ignored = list_file(Yolo(), path, file)
-    assert announced == announce_classes(ImageRef(path, str(tmp_path / path)), names)
+    assert announced == ClassNames.of(ImageRef(path, str(tmp_path / path)), names)
     assert (ignored.status, ignored.reason) == ("ignored", "class_names")
 
 
@@ -102,7 +101,7 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     (tmp_path / name).write_text("path:\ntrain: images/train\nnames:\n  0: person\n", encoding="utf-8")
     file = ImageRef(name, str(tmp_path / name), 5, "1")
     announced, ignored = list_file(Yolo(), name, file)
-    assert announced == announce_classes(file, {"person": 0})
+    assert announced == ClassNames.of(file, {"person": 0})
     assert (ignored.status, ignored.reason) == ("ignored", "class_names")
     (tmp_path / name).write_text("services: {}", encoding="utf-8")
     (ref,) = list_file(Yolo(), name, file)
@@ -160,7 +159,7 @@ def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(data, encoding="utf-8")
     found = list_images(Input(str(tmp_path)), Yolo(), listing)
-    (ref,) = (each for each in found if each.key.endswith(".jpg"))
+    (ref,) = (each for each in found if type(each) is ImageRef)
     assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
 
 

@@ -49,7 +49,7 @@ def test_a_malformed_row_is_one_row_and_the_next_is_read():
     rows = read(b'a,b\n"x"y,1\n\xff,2\nc,d\n')
     assert [(row.number, row.cells, row.fault) for row in rows] == [
         (1, ["a", "b"], ""),
-        (2, None, "it is no row of a table: ',' expected after '\"'"),
+        (2, None, "it is not a row of a table: ',' expected after '\"'"),
         (3, None, "it is not in utf-8"),
         (4, ["c", "d"], ""),
     ]

@@ -38,8 +38,8 @@ def test_lines_that_are_not_objects_are_rows_with_faults():
         (7, {"a": 2}),
     ]
     faults = [row.fault for row in rows]
-    assert faults[1].startswith("it is no JSON: ")
-    assert faults[2:4] == ["it is no JSON object: '[1]'", "it is not in utf-8"]
+    assert faults[1].startswith("it is not valid JSON: ")
+    assert faults[2:4] == ["it is not a JSON object: '[1]'", "it is not in utf-8"]
     assert faults[0] == faults[5] == ""
 
 

@@ -49,13 +49,13 @@ def test_a_text_that_is_not_utf_8_is_one_bad_row():
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"no parquet at all, but long enough to look"])
 def test_a_file_that_is_not_parquet_is_reported_in_one_sentence(damage):
-    with pytest.raises(UnreadableTableError, match=r"^it is no Parquet, or damaged: [^\n]+$"):
+    with pytest.raises(UnreadableTableError, match=r"^it is not Parquet, or it is damaged: [^\n]+$"):
         read(damage, "a")
 
 
 def test_damaged_names_of_columns_are_reported_in_one_sentence():
     content = written(pa.table({"aaaa": [1]})).replace(b"aaaa", b"aa\xffa")
-    with pytest.raises(UnreadableTableError, match=r"^it is no Parquet, or damaged: [^\n]+$"):
+    with pytest.raises(UnreadableTableError, match=r"^it is not Parquet, or it is damaged: [^\n]+$"):
         read(content, "aaaa")
 
 
@@ -67,7 +67,7 @@ def test_columns_of_a_small_row_group_are_not_looked_at_since_pyarrow_aborts_at_
 def test_a_damaged_page_is_reported_in_one_sentence():
     content = bytearray(written(pa.table({"a": [str(n) for n in range(9000)]}), compression="zstd"))
     content[40:4000] = bytes(3960)
-    with pytest.raises(UnreadableTableError, match=r"^it is no Parquet, or damaged: [^\n]+$"):
+    with pytest.raises(UnreadableTableError, match=r"^it is not Parquet, or it is damaged: [^\n]+$"):
         read(bytes(content), "a")
 
 

@@ -124,7 +124,7 @@ def test_what_is_not_asked_for_is_not_read(tmp_path):
         ("t.csv", b"a,c\n", "it has no column 'b' (source.columns.uri), only 'a', 'c': correct the name, " + NO_HEADER),
         ("t.csv", b"a,b,b\n", "it has 2 columns 'b' (source.columns.uri): rename all but one"),
         ("t.csv", b"", "it is empty: it needs a row with the columns' names, or source.names"),
-        ("t.csv", b'"a"b\n', "row 1, which names the columns: it is no row of a table: ',' expected after '\"'"),
+        ("t.csv", b'"a"b\n', "row 1, which names the columns: it is not a row of a table: ',' expected after '\"'"),
         ("t.dat", b"a,b\n", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
         ("gone.csv", None, "it cannot be read: no such file or directory"),
     ],

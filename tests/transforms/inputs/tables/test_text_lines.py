@@ -97,7 +97,7 @@ def test_a_line_without_end_is_not_kept_in_memory(ends, monkeypatch):
 def test_an_encoding_that_is_none():
     check_encoding("cp1252", "source.encoding")
     for name in ("utf-99", "hex", "rot13"):
-        with pytest.raises(ValueError, match=f"^source.encoding '{name}' is no encoding"):
+        with pytest.raises(ValueError, match=f"^source.encoding '{name}' is not a known encoding"):
             check_encoding(name, "source.encoding")
 
 

@@ -1,8 +1,8 @@
 import pytest
 
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
-from recordmill.transforms.records.boxes import boxes_of
 
 SIDES = {"xmin": [0.0, 0.25], "ymin": [0.5, 0.5], "xmax": [0.5, 1.0], "ymax": [1.0, 0.75]}
 BOXES = [(0.0, 0.5, 0.5, 1.0), (0.25, 0.5, 1.0, 0.75)]
@@ -32,13 +32,13 @@ def test_no_boxes_are_boxes_and_no_features_are_none():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"bbox": [0.0] * 5}, "its boxes have 5 sides, which is no multiple of 4"),
+        ({"bbox": [0.0] * 5}, "its boxes have 5 sides, which is not a multiple of 4"),
         ({**SIDES, "xmax": [0.5]}, "its lists of boxes' sides differ in length"),
         ({**SIDES, "xmax": None}, "differ in length"),
         ({**SIDES, "box_labels": [1]}, "it has 2 boxes and 1 labels of boxes"),
         ({**SIDES, "box_label_texts": [b"a"] * 3}, "it has 2 boxes and 3 classes' names of boxes"),
         (SIDES, "it has 2 boxes without labels"),
-        ({**SIDES, "box_label_texts": [b"a", b"\xff"]}, "the class of a box is no UTF-8"),
+        ({**SIDES, "box_label_texts": [b"a", b"\xff"]}, "the class of a box is not UTF-8"),
     ],
 )
 def test_mismatched_lists_are_reported(fields, message):

@@ -65,7 +65,7 @@ def test_other_records_are_of_no_known_convention(make_example, values, message)
 
 @pytest.mark.parametrize("record", [b"", b"\xff\xff", b"\x0a\x00"])
 def test_records_that_are_not_examples_are_reported(record):
-    with pytest.raises(Rejected, match=r"the record is no tf\.train\.Example"):
+    with pytest.raises(Rejected, match=r"the record is not a tf\.train\.Example"):
         parse_entries(record)
 
 
@@ -127,7 +127,7 @@ def test_a_key_is_a_text_or_an_integer(make_example):
     entries = parse_entries(make_example({"a": "u\u0308".encode(), "b": 7, "c": b"\xff", "d": b"", "e": 1.0}))
     assert (text_in(entries, "a"), text_in(entries, "b")) == ("ü", "7")
     for key, message in (
-        ("c", "feature c is no UTF-8"),
+        ("c", "feature c is not UTF-8"),
         ("d", "missing or empty"),
         ("z", "missing"),
         ("e", "is a float"),

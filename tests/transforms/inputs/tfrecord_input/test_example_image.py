@@ -38,11 +38,11 @@ def test_gray_pixels_have_one_channel():
     ("fields", "message"),
     [
         ({"encoded": b"x" * 36}, r"raw pixels of unknown height, width and channels: set source\.shape"),
-        ({"encoded": b"x" * 35, **SIZE}, "its image has 35 bytes, where 3 x 4 x 3 are stated"),
+        ({"encoded": b"x" * 35, **SIZE}, "its image has 35 bytes, where 3 x 4 x 3 are declared"),
         ({"encoded": b"x" * 36, **SIZE, "height": -3}, "36 bytes, where -3 x 4 x 3"),
         ({"encoded": b"x" * 48, **SIZE, "channels": 4}, "its image has 4 channels, where 1 or 3 can be stored"),
-        ({"pixels_base64": b"a", **SIZE}, "no url-safe base64"),
-        ({"pixels_base64": b"!!!!", **SIZE}, "no url-safe base64"),
+        ({"pixels_base64": b"a", **SIZE}, "not url-safe base64"),
+        ({"pixels_base64": b"!!!!", **SIZE}, "not url-safe base64"),
     ],
 )
 def test_pixels_that_do_not_fit_are_reported(fields, message):

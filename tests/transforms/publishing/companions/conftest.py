@@ -4,10 +4,11 @@ import os
 from dataclasses import replace
 
 import pytest
+from make_settings import make_settings
 
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.label_map import LabelMap
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -47,7 +48,7 @@ def stage(tmp_path):
         number += 1
         folder = tmp_path / f"staging-{number}"
         folder.mkdir()
-        settings = settings or DatasetSettings(name="pets")
+        settings = settings or make_settings(name="pets")
         ids = {"cat": 0, "dog": 1, "emu": 2} if labels is None else labels
         reports = []
         for (split, index), classes in IMAGES.items():

@@ -1,7 +1,8 @@
 import json
 
+from make_settings import make_settings
+
 from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.croissant import describe_croissant
 
 
@@ -41,7 +42,7 @@ def test_its_columns_are_the_sidecars(stage, say):
 
 
 def test_a_name_is_not_a_pattern(stage, say):
-    dataset = stage(DatasetSettings(shards=ShardSettings(name="[{split}]{index}")))
+    dataset = stage(make_settings(shards=ShardSettings(name="[{split}]{index}")))
     described = json.loads(say(describe_croissant, dataset)["croissant.json"])
     assert described["distribution"][0]["includes"] == ["[[]train]0", "[[]train]1"]
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from make_settings import make_settings
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.data_card import MOST_CLASSES, _text, describe_card
 from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
 from recordmill.transforms.publishing.companions.remarks import Remark
@@ -98,16 +98,16 @@ def test_it_shows_how_to_read(stage, say):
     assert reading.startswith(f"```python\n{reading_snippet(dataset.marker)}```\n")
     assert "- TensorFlow Datasets: `tfds.builder_from_directory(folder)" in reading
     assert "package was not asked for (`index_files: true`)." in reading
-    indexed = section(card(say, stage(DatasetSettings(index_files=True))), "Reading")
+    indexed = section(card(say, stage(make_settings(index_files=True))), "Reading")
     assert "package is in `sidecars/*.idx`." in indexed
 
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (DatasetSettings(compression="gzip"), "its files are compressed (gzip)"),
+        (make_settings(compression="gzip"), "its files are compressed (gzip)"),
         (
-            DatasetSettings(name="pets", convention="image_tfrecord_builder"),
+            make_settings(name="pets", convention="image_tfrecord_builder"),
             "its files say `training` for the split `train`",
         ),
     ],
@@ -184,5 +184,5 @@ def test_no_name_breaks_out_of_its_cell(name):
 
 @pytest.mark.parametrize(("convention", "line"), [("default", "id:name"), ("inception", "name")])
 def test_it_says_how_the_lines_of_labels_read(stage, say, convention, line):
-    files = section(card(say, stage(DatasetSettings(convention=convention))), "Files")
+    files = section(card(say, stage(make_settings(convention=convention))), "Files")
     assert f"| `labels.txt` | one class a line, in the order of the ids: `{line}` |" in files

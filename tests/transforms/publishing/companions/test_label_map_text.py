@@ -1,16 +1,17 @@
-from recordmill.transforms.dataset_settings import DatasetSettings
+from make_settings import make_settings
+
 from recordmill.transforms.publishing.companions.label_map_text import describe_label_map, note_background
 
 
 def test_the_object_detection_apis_readers_get_their_label_map(stage, say):
-    settings = DatasetSettings(convention="tf_object_detection")
+    settings = make_settings(convention="tf_object_detection")
     assert say(describe_label_map, stage(settings, labels={"cat": 1, 'a "b"': 2})) == {
         "label_map.pbtxt": b'item {\n  id: 1\n  name: "cat"\n}\nitem {\n  id: 2\n  name: "a \\"b\\""\n}\n'
     }
 
 
 def test_the_id_of_the_background_is_left_out_where_nothing_has_it(stage, say):
-    settings = DatasetSettings(convention="tf_object_detection")
+    settings = make_settings(convention="tf_object_detection")
     labels = {"pieces": 0, "cat": 1, "dog": 2, "emu": 3}  # "pieces" as Roboflow's COCO lists it
     text = say(describe_label_map, stage(settings, labels=labels))["label_map.pbtxt"]
     assert text.decode().count("item {") == 3

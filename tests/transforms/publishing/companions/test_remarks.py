@@ -1,8 +1,8 @@
 import pytest
 from make_marker import make_marker
+from make_settings import make_settings
 
 from recordmill.schemas.settings.images import ImageSettings, Resize
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.publishing.companions.remarks import Remark, find_remarks
@@ -26,7 +26,7 @@ def marker(**changed):
 
 
 def texts(told, statistics=None, **images):
-    settings = DatasetSettings(images=ImageSettings(**images))
+    settings = make_settings(images=ImageSettings(**images))
     return [remark.text for remark in find_remarks(told, statistics or Statistics(), settings)]
 
 
@@ -42,7 +42,7 @@ def test_the_worst_comes_first_with_the_place_of_more():
         labels={"cat": 0, "dog": 1, "emu": 2},
         ledger={"listed": 115, "written": 110, "rejected": {"empty": 1, "truncated": 4}, "ignored": {}, "left_out": {}},
     )
-    assert find_remarks(told, Statistics(), DatasetSettings()) == [
+    assert find_remarks(told, Statistics(), make_settings()) == [
         Remark("1 image is in different classes at once.", "duplicates"),
         Remark("1 image is in more than one split: scores will look too good.", "duplicates"),
         Remark(
@@ -88,7 +88,7 @@ def test_dropped_boxes_and_images_without_any_are_reported():
         dropped_boxes={"outside": {"cat": 1}, "unknown_class": {"1": 30, "2": 11}},
         images_without_boxes=without,
     )
-    assert find_remarks(told, Statistics(), DatasetSettings()) == [
+    assert find_remarks(told, Statistics(), make_settings()) == [
         Remark("42 of 558 boxes were dropped (unknown_class: 1, 2; outside: cat).", "boxes"),
         Remark("121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1).", "boxes"),
     ]
@@ -144,5 +144,5 @@ def test_one_size_is_reported_unless_it_was_asked_for():
 )
 def test_annotations_that_folders_do_not_have_are_reported(source, remarks):
     rejected = {"empty": [{"key": "a/b/labels/1.txt"}], "unknown_format": [{"key": "a/b/2.XML"}, {"key": "a/3.jpg"}]}
-    told = find_remarks(marker(), Statistics(rejected=rejected), DatasetSettings(source=source))
+    told = find_remarks(marker(), Statistics(rejected=rejected), make_settings(source=source))
     assert [remark.text for remark in told] == remarks

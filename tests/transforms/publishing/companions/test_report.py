@@ -5,6 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from make_settings import make_settings
 from PIL import Image
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
@@ -12,7 +13,6 @@ from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, LookAlike
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -109,7 +109,7 @@ def make(
     classes, statistics=None, duplicates=None, *, settings=None, ledger=None, run=None, config="seed: 0\n", notes=()
 ):
     """A dataset of which only the numbers are there."""
-    settings = settings or DatasetSettings()
+    settings = settings or make_settings()
     reports = [
         ShardReport(split, 0, sum(counts.values()), "", sum(counts.values()), 9, "", "", 9, counts, {}, {"rotated": 1})
         for split, counts in classes.items()
@@ -132,7 +132,7 @@ def make(
 
 def test_the_report_is_one_file_unless_it_is_not_wanted(stage, say):
     assert list(say(describe_report, stage())) == ["report.html"]
-    assert say(describe_report, stage(DatasetSettings(report=False))) == {}
+    assert say(describe_report, stage(make_settings(report=False))) == {}
 
 
 def test_it_tells_what_went_in_and_came_out(stage, page):

@@ -2,14 +2,15 @@ import pytest
 from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
+from make_settings import make_settings
 
 from recordmill.schemas.features import Feature
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.publishing.companions.schema_text import describe_schema
 
 
 def test_a_feature_of_one_value_has_an_empty_shape(stage, say):
-    text = say(describe_schema, stage(DatasetSettings(convention="tutorial")))["schema.pbtxt"].decode()
+    text = say(describe_schema, stage(make_settings(convention="tutorial")))["schema.pbtxt"].decode()
     blocks = text.split("feature {\n")[1:]
     assert len(blocks) == 5
     assert (
@@ -60,7 +61,7 @@ def test_tensorflow_metadata_reads_it(stage, say):
 
 def test_what_may_be_missing_or_many_has_no_shape(stage, say, monkeypatch):
     listed = Feature("xmin", "float", "xmin", "left", many=True)
-    monkeypatch.setattr(DatasetSettings, "example_features", (*DatasetSettings().example_features, listed))
+    monkeypatch.setattr(ExampleLayout, "features", (*ExampleLayout(make_settings()).features, listed))
     schema, _ = parse(say(describe_schema, stage(unlabelled=True))["schema.pbtxt"])
     loose = {
         each.name: (each.value_count.min, each.value_count.max) for each in schema.feature if not each.HasField("shape")

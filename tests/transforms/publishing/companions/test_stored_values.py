@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from make_marker import make_marker
+from make_settings import make_settings
 
 from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.publishing.companions import StagedDataset, stored_values
@@ -20,7 +21,7 @@ from recordmill.transforms.publishing.marker import name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
 
-TABLE = DatasetSettings(
+TABLE = make_settings(
     convention="plain",
     source=Table(
         columns={
@@ -30,7 +31,7 @@ TABLE = DatasetSettings(
         }
     ),
 )
-BOXES = DatasetSettings(convention="tf_object_detection")
+BOXES = make_settings(convention="tf_object_detection")
 
 
 @pytest.fixture
@@ -42,7 +43,9 @@ def staged(tmp_path):
         for index, records in enumerate(shards):
             row = {"bytes": 1, "class": None, "changes": []}
             images = [
-                ConvertedImage(encode_example(settings.example_features, fields), {**row, "key": f"{index}/{number}"})
+                ConvertedImage(
+                    encode_example(ExampleLayout(settings).features, fields), {**row, "key": f"{index}/{number}"}
+                )
                 for number, fields in enumerate(records)
             ]
             mark = Fingerprint("0" * 64, "0" * 64)
@@ -70,7 +73,7 @@ def test_columns_of_all_records(staged, compression):
 
 @pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
 def test_boxes_by_their_share_of_the_image(staged, convention):
-    settings = DatasetSettings(convention=convention)
+    settings = make_settings(convention=convention)
     sides = {"ymin": [0.0, 0.0, 0.0], "xmin": [0.0, 0.5, 0.0], "ymax": [1.0, 0.5, 1e-9], "xmax": [1.0, 1.0, 1e-9]}
     sides["bbox"] = [0.0, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0, 0.0, 1e-9, 1e-9]
     dataset = staged(settings, [[sides, {}]], boxes={"listed": 3})
@@ -82,7 +85,7 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
 
 def test_images_without_boxes_or_columns_are_not_read():
     report = ShardReport("train", 0, 1, "", 1, 9, "", "", 9, {"cat": 1}, {}, {})
-    settings = DatasetSettings()
+    settings = make_settings()
     dataset = StagedDataset(make_marker(), settings, "", name_shards([report], settings), [report], "/nowhere")
     assert gather_values(dataset).records == 0
 

@@ -3,10 +3,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from make_settings import make_settings
 
 from recordmill.schemas.features import Feature
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.tfds_files import (
     describe_tfds,
     why_not_tfds,
@@ -59,7 +60,7 @@ def test_a_dataset_is_its_splits_its_features_and_its_class_names(stage, say):
 
 
 def test_raw_pixels_are_bytes_to_tfds(stage, say):
-    files = say(describe_tfds, stage(DatasetSettings(name="pets", images=ImageSettings(store="raw"))))
+    files = say(describe_tfds, stage(make_settings(name="pets", images=ImageSettings(store="raw"))))
     features = json.loads(files["features.json"])["featuresDict"]["features"]
     assert features["image/encoded"]["pythonClassName"] == f"{PACKAGE}.text_feature.Text"
 
@@ -74,7 +75,7 @@ def test_raw_pixels_are_bytes_to_tfds(stage, say):
     ],
 )
 def test_raw_pixels_of_one_shape_are_decoded(stage, say, sizes, channels, shape):
-    dataset = stage(DatasetSettings(name="pets", images=ImageSettings(store="raw")))
+    dataset = stage(make_settings(name="pets", images=ImageSettings(store="raw")))
     found = Statistics(sizes=Counter(sizes), channels=Counter(channels))
     features = json.loads(say(describe_tfds, replace(dataset, statistics=found))["features.json"])
     told = features["featuresDict"]["features"]["image/encoded"].get("tensor")
@@ -109,7 +110,7 @@ def test_a_feature_that_an_example_lacks_is_not_declared(stage, say):
 
 
 def test_what_tfds_cannot_read_has_no_files_and_a_reason(stage, say):
-    counted = stage(DatasetSettings(name="pets", convention="image_tfrecord_builder"))
+    counted = stage(make_settings(name="pets", convention="image_tfrecord_builder"))
     assert say(describe_tfds, counted) == {}
     assert why_not_tfds(counted) == "its files say `training` for the split `train`"
     assert why_not_tfds(stage()) == ""
@@ -126,7 +127,7 @@ def test_labels_beyond_names_are_integers(stage, say):
     ("name", "shown"), [("a-b.c", "a_b_c"), ("9lives", "dataset_9lives"), ("", "dataset"), ("_x", "dataset__x")]
 )
 def test_a_name_is_in_tfds_letters(stage, say, name, shown):
-    settings = DatasetSettings() if not name or name == "_x" else DatasetSettings(name=name)
+    settings = make_settings() if not name or name == "_x" else make_settings(name=name)
     dataset = stage(settings)
     dataset = replace(dataset, marker=replace(dataset.marker, name=name))
     assert json.loads(say(describe_tfds, dataset)["dataset_info.json"])["name"] == shown
@@ -142,7 +143,7 @@ def test_lists_and_floats_are_sequences(stage, say, monkeypatch):
         Feature("ids", "int64", "ids", "ids", many=True),
         Feature("boxes", "float", "bbox", "boxes", many=True),
     )
-    monkeypatch.setattr(DatasetSettings, "example_features", features)
+    monkeypatch.setattr(ExampleLayout, "features", features)
     files = say(describe_tfds, stage())
     assert files["label.labels.txt"] == b"cat\ndog\nemu\n"
     described = json.loads(files["features.json"])["featuresDict"]["features"]

@@ -1,15 +1,16 @@
 import re
 
 import pytest
+from make_settings import make_settings
 
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.dataset_settings import DatasetSettings
 from recordmill.transforms.publishing.companions.tfds_template import NoTemplateError, file_template
 
 
 def settings(pattern=None, **changed):
-    return DatasetSettings(name="pets", shards=ShardSettings(name=pattern), **changed)
+    return make_settings(name="pets", shards=ShardSettings(name=pattern), **changed)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_a_template_names_the_files_that_the_pattern_names():
         digits = max(5, len(str(count)))
         for index in (0, count - 1):
             values = {"SPLIT": "test", "SHARD_X_OF_Y": f"{index:0{digits}d}-of-{count:0{digits}d}"}
-            named = settings(pattern).file_name("test", index, count, 1)
+            named = ExampleLayout(settings(pattern)).file_name("test", index, count, 1)
             if count < 100_000 or index == count - 1:
                 assert file_template(settings(pattern)).format(**values) == named
 

@@ -2,10 +2,11 @@ import base64
 import io
 
 import pytest
+from make_settings import make_settings
 from PIL import Image
 
 from recordmill.schemas.features import encode_example
-from recordmill.transforms.dataset_settings import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.publishing.companions import thumbnails
@@ -24,13 +25,13 @@ from recordmill.transforms.publishing.statistics import Sidecar
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
 
-FEATURES = DatasetSettings().example_features
+FEATURES = ExampleLayout(make_settings()).features
 
 
 def thumbnails_of(places, class_name=None, **settings):
     labels = {"cat": 3, "dog": 5}
     side = SIDE if class_name is None else SIDE_WITH_BOXES
-    return make_thumbnails([Wanted(place, class_name, side) for place in places], DatasetSettings(**settings), labels)
+    return make_thumbnails([Wanted(place, class_name, side) for place in places], make_settings(**settings), labels)
 
 
 @pytest.mark.parametrize(("classes", "each"), [(1, 24), (2, 24), (3, 24), (4, 18), (7, 9), (10, 6), (24, 3)])
@@ -150,7 +151,7 @@ def boxed(tmp_path, draw_file):
     """`boxed(convention)`: the place of an image with a large dog and a small cat in the upper left corner."""
 
     def write(convention):
-        features = DatasetSettings(convention=convention).example_features
+        features = ExampleLayout(make_settings(convention=convention)).features
         record = encode_example(features, {"encoded": draw_file((90, 90, 90)), **BOXES})
         row = {"key": "0", "bytes": 1, "class": None, "height": 200, "width": 400, "channels": 3, "changes": []}
         mark = Fingerprint("0" * 64, "0" * 64)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
 
+from recordmill.schemas.settings.feature_function import BUILT_IN
 from recordmill.transforms.records.features.built_in import (
-    BUILT_IN,
+    FUNCTIONS,
     color_histogram,
     difference_hash,
     file_sha256,
@@ -69,8 +70,9 @@ def test_images_that_look_alike_have_hashes_that_differ_in_few_bits():
 
 def test_each_gives_what_it_says():
     image = np.zeros((4, 4, 3), np.uint8)
-    for known in BUILT_IN.values():
-        given = known.function(image) if known.of == "image" else known.function(b"x", "uri")
+    assert FUNCTIONS.keys() == BUILT_IN.keys()
+    for name, known in BUILT_IN.items():
+        given = FUNCTIONS[name](image) if known.of == "image" else FUNCTIONS[name](b"x", "uri")
         assert isinstance(given, list) is known.many
         values = given if known.many else [given]
         assert {type(value) for value in values} == {{"float": float, "bytes": bytes}[known.kind]}

@@ -4,8 +4,9 @@ import types
 import numpy as np
 import pytest
 
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.transforms.records.features.compute import FeatureFunctionError, compute_features
-from recordmill.transforms.records.features.settings import FeatureFunction, resolve
+from recordmill.transforms.records.features.find_function import resolve
 
 RASTER = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 PIXELS = RASTER[:, :, :3]
@@ -80,9 +81,9 @@ def fail(image):
             lambda image: [1],
             "features.f: what own_module:function gave for a/b.jpg does not fit: int 1 is not a float",
         ),
-        ({}, lambda image: None, "has to be a list (with shape: [], one value): it is no list"),
-        ({}, lambda image: 1.5, "has to be a list"),
-        ({}, lambda image: "text", "has to be a list"),
+        ({}, lambda image: None, "must be a list (with shape: [], one value)"),
+        ({}, lambda image: 1.5, "must be a list"),
+        ({}, lambda image: "text", "must be a list"),
         ({}, lambda image: np.zeros((2, 2)), "has the shape [2, 2], not that of a list: give it flat"),
         ({}, lambda image: [1e39], "does not fit: float 1e+39 is outside the range of a 32-bit float"),
         ({"shape": ()}, lambda image: [1.0], "does not fit: list [1.0] is not a float"),

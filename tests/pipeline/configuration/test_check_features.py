@@ -1,17 +1,22 @@
 import re
 
 import pytest
+from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.pipeline.configuration.check_features import check_features, check_fields, find_unstored_boxes
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.transforms.check_fields import check_fields, find_unstored_boxes
-from recordmill.transforms.compose.build_examples import image_record
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
@@ -19,11 +24,67 @@ from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.imagefolder import ImageFolder
 from recordmill.transforms.inputs.sources.labelme import LabelMe
 from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
+from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.records.annotations import resolve_annotations
-from recordmill.transforms.records.boxes import boxes_of
+from recordmill.transforms.records.image_record import image_record
+
+
+def functions(**named):
+    return {name.replace("__", "/"): FeatureFunction(function=each) for name, each in named.items()}
+
+
+def test_a_function_adds_a_feature_or_fills_the_conventions():
+    added = make_settings(features=functions(colour="mean_std"))
+    assert [each.key for each in ExampleLayout(added).features][-2:] == ["image/key/sha256", "colour"]
+    assert ExampleLayout(added).needs_pixels
+    filled = make_settings(
+        features=functions(feature="mean_std", digest="file_sha256"),
+        convention="feature_vector",
+        shards=ShardSettings(name="{split}{index}"),
+    )
+    assert [each.key for each in ExampleLayout(filled).features] == ["sha256", "feature", "label", "digest"]
+    assert not ExampleLayout(make_settings(features=functions(digest="file_sha256"))).needs_pixels
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"features": functions(x="mean_std"), "decode": "none", "convention": "plain"},
+            "features.x: mean_std takes images, and decode is none: choose file_sha256",
+        ),
+        (
+            {"features": functions(x="math:floor"), "decode": "none", "convention": "plain"},
+            "features.x: math:floor takes images, and decode is none: set its of: file",
+        ),
+        ({"features": functions(label="mean_std")}, "features.label: the name is taken: choose another, such as x/lab"),
+        ({"features": functions(image__format="mean_std")}, "features.image/format: the name is taken"),
+        (
+            {"features": functions(feature="file_sha256"), "convention": "feature_vector"},
+            "features.feature: the convention (feature extraction scripts') wants float of shape [null]",
+        ),
+        (
+            {"convention": "feature_vector"},
+            "features.feature is missing: the convention (feature extraction scripts') stores what it computes",
+        ),
+        (
+            {
+                "features": functions(x="file_sha256"),
+                "convention": "plain",
+                "source": Table(columns={"n": ColumnSettings(type="int")}),
+            },
+            "features: functions take images or files, and the source holds neither",
+        ),
+    ],
+)
+def test_contradictions_are_reported_with_their_key(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make_settings(**settings)
+
 
 EVERYTHING = Manifest(columns=Columns(uri="u", labels="l", boxes="b", box_labels="c"))
 SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))
@@ -33,8 +94,13 @@ def own(**features):
     return CustomConvention(features=features)
 
 
+def layout(convention, source, functions=()):
+    features = {name: FeatureFunction(function="file_sha256") for name in functions}
+    return ExampleLayout(DatasetSettings(source=source, convention=convention, features=features))
+
+
 def check(convention, source, functions=()):
-    check_fields(convention, convention.as_convention(), source, functions)
+    check_fields(layout(convention, source, functions))
 
 
 def right(name):
@@ -110,18 +176,17 @@ def test_a_field_of_the_sources_own_or_of_a_function_counts():
 )
 @pytest.mark.parametrize("name", ["default", "keras", "tf_object_detection"])
 def test_several_labels_need_a_place(source, key, name):
-    layout = load_convention(name)
     with pytest.raises(ValueError, match="^" + re.escape(f"{key} gives several labels, and the convention (")):
-        check_fields(None, layout, source, ())
-    check_fields(None, layout, Manifest(preset="automl"), ())  # whose rows may have one each
-    check_fields(None, layout, Coco(), ())
+        check(name, source)
+    check(name, Manifest(preset="automl"))  # whose rows may have one each
+    check(name, Coco())
     check(own(x=right("label_texts")), source)
     with pytest.raises(ValueError, match="stores one: name a column of one under label, or write a mapping"):
         check(own(x=right("label")), source)
 
 
-def test_the_kinds_are_those_of_what_is_made(draw):
-    data, settings, labels = draw("x", (8, 6)), ImageSettings(store="raw"), LabelMap({"cat": 0})
+def test_the_kinds_are_those_of_what_is_made(picture):
+    data, settings, labels = picture("x", (8, 6)), ImageSettings(store="raw"), LabelMap({"cat": 0})
     image = prepare_image(data, settings)
     fields = image_record(ImageRef("a/b.jpg", "x"), image, "cat", 0, load_convention("tfrecorder"), "train")
     fields |= {"sha256": b"0", "file_sha256": b"0", "label_texts": [b"cat"]}
@@ -144,13 +209,24 @@ def test_the_kinds_are_those_of_what_is_made(draw):
     ],
 )
 def test_boxes_that_were_not_excluded_need_a_field(source, asked_by):
-    assert find_unstored_boxes(load_convention("default"), source) == (
+    assert find_unstored_boxes(layout("default", source)) == (
         f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
         "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"
     )
-    assert find_unstored_boxes(load_convention("tfds"), source) == ""
+    assert find_unstored_boxes(layout("tfds", source)) == ""
 
 
 @pytest.mark.parametrize("source", [ClassFolders(), SEVERAL, Manifest(preset="automl"), Tfrecords()])
 def test_boxes_that_may_be_there_need_none(source):
-    assert find_unstored_boxes(load_convention("default"), source) == ""
+    assert find_unstored_boxes(layout("default", source)) == ""
+
+
+def test_a_taken_name_that_the_key_fills_says_so():
+    def source(key):
+        return FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={key: "x"})
+
+    with pytest.raises(ValueError, match=r"^source: the feature name 'image/source_id' is taken: choose") as told:
+        check_features(layout("tf_object_detection", source("image/source_id")))
+    assert str(told.value).endswith("x/image/source_id; in a manifest the column under source.columns.key fills it")
+    with pytest.raises(ValueError, match=r"is taken: choose another, such as x/image/height$"):
+        check_features(layout("tf_object_detection", source("image/height")))

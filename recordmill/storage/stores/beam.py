@@ -1,4 +1,4 @@
-"""Turns what Beam's file systems raise for a missing or forbidden object into OSErrors."""
+"""What Recordmill uses of Beam's internals, and its errors; the test of this module names the version."""
 
 import errno
 import os
@@ -6,7 +6,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from apache_beam.io.filesystem import FileMetadata, FileSystem
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.tfrecordio import WriteToTFRecord
+from apache_beam.options.pipeline_options import PipelineOptions
+
 _HTTP_CODES = {404: FileNotFoundError, 403: PermissionError}
+
+
+def file_system_options() -> PipelineOptions | None:
+    """The options that the pipeline of this process has set for file systems; None where it has set none."""
+    return FileSystems._pipeline_options
+
+
+def list_pages(filesystem: FileSystem, prefix: str) -> Iterator[FileMetadata]:
+    """Every file whose path begins with the prefix, page by page: the public `match` would hold all of them."""
+    yield from filesystem._list(prefix)
+
+
+def record_sink(path: str) -> Any:
+    """What writes frames for `WriteToTFRecord`: `write_record(file, record)` and `close(file)`."""
+    return WriteToTFRecord(path)._sink
 
 
 @contextmanager

@@ -3,12 +3,10 @@ from pathlib import Path
 import pytest
 
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.schemas.outcome import Outcome
+from recordmill.pipeline.configuration.idle_settings import find_idle, find_unused_words
 from recordmill.schemas.record_fields import RECORD_FIELDS
-from recordmill.transforms.dataset_settings import DatasetSettings
-from recordmill.transforms.idle_settings import count_acted, find_idle, find_unused_words, tell_acted
 
-CONFIGS = sorted(path.name for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"))
+CONFIGS = sorted(path.name for path in (Path(__file__).parents[3] / "configs").glob("*.yaml"))
 
 NEVER = "images.reencode=never"
 TABLE = "source={kind: table, columns: {a: int}}"
@@ -31,7 +29,7 @@ UNLABELLED = (
 
 
 def idle(*overrides, config=None):
-    return find_idle(load_settings(config, overrides)[0])
+    return find_idle(load_settings(config, overrides).settings)
 
 
 @pytest.mark.parametrize(
@@ -222,37 +220,6 @@ def test_rows_of_tfrecords_have_no_images_and_their_shipped_configuration_is_fin
     assert idle(*vectors, config="tfrecords.yaml") == []
 
 
-def test_on_how_many_images_settings_acted():
-    settings, _ = load_settings(
-        None,
-        [
-            "images={quality: 50, reencode: when_needed, resize: {exact: [8, 8], fit: pad}, background: [1, 2, 3]}",
-            "limit=9",
-            "duplicates=drop",
-        ],
-    )
-    assert count_acted(settings, {"reencoded": 3, "resized": 2}, {"duplicate": 4}) == {
-        "images.quality": 3,
-        "images.background": 2,
-        "images.resize": 2,
-        "limit": 0,
-        "duplicates": 4,
-    }
-    assert count_acted(DatasetSettings(), {}, {}) == {}
-
-
-def test_a_finished_dataset_says_what_acted_on_nothing():
-    settings, _ = load_settings(None, ["images={quality: 50, reencode: when_needed}", "limit=9"])
-    numbers = {"unit": "image", "ledger": {"written": 301, "left_out": {"limit": 5}}, "changes": {}}
-    told = tell_acted(Outcome("kept", "", 0, numbers=numbers, notes=("a",)), settings)
-    assert told.notes == ("a", "images.quality acted on 0 of 301 images")
-    assert told.numbers == {**numbers, "acted": {"images.quality": 0, "limit": 5}}
-    failed = Outcome("failed", "", 1)
-    assert tell_acted(failed, settings) is failed
-    plain = Outcome("published", "", 0, numbers=numbers)
-    assert tell_acted(plain, DatasetSettings()) is plain
-
-
 @pytest.mark.parametrize(
     ("source", "name"),
     [
@@ -264,7 +231,7 @@ def test_a_finished_dataset_says_what_acted_on_nothing():
 )
 def test_words_for_splits_that_nothing_asks_for(source, name):
     def notes(*more):
-        return find_unused_words(load_settings(None, [f"source={source}", *more])[0])
+        return find_unused_words(load_settings(None, [f"source={source}", *more]).settings)
 
     plain = ("convention=plain",) if "table" in source else ()
     assert notes(*plain) == [f"source.{name} is not used, since splits.from_source is not set"]
@@ -275,7 +242,7 @@ def test_words_for_splits_that_nothing_asks_for(source, name):
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_shipped_configurations_use_their_words(config):
-    assert find_unused_words(load_settings(config, [])[0]) == []
+    assert find_unused_words(load_settings(config, []).settings) == []
 
 
 def test_class_ids_are_the_fields_of_ids():

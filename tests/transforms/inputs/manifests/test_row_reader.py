@@ -1,13 +1,12 @@
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.manifests.entry import Entry
-from recordmill.transforms.inputs.manifests.refer_entries import EntryReferrer
-from recordmill.transforms.inputs.sources import announce_classes
+from recordmill.transforms.inputs.manifests.row_reader import RowReader
 from recordmill.transforms.inputs.tables.row import Row
-from recordmill.transforms.records.boxes import boxes_of
 
 
 @pytest.fixture
@@ -19,8 +18,10 @@ def folder(tmp_path):
 
 
 def refer(folder, *entries, path="in/list.csv", key="pets/in/list.csv", **settings):
-    referrer = EntryReferrer(ImageRef(key, str(folder / "in/list.csv"), 99, "1", split="train"), path, **settings)
-    return list(referrer.refer((Row(n, entry, 10 * n, 10) for n, entry in enumerate(entries, 2)), lambda entry: entry))
+    referrer = RowReader(ImageRef(key, str(folder / "in/list.csv"), 99, "1", split="train"), path, **settings)
+    return list(
+        referrer.list_references((Row(n, entry, 10 * n, 10) for n, entry in enumerate(entries, 2)), lambda entry: entry)
+    )
 
 
 def test_paths_are_below_the_manifest_and_keys_below_the_input(folder):
@@ -64,7 +65,7 @@ def test_a_path_may_have_the_ending_of_any_image(folder):
         (
             "pets/in/list.csv/000006",
             "outside_root",
-            "list.csv, row 6: '../x.*' does not lie below source.root, by default the manifest's own folder",
+            "list.csv, row 6: '../x.*' is not below source.root, by default the manifest's own folder",
         ),
     ]
     (ref,) = refer(folder, Entry(uri="c.*"), root="images")
@@ -98,7 +99,7 @@ def test_bad_rows_say_where_they_are(folder):
 
     file = ImageRef("list.csv", str(folder / "list.csv"), 9)
     rows = [Row(2, {}), Row(3, None, fault="it is none", last=5)]
-    refs = list(EntryReferrer(file, "list.csv").refer(rows, reader))
+    refs = list(RowReader(file, "list.csv").list_references(rows, reader))
     assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs] == [
         ("list.csv/000002", "rejected", "bad_row", "list.csv, row 2: column 'x' is empty"),
         ("list.csv/000003", "rejected", "bad_row", "list.csv, row 3 (to line 5): it is none"),
@@ -107,7 +108,7 @@ def test_bad_rows_say_where_they_are(folder):
 
 def test_a_digest_that_is_none(folder):
     (ref,) = refer(folder, Entry(uri="images/a.jpg", sha256="abc"))
-    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: its digest 'abc' is no SHA-256 in hex")
+    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: its digest 'abc' is not a SHA-256 in hex")
 
 
 def test_images_in_rows(folder):
@@ -124,7 +125,7 @@ def test_classes_of_several_labels_are_announced_once_each(folder):
         Entry(uri="images/b.jpg", boxes=[[0, 0, 1, 1]], box_labels=["y"], fractions=True),
     ]
     announced, one, other = refer(folder, *entries)
-    assert announced == announce_classes(ImageRef("pets/in/list.csv", str(folder / "in/list.csv")), ["x", "y"])
+    assert announced == ClassNames.of(ImageRef("pets/in/list.csv", str(folder / "in/list.csv")), ["x", "y"])
     assert orjson.loads(one.features) == {"n": 1, "label_texts": ["x", "y"]}
     assert orjson.loads(other.features) == boxes_of([[0, 0, 1, 1]], ["y"], fractions=True)
 
@@ -168,6 +169,6 @@ def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
 def test_a_path_that_begins_with_a_blank_names_the_setting(folder):
     (ref,) = refer(folder, Entry(uri=" images/a.jpg"), uri_column="path")
     assert ref.detail == (
-        "list.csv, row 2: column 'path': ' images/a.jpg': no such file or directory, and the path begins with a blank: "
+        "list.csv, row 2: column 'path': ' images/a.jpg': no such file or directory, and the path begins with a space: "
         "set source.blanks=skip if that is not part of it"
     )

@@ -12,15 +12,14 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, ClassNames, ImageRef
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listing.safe_paths import key_of, reason_of, resolve_inside, size_and_version
 from recordmill.transforms.inputs.manifests.columns import Reader
 from recordmill.transforms.inputs.manifests.entry import Entry
-from recordmill.transforms.inputs.sources.source import announce_classes
 from recordmill.transforms.inputs.tables.row import Row, bad_row
-from recordmill.transforms.records.boxes import boxes_of
 
 ANY_ENDING = ".*"
 """How a path ends that may have the ending of any image."""
@@ -29,14 +28,15 @@ _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 
 @dataclass(slots=True)
-class EntryReferrer:
+class RowReader:
     """Makes references of a manifest's rows.
 
     Attributes:
         file: the manifest.
-        path: its path below the input, as `Source.refer` is given it.
+        path: its path below the input, as `Source.list_references` is given it.
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
-        packing: how an image lies in its row, see `transforms.inputs.manifests.row_bytes`; empty where rows name files.
+        packing: how an image is stored in its row, see `transforms.inputs.manifests.row_bytes`; empty where rows name
+            files.
         uri_column: the column of the images' paths, for people.
         joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
         word: the word for the split, for rows that have none of their own.
@@ -62,7 +62,7 @@ class EntryReferrer:
         if storage.is_local(self.root):
             self.root = os.path.abspath(self.root)
 
-    def refer(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef]:
+    def list_references(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef | ClassNames]:
         """Yields a reference for each row, or for those that are joined; announcements of classes before them."""
         images: dict[str, tuple[Row, Entry]] = {}
         for row in rows:
@@ -82,13 +82,13 @@ class EntryReferrer:
 
     def _refuse(self, row: Row, refusal: Rejected) -> ImageRef:
         detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal.detail}"
-        ref = self.file.but(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
-        return ref.but(status="rejected", reason=refusal.reason, detail=detail)
+        ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
+        return ref.notice("rejected", refusal.reason, detail)
 
     def _row_key(self, row: Row) -> str:
         return f"{self.file.key}/{row.number:06}"
 
-    def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef]:
+    def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef | ClassNames]:
         try:
             if entry.fault:
                 raise bad_row(entry.fault)
@@ -104,7 +104,7 @@ class EntryReferrer:
         named = {*(entry.labels or ()), *entry.box_labels} - self.announced
         if named:
             self.announced |= named
-            yield announce_classes(self.file, named)
+            yield ClassNames.of(self.file, named)
         yield ImageRef(
             **place,
             label=entry.label,
@@ -117,7 +117,7 @@ class EntryReferrer:
     def _place(self, row: Row, entry: Entry) -> dict[str, Any]:
         """The image's key and where it is."""
         if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
-            raise bad_row(f"its digest {entry.sha256!r:.70} is no SHA-256 in hex")
+            raise bad_row(f"its digest {entry.sha256!r:.70} is not a SHA-256 in hex")
         key = self._given_key(entry)
         if self.packing:
             # What a cell of Parquet holds is not known before it is read.
@@ -133,11 +133,11 @@ class EntryReferrer:
             if rejected.reason != "outside_root":
                 raise
             where = "source.root, by default the manifest's own folder"
-            raise Rejected("list", "outside_root", f"{column}{entry.uri!r:.200} does not lie below {where}") from None
+            raise Rejected("list", "outside_root", f"{column}{entry.uri!r:.200} is not below {where}") from None
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
             if entry.uri.startswith(" "):
-                why += ", and the path begins with a blank: set source.blanks=skip if that is not part of it"
+                why += ", and the path begins with a space: set source.blanks=skip if that is not part of it"
             raise Rejected("list", reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
         return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
 

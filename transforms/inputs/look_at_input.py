@@ -22,6 +22,7 @@ from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
+from recordmill.transforms.inputs.listing.ignored import normal_path
 from recordmill.transforms.inputs.listing.local_folders import Ignore
 from recordmill.transforms.inputs.listing.safe_paths import size_and_version
 
@@ -133,22 +134,13 @@ def _entries(folder: str) -> list[str]:
 
 def _names_of(entries: Iterable[str], below: str, ignore: Ignore) -> Names:
     prefix = f"{below}/" if below else ""
-    texts = (name for name in entries if name.isascii() or _is_text(name))
+    texts = (name for name in entries if normal_path(name) is not None)
     kept = [name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/"))]
     found = Names(tuple(name for name in kept if not name.endswith("/")))
     images = found.images
     others = sorted(set(found.files) - set(images))[:MOST_KEPT]
     folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))
     return Names(tuple(sorted((*images[:MOST_KEPT], *others))), folders)
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name is UTF-8."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _rank(folder: str) -> tuple[bool, str]:

@@ -1,0 +1,170 @@
+"""Fills in the settings that follow from others, or from the inputs' files."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import yaml
+
+from recordmill.pipeline.configuration.check_features import check_features
+from recordmill.pipeline.configuration.idle_settings import find_idle, find_unused_words
+from recordmill.pipeline.configuration.setting_errors import ConfigError
+from recordmill.schemas.added_setting import leave_out_added
+from recordmill.schemas.conventions import Convention
+from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.settings.custom_convention import CustomConvention
+from recordmill.schemas.settings.dataset import DatasetSettings, as_yaml_dict
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.recipe import Recipe
+from recordmill.schemas.shard_name import check_file_name
+from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.sources import Source
+from recordmill.transforms.records.features.find_function import digest_code
+
+
+def complete_settings(settings: DatasetSettings) -> DatasetSettings:
+    """The settings with those filled in that follow from others.
+
+    Raises:
+        ValueError: two contradict each other; one sentence, which mostly begins with the YAML key.
+    """
+    if settings.splits.group:
+        compile_pattern(settings.splits.group, "splits.group", "group")
+    layout = ExampleLayout(settings)
+    check_features(layout)
+    images = _complete_images(settings.images, layout.convention)
+    compression = layout.convention.compression if settings.compression == "auto" else settings.compression
+    if settings.analyze:
+        _check_analysis(settings, images, layout)
+        images = replace(images, moments=True)
+    completed = replace(settings, images=images, compression=compression)
+    if settings.duplicates == "together" and settings.splits.given:
+        raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
+    if settings.splits.stratify and settings.source.late_labels:
+        raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
+    if settings.index_files and compression != "none":
+        raise ValueError("index_files needs compression: none, since readers seek in the files")
+    _check_file_names(ExampleLayout(completed))
+    return completed
+
+
+def resolve_settings(
+    settings: DatasetSettings, inputs: Sequence[Input], output: str, note: Callable[[str], None]
+) -> DatasetSettings:
+    """The settings with what only the inputs, and the output's name, can say.
+
+    Args:
+        settings: complete in themselves.
+        inputs: what is read; it is listed where the source asks for its files.
+        output: the output folder, which names a dataset whose files need a name.
+        note: takes what the user should know.
+
+    Raises:
+        ConfigError: the files cannot say it, or a setting cannot act.
+    """
+    name = settings.name
+    if not name and "{name" in ExampleLayout(settings).shard_name:
+        name = _name_of(output)
+    try:
+        source = settings.source.settle(_list_files(inputs, settings.listing), note)
+        if source is not settings.source:
+            settings = complete_settings(replace(settings, source=source))
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    try:
+        if name != settings.name:
+            settings = complete_settings(replace(settings, name=name))
+    except ValueError as error:
+        raise ConfigError(f"{error}; or set name, in place of the output folder's") from None
+    if idle := find_idle(settings):
+        raise ConfigError("\n".join(idle))
+    for unused in find_unused_words(settings):
+        note(unused)
+    return settings
+
+
+def make_recipe(settings: DatasetSettings, comment: str = "") -> Recipe:
+    """What decides the dataset's bytes, and the text of `config.yaml`, which begins with a comment.
+
+    Functions have a digest of their code: where that has changed, the dataset is another one.
+    """
+    plain = as_yaml_dict(settings)
+    functions = {name: {**asdict(each), "code": digest_code(each.function)} for name, each in settings.features.items()}
+    values = {**leave_out_added(settings, plain), **({"functions": functions} if functions else {})}
+    return Recipe(values, comment + yaml.safe_dump(_without_tuples(plain), sort_keys=False, allow_unicode=True))
+
+
+def _complete_images(images: ImageSettings, convention: Convention) -> ImageSettings:
+    """The settings with the convention's form in place of `store: auto`, unless that is JPEG."""
+    asked, named = convention.stores, f"the convention ({convention.title})"
+    if asked != "jpeg" and images.reencode == "never":
+        raise ValueError(f"images.reencode is never, and {named} stores {asked} pixels: remove one of them")
+    store = asked if asked != "jpeg" and images.store == "auto" else images.store
+    if store != "raw" and "pixels_base64" in convention.fields:
+        raise ValueError(f"images.store is {store}, and {named} holds pixels: set it to raw")
+    return replace(images, store=store, reencode=images.reencoding)
+
+
+def _check_analysis(settings: DatasetSettings, images: ImageSettings, layout: ExampleLayout) -> None:
+    if images.store == "raw" or not settings.holds_images or "encoded" not in layout.convention.fields:
+        raise ValueError("analyze needs encoded images: set decode: images, and a convention that stores them")
+    if images.check == "header":
+        raise ValueError("analyze needs every image's pixels: remove images.check: header")
+    if images.reencode == "never" and not {"JPEG", "PNG"}.issuperset(images.formats):
+        raise ValueError(
+            "analyze needs images that TensorFlow decodes: with images.reencode: never "
+            "set images.formats to [JPEG, PNG]"
+        )
+    if "train" not in settings.splits.names:
+        raise ValueError(
+            "analyze reads the split train, which does not exist: give a split this name, "
+            "or run recordmill analyze PATH --split NAME afterwards"
+        )
+
+
+def _check_file_names(layout: ExampleLayout) -> None:
+    settings = layout.settings
+    count = settings.shards.count or 12  # enough for indices of two digits to meet those of one
+    indices = range(min(count, 12))
+    names = [layout.file_name(split, index, count, 1) for split in settings.splits.names for index in indices]
+    own = isinstance(settings.convention, CustomConvention) and not settings.shards.name
+    key = "convention.shard_name" if own else "shards.name"
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"{key} {layout.shard_name!r} gives several files one name: put {{split}} and {{index}} into it"
+        )
+    for name in names:
+        check_file_name(name, layout.shard_name, key)
+
+
+def _name_of(output: str) -> str:
+    """An output folder's name, in letters that file names may have."""
+    folder = output.rstrip("/").rpartition("/")[2]
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in folder)
+    return name.lstrip("._-") or "dataset"
+
+
+@dataclass(frozen=True, slots=True)
+class _WholeFiles(Source):
+    """Every file is one reference to itself."""
+
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        yield file
+
+
+def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[ImageRef]:
+    from recordmill.transforms.list_images import list_images  # needs Beam, for which most sources have no use here
+
+    # Of the listing, only the selection of files matters here, not their splits.
+    patterns = ListingSettings(include=listing.include, ignore=listing.ignore, classes_known=True)
+    for each in inputs:
+        yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if type(ref) is ImageRef)
+
+
+def _without_tuples(value: Any) -> Any:
+    """Tuples as lists: YAML has no tuples."""
+    if isinstance(value, dict):
+        return {key: _without_tuples(each) for key, each in value.items()}
+    return [_without_tuples(each) for each in value] if isinstance(value, list | tuple) else value

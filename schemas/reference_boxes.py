@@ -1,0 +1,57 @@
+"""Boxes as references carry them, in `ImageRef.features`."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from recordmill.schemas.image_ref import ImageRef
+
+
+def boxes_of(
+    boxes: Iterable[Sequence[float]],
+    labels: Iterable[str | int],
+    *,
+    values: Mapping[str, Sequence[Any]] | None = None,
+    drawn_on_size: Sequence[int] | None = None,
+    fractions: bool = False,
+    shapes: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """What a source puts into `ImageRef.features` for an image's boxes; numbers that are not finite become None there.
+
+    Args:
+        boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
+        labels: of each, its class name, or the number by which `ClassNames` gave it.
+        values: further values of each box by field name, e.g. `is_crowd`.
+        drawn_on_size: width and height of the image as the annotators saw it, where they say so.
+        fractions: whether boxes are in fractions of the image instead of pixels.
+        shapes: the fate of shapes that are not boxes: how many of these boxes are `enclosed` ones, and how many more
+            shapes were dropped (`other_shape`).
+    """
+    counted = {name: count for name, count in (shapes or {}).items() if count}
+    return {
+        "boxes": [_finite(map(float, box)) for box in boxes],
+        "boxes_labels": list(labels),
+        "boxes_values": {key: _finite(each) for key, each in (values or {}).items()},
+        "boxes_size": list(drawn_on_size) if drawn_on_size else None,
+        "boxes_fractions": fractions,
+        **({"boxes_shapes": counted} if counted else {}),
+    }
+
+
+def _finite(values: Iterable[Any]) -> list[Any]:
+    """The values as JSON can hold them."""
+    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
+
+
+def count_boxes(ref: ImageRef) -> int:
+    """How many boxes a reference carries, with the shapes that its source dropped."""
+    labels, dropped = list_boxes(ref)
+    return len(labels) + dropped
+
+
+def list_boxes(ref: ImageRef) -> tuple[list[str | int], int]:
+    """The labels of the boxes that a reference carries, in their order, and how many shapes its source dropped."""
+    given = orjson.loads(ref.features) if '"boxes"' in ref.features else {}
+    return given.get("boxes_labels", []), given.get("boxes_shapes", {}).get("other_shape", 0)

@@ -1,0 +1,127 @@
+"""What a dataset is: everything that decides its bytes. These are the YAML keys that users write."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
+
+from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.custom_convention import CustomConvention
+from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.limits import RejectionLimits
+from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.schemas.settings.shards import ShardSettings
+from recordmill.schemas.settings.source import SourceSettings
+from recordmill.schemas.settings.splits import SplitSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetSettings:
+    """The description of a dataset. Flags, not settings, name its inputs and its output.
+
+    Attributes:
+        name: the dataset's name, for conventions that put it into file names; empty: the output folder's.
+        source: what the files mean, and its settings.
+        include: patterns (gitignore's syntax) of the files to read; empty: all.
+        ignore: patterns of files and folders to ignore, in addition to hidden ones and those created by operating
+            systems.
+        decode: `images`, or `none` for files of any kind, which get only features that need no pixels.
+        images: how images are checked, decoded and re-encoded.
+        boxes: how boxes are read, from sources that have them.
+        labels: how classes get their ids.
+        duplicates: what happens to images with the same bytes: `report` counts them; `together` keeps them in one
+            split, and groups that share one too; `drop` leaves out all but the first by key. The last two read every
+            image twice.
+        splits: how images are split.
+        shards: number and names of the files.
+        convention: which features an Example has: a name, or a mapping of your own; see docs/conventions.md.
+        features: features that functions compute, by name: `package.module:function` of your own, which takes the
+            image and returns a list of floats; or one that comes with Recordmill. See docs/features.md.
+        compression: compression of the files: `none` or `gzip`; `auto`, as the convention requires, which is `none`
+            unless its own files are gzipped. JPEG does not compress further, and indexes need plain files.
+        index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
+        seed: other seeds give other splits, another order and another choice for `limit`.
+        limit: at most this many images, chosen by hash.
+        max_rejected: when rejected images fail the run.
+        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
+            finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
+        report: whether `report.html`, a page for people, is added to the dataset.
+    """
+
+    # Read by pydantic on the launcher: an unknown key anywhere below is an error.
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "arbitrary_types_allowed": True}
+
+    name: str = ""
+    source: SourceSettings
+    include: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    decode: Literal["images", "none"] = "images"
+    images: ImageSettings = field(default_factory=ImageSettings)
+    boxes: BoxSettings = field(default_factory=BoxSettings)
+    labels: LabelSettings = field(default_factory=LabelSettings)
+    duplicates: Literal["report", "together", "drop"] = "report"
+    splits: SplitSettings = field(default_factory=SplitSettings)
+    shards: ShardSettings = field(default_factory=ShardSettings)
+    convention: str | CustomConvention = "default"
+    features: Mapping[str, FeatureFunction] = field(default_factory=dict)
+    compression: Literal["auto", "none", "gzip"] = "auto"
+    index_files: bool = False
+    seed: int = 0
+    limit: int | None = None
+    max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
+    analyze: bool = False
+    report: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible, whatever the others are."""
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"limit is {self.limit}: give at least 1, or leave it out")
+        if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
+            raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
+
+    @property
+    def holds_images(self) -> bool:
+        """Whether Examples have images in them."""
+        return self.decode == "images" and self.source.contents == "images"
+
+    @property
+    def unit(self) -> Literal["image", "file", "row"]:
+        """What an Example is made of, in a word for people."""
+        if self.source.contents == "rows":
+            return "row"
+        return "image" if self.decode == "images" else "file"
+
+    @property
+    def listing(self) -> ListingSettings:
+        """Selects the files to read, and gives them splits and groups."""
+        classes_known = bool(self.labels.classes)
+        return ListingSettings(
+            include=self.include or self.source.files,
+            not_included="not_included" if self.include else self.source.other_files,
+            ignore=self.ignore,
+            from_folders=self.splits.from_folders,
+            from_source=self.splits.from_source,
+            group=self.splits.group,
+            classes_known=classes_known,
+        )
+
+    def differs(self, key: str) -> bool:
+        """Whether a setting, by its path in YAML, has another value than its default."""
+        parent = key.rpartition(".")[0]
+        if parent and attrgetter(parent)(self) is None:
+            return False
+        if key == "images.resize.fit":  # of a record that is absent by default
+            return bool(attrgetter(key)(self) != "crop")
+        return bool(attrgetter(key)(self) != attrgetter(key)(DatasetSettings(source=self.source)))
+
+
+def as_yaml_dict(settings: DatasetSettings) -> dict[str, Any]:
+    """The settings as plain values, in the shape of their YAML, without those that have no effect."""
+    plain = asdict(settings)
+    plain["source"] = {"kind": settings.source.kind, **plain["source"]}
+    if settings.splits.given:
+        del plain["splits"]["fractions"]
+    return plain

@@ -1,0 +1,93 @@
+"""What a dataset's Examples and files look like, as its settings have it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from recordmill.schemas.conventions import Convention, load_convention
+from recordmill.schemas.features import ExampleEncoder, Feature
+from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.schemas.settings.custom_convention import CustomConvention
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.shard_name import fill_pattern
+
+
+@dataclass(frozen=True)
+class ExampleLayout:
+    """The features of a dataset's Examples, what serializes them, and the names of its files.
+
+    Attributes:
+        settings: what the dataset is.
+    """
+
+    settings: DatasetSettings
+
+    @cached_property
+    def convention(self) -> Convention:
+        """The convention itself."""
+        convention = self.settings.convention
+        return convention.as_convention() if isinstance(convention, CustomConvention) else load_convention(convention)
+
+    @property
+    def convention_name(self) -> str:
+        """The convention's name; `own` for one of the user's own."""
+        return self.settings.convention if isinstance(self.settings.convention, str) else "own"
+
+    @property
+    def label_offset(self) -> int:
+        """The id of the first class: the user's, or the convention's own."""
+        offset = self.settings.labels.offset
+        return self.convention.label_offset if offset is None else offset
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """The features of an Example: the convention's, the source's own, then what functions compute."""
+        filled = self.convention.fields
+        computed = (each.as_feature(name) for name, each in self.settings.features.items() if name not in filled)
+        added = (feature for feature in self.settings.source.features() if feature.field not in filled)
+        return (*self.convention.features, *added, *computed)
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields of a record that its features are filled from."""
+        return frozenset(feature.field for feature in self.features)
+
+    @property
+    def stores_boxes(self) -> bool:
+        """Whether Examples have a place for boxes."""
+        return not BOX_FIELDS.isdisjoint(self.fields)
+
+    @cached_property
+    def optional_features(self) -> tuple[Feature, ...]:
+        """Those of one value that an Example may lack; a constant is in every one."""
+        features = (each for each in self.features if each.constant is None)
+        return tuple(each for each in features if each.default is not None and not each.many)
+
+    @cached_property
+    def encoder(self) -> ExampleEncoder:
+        """What serializes the dataset's records."""
+        return ExampleEncoder(self.features)
+
+    @cached_property
+    def needs_pixels(self) -> bool:
+        """Whether a function takes images."""
+        return any(each.takes == "image" for each in self.settings.features.values())
+
+    @property
+    def shard_name(self) -> str:
+        """The pattern of the files' names: the user's, or the convention's."""
+        return self.settings.shards.name or self.convention.shard_name
+
+    def file_name(self, split: str, index: int, count: int, records: int) -> str:
+        """The name of a published shard, one of `count` in its split, with this number of records."""
+        word = split if self.settings.shards.name else self.convention.split_words.get(split, split)
+        own = self.settings.name or "dataset"  # the output folder's name comes later, before there are files
+        name = fill_pattern(self.shard_name, name=own, split=word, index=index, count=count, records=records)
+        return f"{name}.gz" if self.settings.compression == "gzip" and not name.endswith(".gz") else name
+
+
+def explain_unstored_boxes(what: str) -> str:
+    """Why a run fails that would lose boxes because no convention was named."""
+    return (
+        f"convention is not set: {what}, and the default convention stores none: "
+        "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"
+    )

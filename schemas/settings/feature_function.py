@@ -1,0 +1,87 @@
+"""Features that functions compute, and what is known of the functions that come with Recordmill."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from recordmill.schemas.features import Feature, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """What a function that comes with Recordmill takes and gives.
+
+    Attributes:
+        of: `image`, its pixels; or `file`, its bytes and its uri.
+        kind: the list of an Example that its values go to.
+        many: whether it gives a list.
+        meaning: one line for people.
+    """
+
+    of: Literal["image", "file"]
+    kind: Kind
+    many: bool
+    meaning: str
+
+
+BUILT_IN = {
+    "mean_std": BuiltIn(
+        "image", "float", True, "mean of red, green and blue, then their standard deviations, 0 to 255"
+    ),
+    "color_histogram": BuiltIn("image", "float", True, "shares of pixels in 8 bins of red, 8 of green and 8 of blue"),
+    "difference_hash": BuiltIn(
+        "image", "bytes", False, "64 bits in hex, which differ little for images that look alike"
+    ),
+    "pixels_sha256": BuiltIn("image", "bytes", False, "SHA-256 of the decoded pixels, in hex"),
+    "file_sha256": BuiltIn("file", "bytes", False, "SHA-256 of the file, in hex"),
+}
+"""By name; `transforms.records.features.built_in` has the functions themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureFunction:
+    """One computed feature: the YAML keys below its name.
+
+    Attributes:
+        function: `package.module:function`, or the name of one that comes with Recordmill: `mean_std`,
+            `color_histogram`, `difference_hash`, `pixels_sha256`, `file_sha256`.
+        type: `float`, `int64` or `bytes`: what a function of your own gives.
+        shape: of that, `[null]` for a list (the default) or `[]` for one value.
+        of: what a function of your own takes: `image`, its pixels; or `file`, its bytes and its uri.
+        meaning: one line for people.
+    """
+
+    function: str
+    type: Kind | None = None
+    shape: tuple[None, ...] | None = None
+    of: Literal["image", "file"] | None = None
+    meaning: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where it names no function, or says what is known of one."""
+        if self.shape is not None and len(self.shape) > 1:
+            raise ValueError("shape is [] for one value or [null] for any number of them")
+        if self.is_built_in and self.function not in BUILT_IN:
+            known = ", ".join(BUILT_IN)
+            raise ValueError(
+                f"function {self.function!r} is not one of {known}: write package.module:function for your own"
+            )
+        if self.is_built_in and (self.type or self.shape is not None or self.of):
+            raise ValueError(f"type, shape and of are fixed for {self.function}: remove them")
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it comes with Recordmill."""
+        return ":" not in self.function
+
+    @property
+    def takes(self) -> Literal["image", "file"]:
+        """What the function is given."""
+        return BUILT_IN[self.function].of if self.is_built_in else self.of or "image"
+
+    def as_feature(self, name: str) -> Feature:
+        """The feature that it fills, which is its field too."""
+        if self.is_built_in:
+            known = BUILT_IN[self.function]
+            return Feature(name, known.kind, name, self.meaning or known.meaning, many=known.many)
+        many = self.shape is None or bool(self.shape)
+        return Feature(name, self.type or "float", name, self.meaning or f"computed by `{self.function}`", many=many)

@@ -1,0 +1,84 @@
+import hashlib
+
+import pytest
+
+from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.features import Feature, encode_example, parse_example
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_fields import IMAGE_FIELDS
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.records.image_record import find_class, image_record, reencode_image
+
+IMAGE = PreparedImage(b"bytes", "JPEG", 6, 8, 3, None, ())
+REF = ImageRef("in/cät/ü 1.jpg", "/x", label="cät", features='{"image/patient":"p\\u00e4"}')
+LABELS = LabelMap({"cät": 3, "other": 4}, catch_all="other")
+
+
+def test_a_fitting_jpeg_passes_through_bit_for_bit(draw):
+    image = reencode_image(draw(1), ImageSettings())
+    assert (image.encoded, image.format, image.height, image.width, image.changes) == (draw(1), "JPEG", 6, 8, ())
+
+
+def test_a_bad_image_is_rejected_with_the_decoders_reason_and_its_digest(draw):
+    data = draw(1)[:-20]
+    with pytest.raises(Rejected) as caught:
+        reencode_image(data, ImageSettings())
+    assert (caught.value.stage, caught.value.reason) == ("decode", "truncated")
+    assert caught.value.sha256 == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize(("label", "expected"), [("cät", ("cät", 3)), ("stray", ("other", 4)), ("", (None, None))])
+def test_the_class_of_a_label(label, expected):
+    assert find_class(label, LABELS) == expected
+
+
+def test_a_label_without_a_place_is_rejected():
+    with pytest.raises(Rejected) as caught:
+        find_class("stray", LabelMap({"cat": 0}))
+    assert (caught.value.stage, caught.value.reason) == ("encode", "unknown_label")
+    assert caught.value.detail == "the label 'stray' is not one of the classes"
+
+
+def test_the_fields_of_a_record_are_exact():
+    assert image_record(REF, IMAGE, "cät", 3, load_convention("default")) == {
+        "encoded": b"bytes",
+        "sha256": hashlib.sha256(b"bytes").hexdigest().encode(),
+        "format": b"jpg",
+        "height": 6,
+        "width": 8,
+        "channels": 3,
+        "label": 3,
+        "label_text": "cät".encode(),
+        "filename": "ü 1.jpg".encode(),
+        "source_id": "ü 1.jpg".encode(),
+        "key": "in/cät/ü 1.jpg".encode(),
+        "split": b"",
+        "split_upper": b"",
+        "image/patient": "pä".encode(),
+    }
+
+
+def test_a_format_without_a_name_of_its_own_is_lower_cased():
+    assert image_record(REF, IMAGE, None, None, load_convention("tutorial"))["format"] == b"jpeg"
+
+
+def test_the_names_of_fields_are_listed():
+    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("tfrecorder"), "train")
+    assert set(fields) == IMAGE_FIELDS - {"sha256", "file_sha256"}  # what convert_image adds of the file
+    assert (fields["pixels_base64"], fields["split_upper"]) == (b"Ynl0ZXM=", b"TRAIN")
+
+
+def test_an_image_without_a_label_has_no_label_features():
+    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("default"))
+    parsed = parse_example(
+        load_convention("default").features, encode_example(load_convention("default").features, fields)
+    )
+    assert (parsed["image/class/label"], parsed["image/class/text"], parsed["image/encoded"]) == (-1, b"", b"bytes")
+
+
+def test_a_sources_own_features_are_written():
+    feature = Feature("image/patient", "bytes", "image/patient", "")
+    fields = image_record(REF, IMAGE, "cät", 3, load_convention("default"))
+    assert parse_example([feature], encode_example([feature], fields)) == {"image/patient": "pä".encode()}

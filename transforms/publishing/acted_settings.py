@@ -1,0 +1,53 @@
+"""On how many images settings acted, for those that leave a trace."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from recordmill.schemas.formatting import format_count
+from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.settings.dataset import DatasetSettings
+
+
+def tell_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
+    """The outcome of a finished dataset with `acted` among its numbers, and a note for each setting that never acted.
+
+    Args:
+        outcome: how the run ended.
+        settings: what the dataset is.
+    """
+    if outcome.status not in ("published", "kept"):
+        return outcome
+    numbers, written = outcome.numbers, outcome.numbers["ledger"]["written"]
+    acted = count_acted(settings, numbers["changes"], numbers["ledger"]["left_out"])
+    notes = tuple(say_idle(key, written, settings.unit) for key, count in acted.items() if not count)
+    return replace(outcome, numbers={**numbers, "acted": acted}, notes=(*outcome.notes, *notes)) if acted else outcome
+
+
+def say_idle(key: str, images: int, unit: str) -> str:
+    """That a setting acted on none of so many images."""
+    return f"{key} acted on 0 of {format_count(images, unit)}"
+
+
+def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out: Mapping[str, int]) -> dict[str, int]:
+    """On how many images each setting acted, for those that differ from their default and leave a trace.
+
+    Args:
+        settings: what the dataset is.
+        changes: images by what was changed, as in the marker.
+        left_out: images by the reason for which they were left out.
+    """
+    resize, acted = settings.images.resize, dict[str, int]()
+    if settings.holds_images:
+        reencoded, resized = changes.get("reencoded", 0), changes.get("resized", 0)
+        padded = resized if resize is not None and resize.pads else 0
+        acted = {
+            "images.quality": reencoded,
+            "images.subsampling": reencoded,
+            "images.grayscale": changes.get("grayscale_expanded", 0),
+            "images.background": max(changes.get("flattened", 0), padded),
+            "images.resize": resized,
+        }
+    acted["limit"] = left_out.get("limit", 0)
+    if settings.duplicates == "drop":
+        acted["duplicates"] = left_out.get("duplicate", 0)
+    return {key: count for key, count in acted.items() if settings.differs(key)}

@@ -39,7 +39,7 @@ class CustomFeature:
         if bool(self.field) == (self.value is not None):
             raise ValueError("field or value: give one of the two")
         if self.shape and (self.default is not None or self.value is not None):
-            raise ValueError("shape [null] takes neither default nor value: remove it, since a missing list is empty")
+            raise ValueError("shape [null] goes without default and value: a missing list is empty")
         for key in ("default", "value"):
             try:
                 self._coerced(key)

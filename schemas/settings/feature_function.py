@@ -63,7 +63,7 @@ class FeatureFunction:
         if self.is_built_in and self.function not in BUILT_IN:
             known = ", ".join(BUILT_IN)
             raise ValueError(
-                f"function {self.function!r} is not one of {known}: write package.module:function for your own"
+                f"unknown function {self.function!r}: write one of {known}, or package.module:function for your own"
             )
         if self.is_built_in and (self.type or self.shape is not None or self.of):
             raise ValueError(f"type, shape and of are fixed for {self.function}: remove them")

@@ -260,7 +260,7 @@ def test_the_default_source_goes_by_its_name():
 def test_checking_a_source_leaves_its_class_as_it_was():
     kind = load_source("class_folders")
     before = set(vars(kind))
-    assert errors_of(["source.x=1"]) == ["--set: source.x is no setting: remove it or correct its name"]
+    assert errors_of(["source.x=1"]) == ["--set: unknown setting source.x: correct it, or remove it"]
     assert type(load_settings(None, ["source.class_from=path"]).settings.source) is kind
     assert set(vars(kind)) == before
 

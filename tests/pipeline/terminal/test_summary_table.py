@@ -95,7 +95,7 @@ def test_without_duplicates_there_is_no_line(alike):
 
 def test_the_report_is_pointed_at():
     lines = shown(Outcome("kept", "", 0, "", {**NUMBERS, "report": "report.html"}))
-    assert lines[-2] == "look at out/report.html"
+    assert lines[-2] == "report out/report.html"
 
 
 def test_what_is_worth_a_look_is_a_line_each():

@@ -1,30 +1,28 @@
 """Runs one conversion, from flags to an outcome, whatever goes wrong."""
 
 import traceback
-from argparse import Namespace
+from typing import TYPE_CHECKING
 
-from recordmill.pipeline.analyze_output import analyze_output
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import UsageError
+from recordmill.pipeline.configuration.options import LaunchOptions, UsageError
 from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.prepare import prepare_job
-from recordmill.pipeline.runners.run_job import Build, Terminated, run_job
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome
+from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome, Terminated
 from recordmill.transforms.shards.progress import PROGRESS
 
+if TYPE_CHECKING:
+    from recordmill.pipeline.runners.run_job import Build
 
-def attempt(
-    flags: Namespace, beam_arguments: list[str], build: Build, terminal: Terminal
-) -> tuple[Outcome, Job | None]:
+
+def attempt(options: LaunchOptions, build: "Build", terminal: Terminal) -> tuple[Outcome, Job | None]:
     """Runs one conversion.
 
     Args:
-        flags: ours, checked by `check_flags`.
-        beam_arguments: Beam's.
+        options: the flags.
         build: builds the pipeline of a job.
         terminal: reports progress and notes.
 
@@ -33,8 +31,12 @@ def attempt(
     """
     job = None
     try:
-        job = prepare_job(flags, beam_arguments, terminal)
-        outcome = run_job(job, build, flags, beam_arguments, terminal)
+        job = prepare_job(options, terminal)
+        # With these comes Beam, which takes two seconds: an error in the configuration is told without.
+        from recordmill.pipeline.analyze_output import analyze_output
+        from recordmill.pipeline.runners.run_job import run_job
+
+        outcome = run_job(job, build, options, terminal)
         outcome = analyze_output(outcome, job, terminal)
     except (UsageError, ConfigError) as error:
         outcome = Outcome("failed", str(error), WRONG_USAGE)
@@ -45,7 +47,7 @@ def attempt(
     except Terminated as error:
         outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
     except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
-        if flags.traceback:
+        if options.traceback:
             traceback.print_exc()
         outcome = Outcome("failed", _unexpected(error), FAILED)
     return outcome, job

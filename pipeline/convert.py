@@ -6,12 +6,13 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.options import UsageError, build_parser, check_flags
+from recordmill.pipeline.configuration.options import UsageError, check_options, parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
 from recordmill.pipeline.terminal.terminal import Terminal
@@ -83,13 +84,13 @@ def convert(
     options = {"output": os.fspath(output), "config": config and os.fspath(config), "runner": runner, **switches}
     try:
         words = [*_input_flags(inputs), *_as_flags({**options, "threads": threads or None}), *_set_flags(settings)]
-        flags, arguments = build_parser(_PROG).parse_known_args([*words, *_as_flags(runner_options or {})])
-        check_flags(flags, arguments, _PROG)
+        parsed = parse_options([*words, *_as_flags(runner_options or {})], _PROG)
+        parsed = check_options(parsed, _PROG)
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), WRONG_USAGE)) from None
-    flags.alone = False  # the caller's process may have threads, which would not survive a fork
+    parsed = replace(parsed, alone=False)  # the caller's process may have threads, which would not survive a fork
     with _ONE_AT_A_TIME, _callers_logging():
-        outcome, job = attempt(flags, arguments, build, terminal)
+        outcome, job = attempt(parsed, build, terminal)
     if outcome.exit_code == INTERRUPTED:
         raise KeyboardInterrupt(outcome.sentence)
     if outcome.exit_code or outcome.status not in ("published", "kept") or job is None:

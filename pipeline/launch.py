@@ -5,18 +5,25 @@ import os
 import signal
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from recordmill import storage
-from recordmill.pipeline.configuration.options import MODULE, UsageError, build_parser, check_flags, wants_json
+from recordmill.pipeline.configuration.options import (
+    MODULE,
+    LaunchOptions,
+    UsageError,
+    check_options,
+    parse_options,
+    wants_json,
+)
+from recordmill.pipeline.configuration.preflight import PathError, check_summary
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome
+from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome, Terminated
 
 if TYPE_CHECKING:
     from recordmill.pipeline.configuration.job import Job
@@ -38,24 +45,24 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     """
     started = time.monotonic()
     terminal = Terminal(sys.stderr)
-    parser = build_parser(prog)
-    flags, job = parser.parse_args([]), None  # the defaults if the flags are wrong
+    options, job = LaunchOptions(), None  # the defaults if the flags are wrong
     try:
-        flags, beam_arguments = parser.parse_known_args(argv)
-        check_flags(flags, beam_arguments, prog)
+        options = parse_options(argv, prog)
+        options = check_options(options, prog)
+        check_summary(options.summary_json, options.output)
+        outcome, job = _attempt(options, build, terminal)
     except UsageError as error:
         outcome = Outcome("failed", str(error), WRONG_USAGE)
-    else:
-        try:
-            outcome, job = _attempt(flags, beam_arguments, build, terminal)
-        except KeyboardInterrupt:  # while modules are imported
-            outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
+    except PathError as error:  # of the summary, which is not written then
+        options, outcome = replace(options, summary_json=None), Outcome("failed", str(error), FAILED)
+    except KeyboardInterrupt:  # while modules are imported
+        outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
     terminal.tell(outcome, job)
-    text = _summary_line(outcome, job, flags, round(time.monotonic() - started, 3))
-    if wants_json(flags.json, sys.stdout):
+    text = _summary_line(outcome, job, options, round(time.monotonic() - started, 3))
+    if wants_json(options.json, sys.stdout):
         sys.stdout.write(text.decode())
         sys.stdout.flush()
-    if not _write_files(outcome, job, flags, text, terminal):
+    if not _write_files(outcome, job, options, text, terminal):
         outcome = replace(outcome, exit_code=outcome.exit_code or FAILED)
     if outcome.exit_code in (INTERRUPTED, TERMINATED):
         os._exit(outcome.exit_code)  # worker threads may still be decoding; do not wait for them
@@ -63,42 +70,48 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     return outcome.exit_code
 
 
-def _attempt(
-    flags: Namespace, beam_arguments: list[str], build: Callable[..., Any], terminal: Terminal
-) -> "tuple[Outcome, Job | None]":
-    """Imports Beam and everything else that a conversion needs, and runs it."""
-    gc.disable()  # collecting garbage during imports takes 0.1 s
-    from recordmill.pipeline.attempt import attempt
-    from recordmill.pipeline.runners.run_job import Terminated
+def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> "tuple[Outcome, Job | None]":
+    """Imports what a conversion needs, and runs it."""
 
     def stop(*_: object) -> None:
         raise Terminated
 
-    # Imported objects stay: exempt them from garbage collection (0.4 s of a run of 100 images).
-    gc.freeze()
-    gc.enable()
-    signal.signal(signal.SIGTERM, stop)
-    return attempt(flags, beam_arguments, build, terminal)
+    def build_at_last(*arguments: Any) -> Any:
+        built = build(*arguments)
+        # What is imported by now stays: the collector need not look through it again and again (0.4 s of a run of 100
+        # images).
+        gc.freeze()
+        gc.enable()
+        return built
+
+    gc.disable()  # collecting garbage during imports takes 0.1 s
+    try:
+        from recordmill.pipeline.attempt import attempt
+
+        signal.signal(signal.SIGTERM, stop)
+        return attempt(options, build_at_last, terminal)
+    finally:
+        gc.enable()
 
 
-def _summary_line(outcome: Outcome, job: "Job | None", flags: Namespace, seconds: float) -> bytes:
+def _summary_line(outcome: Outcome, job: "Job | None", options: LaunchOptions, seconds: float) -> bytes:
     """The line on stdout: short, since a caller may read all of stderr before it reads this."""
     line = {
         "status": outcome.status,
         "exit_code": outcome.exit_code,
         "sentence": outcome.sentence,
-        "output": job.run.output if job else _shown(flags.output),
+        "output": job.run.output if job else _shown(options.output),
         "plan_id": outcome.plan_id,
         **outcome.numbers,
-        **({"recognised": job.layout.as_dict()} if job and job.layout else {}),
+        **({"recognised": asdict(job.layout)} if job and job.layout else {}),
         "notes": outcome.notes[:MOST_NOTES],
         "seconds": {"total": seconds},
     }
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _write_files(outcome: Outcome, job: "Job | None", flags: Namespace, line: bytes, terminal: Terminal) -> bool:
-    """Writes the requested files; returns False if one cannot be written.
+def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, line: bytes, terminal: Terminal) -> bool:
+    """Writes the files that were asked for; False where one cannot be written.
 
     The job writes the outcome file, unless it crashed or never began.
     """
@@ -106,9 +119,9 @@ def _write_files(outcome: Outcome, job: "Job | None", flags: Namespace, line: by
         {**outcome.as_dict(), "run_id": job.run.run_id if job else ""},
         option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
     )
-    outcome_file = flags.outcome_file if outcome.status not in ("submitted", "built") else None
+    outcome_file = options.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
-    for what, path, content in (("summary", flags.summary_json, line), ("outcome", outcome_file, told)):
+    for what, path, content in (("summary", options.summary_json, line), ("outcome", outcome_file, told)):
         try:
             if path:
                 storage.write_file(path, content)
@@ -119,6 +132,6 @@ def _write_files(outcome: Outcome, job: "Job | None", flags: Namespace, line: by
     return written
 
 
-def _shown(path: str | None) -> str | None:
-    """A path as text, whatever its bytes."""
-    return path and path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+def _shown(path: str) -> str | None:
+    """A path as text, whatever its bytes are; None where there is none."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") or None

@@ -1,44 +1,40 @@
-"""Turns flags into a job, or says in one sentence what is wrong with them, before any work."""
+"""Turns flags into a job, or says in one sentence what is wrong with them, before any work.
+
+Beam is imported as late as can be: that takes two seconds, for which an error in the configuration has no use.
+"""
 
 import os
 import sys
 import tempfile
 import uuid
-from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-
-import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions
+from importlib.metadata import version
 
 from recordmill import storage
-from recordmill.pipeline.analyze_output import check_analysis_is_possible
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, Parser, UsageError
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser, UsageError
 from recordmill.pipeline.configuration.preflight import (
-    PathError,
     check_answer,
     check_places,
     check_secrets,
-    check_summary,
     find_folder,
     normal_path,
     parse_inputs,
 )
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
-from recordmill.pipeline.discard import discard_staging
-from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.read_ahead import default_threads
 
 
-def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal) -> Job:
+def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     """Makes a job of the flags; `--discard` is done here too.
 
     Raises:
@@ -46,98 +42,97 @@ def prepare_job(flags: Namespace, beam_arguments: list[str], terminal: Terminal)
         ConfigError: the configuration is.
         PathError: an input or the output is unusable.
     """
-    try:
-        check_summary(flags.summary_json, flags.output)
-    except PathError:
-        flags.summary_json = None  # nor is this reported there
-        raise
-    check_secrets(beam_arguments)
-    _check_beam_flags(beam_arguments, elsewhere=flags.runner not in LOCAL_RUNNERS)
-    FileSystems.set_options(PipelineOptions(beam_arguments))  # a store's address is needed before there is a pipeline
-    if flags.sample:
-        _choose_sample(flags, terminal)
-    inputs, output = parse_inputs(flags.input), normal_path(flags.output)
+    check_secrets(options.beam_arguments)
+    if options.sample:
+        options = _choose_sample(options, terminal)
+    inputs, output = parse_inputs(options.input), normal_path(options.output)
+    places = [*(each.path for each in inputs), output, options.config or ""]
+    needs_beam = not (options.is_here and all(map(storage.is_local, places)))
+    if needs_beam:
+        _meet_beam(options, inputs, output)  # a store's address counts before anything is read
     finder = LayoutFinder(inputs, terminal.say)
-    loaded = load_settings(flags.config, flags.set or [], finder.fill_in)
-    if is_dataflow(flags.runner):
-        check_dataflow(beam_arguments, [each.path for each in inputs], output, flags.outcome_file)
-    inputs = tuple(replace(each, path=_path_elsewhere(each.path, flags.runner)) for each in inputs)
-    output = _path_elsewhere(output, flags.runner)
-    check_places(inputs, output, flags.plan)
-    here = flags.runner in LOCAL_RUNNERS
-    check_answer(output, inputs, here)
-    if flags.discard and not flags.plan:
-        for line in discard_staging(output):
-            terminal.say(line)
-    folders = {each.name: find_folder(each, text, here) for each, text in zip(inputs, flags.input, strict=True)}
+    loaded = load_settings(options.config, options.set, finder.fill_in)
+    inputs = tuple(replace(each, path=_path_elsewhere(each.path, options)) for each in inputs)
+    output = _path_elsewhere(output, options)
+    check_places(inputs, output, options.plan)
+    check_answer(output, inputs, options.is_here)
+    texts = zip(inputs, options.input, strict=True)
+    folders = {each.name: find_folder(each, text, options.is_here) for each, text in texts}
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)
-    run_id = uuid.uuid4().hex[:12]
-    outcome_file = flags.outcome_file or _outcome_file(output, run_id, flags.runner)
+    recipe = make_recipe(settings, finder.comment or loaded.comment)
+    if not needs_beam:
+        _meet_beam(options, inputs, output)
+    # These need Beam.
+    from recordmill.pipeline.analyze_output import check_analysis_is_possible
+    from recordmill.pipeline.discard import discard_staging
+
+    for line in discard_staging(output) if options.discard and not options.plan else ():
+        terminal.say(line)
+    run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,
         output=output,
-        outcome_file=_path_elsewhere(outcome_file, flags.runner),
+        outcome_file=_path_elsewhere(options.outcome_file or _outcome_file(output, run_id, options), options),
         inputs=folders,
-        overwrite=flags.overwrite,
-        preview=flags.plan,
+        overwrite=options.overwrite,
+        preview=options.plan,
         names_convention=loaded.names_convention,
-        threads=flags.threads,
-        processes=_processes(flags, beam_arguments),
+        threads=options.threads,
+        processes=_processes(options),
         notes=tuple(notes),
-        facts=_facts_of(flags.runner),
+        facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
     )
-    recipe = make_recipe(settings, finder.comment or loaded.comment)
     job = Job(settings, inputs, recipe, run, finder.found)
-    check_analysis_is_possible(job, here=flags.wait or here)
+    check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
 
 
-def _facts_of(runner: str) -> dict[str, str]:
-    return {
-        "recordmill": VERSION,
-        "beam": beam.__version__,
-        "runner": runner,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:
+    """Has Beam's own definitions look at its flags, and its file systems take them before there is a pipeline."""
+    from apache_beam.io.filesystems import FileSystems
+    from apache_beam.options.pipeline_options import PipelineOptions
 
+    from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
 
-def _processes(flags: Namespace, beam_arguments: list[str]) -> int:
-    """The number of processes that write shards: two if nothing else determines it, and forks are safe."""
-    alone = flags.alone and flags.runner in IN_PROCESS_RUNNERS
-    alone = alone and not any(each.startswith("--direct_") for each in beam_arguments)
-    return 2 if alone and not flags.threads and default_threads() > 1 and sys.platform == "linux" else 1
-
-
-def _check_beam_flags(arguments: list[str], elsewhere: bool) -> None:
-    """Checks Beam's flags by its own definitions; a remote runner may know more of them."""
+    arguments = list(options.beam_arguments)
     beams = Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
-    for options in PipelineOptions.__subclasses__():
-        options._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
+    for kind in PipelineOptions.__subclasses__():
+        kind._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
     _, unknown = beams.parse_known_args(arguments)
-    if unknown and not elsewhere:
+    if unknown and options.is_here:  # a runner elsewhere may know more of them
         raise UsageError(f"there is no flag {unknown[0]}: see --help")
+    FileSystems.set_options(PipelineOptions(arguments))
+    if is_dataflow(options.runner):
+        check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
 
 
-def _choose_sample(flags: Namespace, terminal: Terminal) -> None:
-    flags.config = flags.config or "configs/class_folders.yaml"
-    flags.input = [str(ensure_sample())]
-    flags.output = flags.output or os.path.join("out", "quickstart")
-    terminal.say(f"no --input given: converting the generated sample {flags.input[0]}")
+def _processes(options: LaunchOptions) -> int:
+    """How many processes write shards: two where no flag decides that, and where forks are safe."""
+    alone = options.alone and options.runner in IN_PROCESS_RUNNERS
+    alone = alone and not any(each.startswith("--direct_") for each in options.beam_arguments)
+    return 2 if alone and not options.threads and default_threads() > 1 and sys.platform == "linux" else 1
 
 
-def _path_elsewhere(path: str, runner: str) -> str:
+def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:
+    folder = str(ensure_sample())
+    terminal.say(f"no --input given: converting the generated sample {folder}")
+    config, output = options.config or "configs/class_folders.yaml", options.output or os.path.join("out", "quickstart")
+    return replace(options, config=config, input=(folder,), output=output)
+
+
+def _path_elsewhere(path: str, options: LaunchOptions) -> str:
     """A path that is valid for workers too, which may start in other folders."""
-    return path if runner in LOCAL_RUNNERS or not storage.is_local(path) else os.path.abspath(path)
+    return path if options.is_here or not storage.is_local(path) else os.path.abspath(path)
 
 
-def _outcome_file(output: str, run_id: str, runner: str) -> str:
-    """The file for the job's outcome: in a local temporary folder if the job runs here, otherwise in the output.
+def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
+    """Where the job says how it ended: in the temporary folder where it runs on this machine, else in the output.
 
     The output is the only place that a remote job and this process are known to share, also for `--plan`. A launcher
     that waits deletes the file after reading it, so a plan leaves nothing; with `--no_wait` the file is the only
     report.
     """
-    if runner in LOCAL_RUNNERS:
+    if options.is_here:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
     return storage.join(output, f".outcome-{run_id}.json")

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from recordmill.schemas.record_coder import register_record
-
 MOST_UNKNOWN = 100
 """Unknown classes that one shard counts by name; a broken file could number millions."""
 
@@ -56,6 +54,3 @@ def _add_counts(
     one: Mapping[str, Mapping[str, int]], other: Mapping[str, Mapping[str, int]]
 ) -> dict[str, dict[str, int]]:
     return {reason: dict(Counter(one.get(reason)) + Counter(other.get(reason))) for reason in {**one, **other}}
-
-
-register_record(AnnotationTotals)

@@ -5,8 +5,6 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, Literal, Self
 
-from recordmill.schemas.record_coder import register_record
-
 UNKNOWN_SIZE = -1
 
 Status = Literal["rejected", "ignored", "left_out", "warning", "fatal", "names_images"]
@@ -129,5 +127,3 @@ class ClassNames:
 Listed = ImageRef | Notice | ClassNames
 
 _FIELD_VALUES = {each: attrgetter(*(field.name for field in fields(each))) for each in (ImageRef, Notice)}
-
-register_record(ImageRef)

@@ -13,6 +13,10 @@ INTERRUPTED, TERMINATED = 130, 143
 """The exit codes that shells expect of a process that SIGINT or SIGTERM ended."""
 
 
+class Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a run ended; the same in the outcome file, in the marker and on stdout.

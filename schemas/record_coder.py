@@ -1,7 +1,7 @@
 """Encodes Recordmill's records for Beam, field by field, and decodes them to their own class in any process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any, get_type_hints
 
@@ -30,7 +30,7 @@ class RecordCoder(FastCoder):
     gets a tuple without its methods. This one is pickled with the class's name, so that reading it imports the class.
 
     Args:
-        record: the dataclass, of two fields or more; each is of a type in `FIELD_CODERS`, or a registered record.
+        record: the dataclass, of two fields or more; each is of a type in `FIELD_CODERS`, or such a dataclass.
     """
 
     def __init__(self, record: type) -> None:
@@ -51,7 +51,7 @@ class RecordCoder(FastCoder):
 
     def _field_coders(self) -> list[coders.Coder]:
         types = get_type_hints(self._record)
-        return [FIELD_CODERS[types[field.name]] for field in fields(self._record)]
+        return [_coder_of(types[field.name]) for field in fields(self._record)]
 
     def _create_impl(self) -> CoderImpl:
         return _RecordCoderImpl(self._record, [coder.get_impl() for coder in self._field_coders()])
@@ -61,6 +61,10 @@ class RecordCoder(FastCoder):
 
     def __hash__(self) -> int:
         return hash(self._record)
+
+
+def _coder_of(kind: Any) -> coders.Coder:
+    return RecordCoder(kind) if isinstance(kind, type) and is_dataclass(kind) else FIELD_CODERS[kind]
 
 
 class _RecordCoderImpl(AbstractComponentCoderImpl):
@@ -77,10 +81,9 @@ class _RecordCoderImpl(AbstractComponentCoderImpl):
 
 
 def register_record(record: type) -> None:
-    """Registers this coder with Beam for a dataclass.
+    """Registers this coder with Beam for a dataclass. Steps call this: the records themselves are read without Beam, too.
 
     Args:
         record: the class, defined at the top of an importable module.
     """
     coders.registry.register_coder(record, RecordCoder)
-    FIELD_CODERS[record] = RecordCoder(record)

@@ -1,11 +1,10 @@
 """The report of a shard's writer on the finished shard."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
-from recordmill.schemas.record_coder import register_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,7 @@ class ShardReport:
         instances: boxes, or else labels of Examples with several, by class name; empty if there are none.
         annotations: boxes and labels that are in no Example, and images without a box.
         missing: Examples that lack an optional feature, by its key.
+        milliseconds: how long its images took to decode and encode; not stored.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
     """
@@ -50,13 +50,15 @@ class ShardReport:
     instances: Mapping[str, int] = field(default_factory=dict)
     annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
     missing: Mapping[str, int] = field(default_factory=dict)
+    milliseconds: int = field(default=0, compare=False)
     reused: bool = False
     problem: str = ""
 
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values, without those of one run: the same shard gives the same values."""
+        return {name: value for name, value in asdict(self).items() if name != "milliseconds"}
+
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The inverse of `dataclasses.asdict`."""
+        """The report that `as_dict` made plain."""
         return cls(**{**plain, "annotations": AnnotationTotals(**plain.get("annotations", {}))})
-
-
-register_record(ShardReport)

@@ -4,17 +4,18 @@ One DoFn takes a shard all the way. Split in two (encode, then write) it would l
 optimisation: with two worker threads such a prototype lost half its records while its counters were right.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 from unicodedata import normalize
 
 import apache_beam as beam
+from apache_beam.metrics import Metrics
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -22,6 +23,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -38,13 +40,16 @@ from recordmill.transforms.shards.decode_pool import DecodePool
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import default_threads
 from recordmill.transforms.shards.second_process import SecondProcess
-from recordmill.transforms.shards.shard_files import failed_report, find_finished, fingerprint, write_shard
+from recordmill.transforms.shards.shard_files import (
+    WrittenShard,
+    failed_report,
+    find_finished,
+    fingerprint,
+    write_shard,
+)
 
 FEWEST_FOR_TWO = 2_000
 """References below which a second process would take as long to begin as it saves."""
-
-Finish = Callable[[], ShardReport]
-Failed = Callable[[str], ShardReport]
 
 
 def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
@@ -66,6 +71,9 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
                 return f"{what}: {one.uri!a} and {other.uri!a}, {how}; rename one"
             return f"{what}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""
+
+
+register_record(ShardReport)
 
 
 @dataclass
@@ -108,6 +116,16 @@ class InputError(Exception):
     """An image could not be read for a reason that says nothing about it: its store is out of order."""
 
 
+def count_shard(report: ShardReport) -> None:
+    """Counts a finished shard in Beam's metrics, which runners show while they work."""
+    counts = {"images_written": report.records, "bytes_read": report.input_bytes, "bytes_written": report.bytes}
+    counts |= {f"rejected_{reason}": count for reason, count in report.rejected.items()}
+    for name, count in counts.items():
+        Metrics.counter("recordmill", name).inc(count)
+    if not (report.reused or report.problem):
+        Metrics.distribution("recordmill", "decode_milliseconds").update(report.milliseconds)
+
+
 class _ConvertShard(beam.DoFn):
     """Writes each shard, and reads it back while the next is written; reports when the bundle ends."""
 
@@ -116,7 +134,7 @@ class _ConvertShard(beam.DoFn):
         self._output = output
         self._threads = threads
         self._processes = processes
-        # Where nothing is decoded it is mostly the interpreter's work, which threads only hand to and fro.
+        # Where nothing is decoded it is mostly the interpreter's work, which threads only hand back and forth.
         self._in_line = not threads and _decodes_nothing(settings)
 
     def setup(self) -> None:
@@ -133,18 +151,20 @@ class _ConvertShard(beam.DoFn):
         self._readers.release()
 
     def start_bundle(self) -> None:
-        self._reports: list[Future[ShardReport]] = []
+        self._under_way: deque[Future[ShardReport]] = deque()
+        self._reports: list[ShardReport] = []
 
     def process(self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan) -> None:
         (split, index), batches = element
         refs = [ref for batch in batches for ref in (*batch.refs, *batch.notices)]
         if self._second is None and self._pays_for_two(plan):
-            self._second = SecondProcess(lambda *shard: self._write(plan, *shard)())
+            self._second = SecondProcess(lambda *shard: self._finish(self._write(plan, *shard)))
         # Clients of stores do not survive a fork.
         if self._second and self._second.is_idle() and all(storage.is_local(ref.uri) for ref in refs):
-            self._reports.append(self._second.submit(split, index, refs))
+            self._under_way.append(self._second.submit(split, index, refs))
         else:
-            self._reports.append(self._finisher.submit(self._write(plan, split, index, refs)))
+            self._under_way.append(self._finisher.submit(self._finish, self._write(plan, split, index, refs)))
+        self._collect(wait=False)
 
     def _pays_for_two(self, plan: Plan) -> bool:
         """Whether a second process, writing some of the shards, would save more time than it takes to begin."""
@@ -157,37 +177,44 @@ class _ConvertShard(beam.DoFn):
         )
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        for report in self._reports:
-            yield GlobalWindows.windowed_value(report.result())
+        self._collect(wait=True)
+        yield from map(GlobalWindows.windowed_value, self._reports)
 
-    def _write(self, plan: Plan, split: str, index: int, unordered: list[ImageRef]) -> Finish:
-        """Writes one shard unless it is there; gives what is left to be done to get its report."""
+    def _collect(self, wait: bool) -> None:
+        """Takes the reports that are there, or waits for all; counts them in this thread, as Beam's metrics demand."""
+        while self._under_way and (wait or self._under_way[0].done()):
+            self._reports.append(self._under_way.popleft().result())
+            count_shard(self._reports[-1])
+
+    def _write(self, plan: Plan, split: str, index: int, unordered: list[ImageRef]) -> WrittenShard | ShardReport:
+        """Writes one shard; gives its report at once if it was finished before or cannot be written."""
         refs = order_references(unordered, self._settings.seed)
-        failed = partial(failed_report, split, index, len(refs))
         if problem := find_duplicate_key(refs, self._settings.unit):
-            return partial(failed, problem)
+            return failed_report(split, index, len(refs), problem)
         staging = staging_folder(self._output, plan.plan_id)
         mark = fingerprint(refs)
-        finished = find_finished(staging, split, index, mark)
-        if finished is not None:
+        if finished := find_finished(staging, split, index, mark):
             PROGRESS.add_done(len(refs))
-            return lambda: finished
+            return finished
         try:
             with closing(self._convert(refs, plan.label_map, split)) as images:
                 shard = write_shard(staging, split, index, images, mark, self._settings.compression)
             if index == 0 and self._settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.tally.changed, self._settings)
-            return partial(self._finish, shard.finish, failed)
         except FeatureFunctionError as error:
-            return partial(failed, str(error))
+            return failed_report(split, index, len(refs), str(error))
         except OSError as error:  # of the output: those of the images are InputErrors
-            return partial(failed, explain_output_error(error, self._output))
+            return failed_report(split, index, len(refs), explain_output_error(error, self._output))
+        return shard
 
-    def _finish(self, finish: Finish, failed: Failed) -> ShardReport:
+    def _finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
+        if isinstance(shard, ShardReport):
+            return shard
         try:
-            return finish()
+            return shard.finish()
         except OSError as error:
-            return failed(explain_output_error(error, self._output))
+            problem = explain_output_error(error, self._output)
+            return failed_report(shard.split, shard.index, shard.tally.references, problem)
 
     def _convert(self, refs: list[ImageRef], label_map: LabelMap, split: str) -> Generator[ConvertedImage, None, None]:
         in_line = self._in_line and storage.is_local(refs[0].uri)

@@ -1,6 +1,6 @@
 """FindSplitCutoffs: what must be known of all images before any one can be placed.
 
-Nothing, for splits by hash and splits given: then no image is looked at. `limit` needs the highest hash that it still
+Nothing, for splits by hash and splits given: then no image is read. `limit` needs the highest hash that it still
 takes, stratified splits the hashes of each class.
 """
 
@@ -20,7 +20,7 @@ from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_rank, split_by_hash
 
 _Hash = Any
-"""What Beam is told of hashes: its coder for `int` is signed, and half of them do not fit."""
+"""The type of hashes for Beam: its coder for `int` is signed, and half of them do not fit."""
 
 
 class _Group(NamedTuple):

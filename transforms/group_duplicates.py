@@ -25,7 +25,7 @@ CHUNK = 256
 
 
 def digest_image(ref: ImageRef, settings: DatasetSettings) -> str:
-    """The SHA-256 of an image's bytes, in hex; the empty string where they cannot be read, which is told later."""
+    """The SHA-256 of an image's bytes, in hex; the empty string where they cannot be read, which is reported later."""
     if ref.sha256:
         return ref.sha256.lower()
     try:
@@ -62,7 +62,7 @@ class GroupDuplicates(beam.PTransform):
     """Sees to it that no image of a PCollection of batches is in two splits, or in the dataset twice.
 
     Attributes:
-        settings: what the dataset is; `duplicates` says what becomes of images with the same bytes.
+        settings: what the dataset is; `duplicates` says what to do with images with the same bytes.
     """
 
     settings: DatasetSettings

@@ -14,6 +14,7 @@ import apache_beam as beam
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
@@ -73,7 +74,7 @@ def list_images(source_input: Input, source: SourceSettings, settings: ListingSe
 
 
 def _splits_not_given(first_folders: set[str], settings: ListingSettings) -> list[str]:
-    """The first folders, if all of them have names of splits and nobody has said what they are."""
+    """The first folders, if all of them have names of splits and no setting says what they are."""
     words = {name.lower() for name in first_folders}
     known = settings.from_folders or settings.from_source or settings.classes_known
     return sorted(first_folders) if words <= SPLIT_NAMES.keys() and not known else []
@@ -90,7 +91,7 @@ def _list_file(
             split = ""
         if split is None:
             known = ", ".join(settings.from_folders)
-            yield file.notice("rejected", "no_split", f"the file lies in none of the split folders {known}")
+            yield file.notice("rejected", "no_split", f"the file is not in one of the split folders {known}")
             return False
         path, file = below or path, file.replace(split=split)
     names_images = found = False
@@ -112,7 +113,7 @@ def _place(ref: ImageRef, folders_split: str, settings: ListingSettings) -> Imag
         split = settings.from_source.get(ref.split)
         if split is None:
             known = ", ".join(settings.from_source)
-            detail = f"its split is {ref.split!r}, which is none of {known}" if ref.split else "it has no split"
+            detail = f"its split is {ref.split!r}, which is not one of {known}" if ref.split else "it has no split"
             return ref.replace(split="").notice("rejected", "no_split", detail)
     else:
         split = folders_split
@@ -146,7 +147,7 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
 def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry]:
     prefix = root.rstrip("/") + "/"
     ignored_folders: set[str] = set()
-    why = "nothing is there"  # a folder without files is no folder there: most likely a misspelt name
+    why = "nothing is there"  # a folder without files does not exist there: most likely a misspelt name
     try:
         for file in storage.list_below(root):
             path, why = file.path[len(prefix) :], ""
@@ -171,6 +172,9 @@ def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
         if reason := why_ignored(settings, path[:at], True):
             return path[:at], reason
     return path, why_ignored(settings, path, False)
+
+
+register_record(ImageRef)
 
 
 @dataclass

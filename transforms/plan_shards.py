@@ -101,7 +101,7 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
             state, action, sentence = _decide(plan, run)
         if action == "convert" and not run.preview:
             claim_output(run.output, plan.plan_id, run.run_id)
-            # Whoever began at the same time has seen this claim, or is seen now; or has even published the dataset.
+            # A run that began at the same time has seen this claim, or is seen now; or has even published the dataset.
             state, action, sentence = _decide(plan, run)
             if action == "convert":
                 plan.run_notes.extend(make_room(state))
@@ -169,7 +169,7 @@ def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
 
 
 def count_held(shards: int) -> int:
-    """How many references to sort at once by so many shards."""
+    """How many references to sort at once for this number of shards."""
     least, most = HELD_REFERENCES
     return min(max(least, HELD_PER_SHARD * shards), most)
 

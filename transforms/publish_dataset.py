@@ -48,7 +48,7 @@ from recordmill.transforms.shards.progress import PROGRESS
 def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """Does what the plan says with the finished shards, and writes the outcome file.
 
-    What users can mend, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
+    What users can fix, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
     """
     PROGRESS.enter("publishing")
     try:
@@ -101,7 +101,7 @@ def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
         return Outcome("planned", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     notes = plan.notes
     if unknown := ledger.rejected.get("unknown_label"):
-        whose = f"whose label is none of labels.classes would be rejected, such as {examples['unknown_label']}"
+        whose = f"whose label is not in labels.classes would be rejected, such as {examples['unknown_label']}"
         notes = [*notes, f"{format_count(unknown, settings.unit)} {whose}"]
     return Outcome("planned", plan.sentence, DONE, plan.plan_id, numbers, tuple(notes))
 
@@ -191,7 +191,7 @@ def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
     """Keeps what another run of the same plan has published since this one looked, or is publishing; None if none is.
 
     A dataset that is complete in staging is put in place together with that run: each step may be done by both. What
-    is not there any more is in place by then, so that the output is looked at last.
+    is not there any more is in place by then, so that the output is read last.
     """
     with suppress(OSError, ValueError):  # there is none; or why it cannot be published, which that run tells
         publish_staged(run.output, plan.plan_id, run.run_id)

@@ -9,12 +9,15 @@ from apache_beam.pvalue import AsIter
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, count_neighbours
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.planning.used_files import Digests, FileDigests, UsedFiles, find_used, settle_ignored
+
+register_record(Digests)
 
 
 @dataclass

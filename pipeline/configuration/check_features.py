@@ -113,7 +113,11 @@ def _check_source_features(layout: ExampleLayout) -> None:
             own = next((each.field for each in convention.features if each.key == feature.key), "")
             raise ValueError(
                 f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
-                + ("; in a manifest the column under source.columns.key fills it" if own in _NAMED_BY_KEY else "")
+                + (
+                    "; in a manifest the column under source.columns.key fills it"
+                    if own in ("key", "filename", "source_id")
+                    else ""
+                )
             )
         if other and (feature.kind, feature.many) != (other.kind, other.many):
             stores, gives = _kind(other.kind, other.many), _kind(feature.kind, feature.many)

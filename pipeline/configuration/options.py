@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,6 +51,54 @@ class UsageError(ValueError):
     """The flags are wrong; exit code 2."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOptions:
+    """The flags of one conversion.
+
+    Attributes:
+        sample: whether the sample is converted; None: where nothing else is named.
+        input: folders and files, as they were written.
+        output: the dataset's folder.
+        config: the configuration, if one is named.
+        set: `key.path=value` overrides.
+        plan: whether to show what would be done.
+        overwrite: whether to replace another dataset.
+        discard: whether to delete the unfinished work of earlier runs first.
+        wait: whether to wait for a job elsewhere.
+        threads: images decoded at once; 0 for one a processor.
+        summary_json: where the line of JSON is written too.
+        outcome_file: the file to which the job itself writes its outcome; it is not deleted.
+        json: whether the line of JSON is written to stdout; None: where that is no terminal.
+        traceback: whether to show where an unexpected error comes from.
+        runner: the name of a Beam runner.
+        alone: whether the process is the command's own, and may be forked.
+        beam_arguments: the flags of Beam and its runners.
+    """
+
+    sample: bool | None = None
+    input: tuple[str, ...] = ()
+    output: str = ""
+    config: str | None = None
+    set: tuple[str, ...] = ()
+    plan: bool = False
+    overwrite: bool = False
+    discard: bool = False
+    wait: bool = True
+    threads: int = 0
+    summary_json: str | None = None
+    outcome_file: str | None = None
+    json: bool | None = None
+    traceback: bool = False
+    runner: str = "DirectRunner"
+    alone: bool = True
+    beam_arguments: tuple[str, ...] = ()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the job works on this machine."""
+        return self.runner in LOCAL_RUNNERS
+
+
 class Parser(argparse.ArgumentParser):
     """Raises errors, to be reported as all others are, instead of ending the process."""
 
@@ -67,15 +116,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]DIR",
         help="a folder or file, on any of Beam's file systems; several need names, which keys then begin with",
     )
-    data.add_argument(
-        "--output", type=os.path.expanduser, metavar="DIR", help="the dataset's folder; must not be inside an input"
-    )
-    data.add_argument(
-        "--config",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="the description of the dataset, in YAML; auto, the default: recognised from file names (docs/layouts.md)",
-    )
+    _add_path(data, "output", "the dataset's folder; must not be inside an input", "DIR")
+    named = "recognised from the names of files (docs/layouts.md)"
+    _add_path(data, "config", f"what the dataset is, as YAML; auto, the default: {named}")
     data.add_argument(
         "--set",
         action="append",
@@ -99,19 +142,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one per processor)"
     )
-    report = parser.add_argument_group("what to report")
-    report.add_argument(
-        "--summary_json",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="also write the JSON of the last line to this file",
-    )
-    report.add_argument(
-        "--outcome_file",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="the file to which the job itself writes its outcome; it is not deleted",
-    )
+    told = parser.add_argument_group("what is told")
+    _add_path(told, "summary_json", "also write the JSON of the last line to this file")
+    _add_path(told, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
     add_json_switch(report)
     _add_switch(report, "traceback", "show where an unexpected error comes from")
 
@@ -146,6 +179,10 @@ def _add_switch(
     group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)
 
 
+def _add_path(group: argparse._ActionsContainer, name: str, meaning: str, metavar: str = "FILE") -> None:
+    group.add_argument(f"--{name}", type=os.path.expanduser, metavar=metavar, help=meaning)
+
+
 def _true_or_false(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise argparse.ArgumentTypeError(f"{text} is neither true nor false")
@@ -177,7 +214,6 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # Airflow always adds --labels=..., which an abbreviation would match
     )
-    parser.set_defaults(alone=True)  # whether the process is the command's own, and may be forked
     parser.add_argument("--version", action="version", version=f"recordmill {VERSION}")
     parser.add_argument(
         "--runner",
@@ -189,27 +225,39 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
     return parser
 
 
-def check_flags(flags: argparse.Namespace, rest: Sequence[str], prog: str = MODULE) -> None:
-    """Checks flags before anything slow is imported, and decides whether to convert the sample.
+def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
+    """The options that flags give, Beam's among them.
 
     Args:
-        flags: Recordmill's flags; `sample` becomes true or false.
-        rest: the remaining arguments, for Beam.
+        argv: the flags.
         prog: what the user typed before them.
+
+    Raises:
+        UsageError: a flag lacks its value, or has a wrong one.
+    """
+    flags, rest = build_parser(prog).parse_known_args(argv)
+    lists = {name: tuple(getattr(flags, name) or ()) for name in ("input", "set")}
+    return LaunchOptions(**{**vars(flags), **lists, "output": flags.output or "", "beam_arguments": tuple(rest)})
+
+
+def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
+    """Checks options before anything slow is imported; gives them with `sample` decided.
 
     Raises:
         UsageError: a flag is unknown or missing, or two contradict each other.
     """
-    if unknown := find_unknown_flag(rest, elsewhere=flags.runner not in LOCAL_RUNNERS):
+    if unknown := find_unknown_flag(options.beam_arguments, elsewhere=not options.is_here):
         raise UsageError(unknown)
-    if flags.sample and flags.input:
+    if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
-    if flags.sample is None:
-        flags.sample = prog == MODULE and not (flags.input or flags.output or flags.config)
-    if not flags.input and not flags.sample:
+    sample = options.sample
+    if sample is None:
+        sample = prog == MODULE and not (options.input or options.output or options.config)
+    if not options.input and not sample:
         raise UsageError("--input is missing: name the folder with the images, or try --sample")
-    if not flags.output and not flags.sample:
+    if not options.output and not sample:
         raise UsageError("--output is missing: name the folder for the dataset")
+    return replace(options, sample=sample)
 
 
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:

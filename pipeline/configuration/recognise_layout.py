@@ -4,7 +4,7 @@ import posixpath
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -47,10 +47,6 @@ class Layout:
     def sentence(self) -> str:
         """The sentence for people."""
         return f"recognised {self.kind}: {self.why}; to set it explicitly: {self.flags}"
-
-    def as_dict(self) -> dict[str, str]:
-        """As plain JSON values."""
-        return asdict(self)
 
 
 class LayoutFinder:
@@ -184,24 +180,15 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
 
 
 def flags_of(settings: Mapping[str, Any]) -> str:
-    """Settings as flags for a shell."""
+    """Settings, which are two levels deep at most, as flags for a shell."""
     flags = []
-    for key, value in _flat(settings):
-        text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
-        text = orjson.dumps(value).decode() if "'" in text else text.splitlines()[0]  # shells also quote with '
-        flags.append(f"--set {shlex.quote(f'{key}={text}')}")
-    return " ".join(flags)
-
-
-def _flat(settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Settings by their keys' paths, two levels deep."""
-    pairs = []
     for key, value in settings.items():
-        if isinstance(value, Mapping):
-            pairs += [(f"{key}.{inner}", each) for inner, each in value.items()]
-        else:
-            pairs.append((key, value))
-    return pairs
+        below = value.items() if isinstance(value, Mapping) else ()
+        for path, each in [(f"{key}.{inner}", each) for inner, each in below] or [(key, value)]:
+            text = yaml.safe_dump(each, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
+            text = orjson.dumps(each).decode() if "'" in text else text.splitlines()[0]  # shells also quote with '
+            flags.append(f"--set {shlex.quote(f'{path}={text}')}")
+    return " ".join(flags)
 
 
 def _reads(source: type[Any], name: str) -> bool:
@@ -255,11 +242,8 @@ def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _has_key(written: Any, path: str) -> bool:
-    for key in path.split("."):
-        if not isinstance(written, dict) or key not in written:
-            return False
-        written = written[key]
-    return True
+    key, _, below = path.partition(".")
+    return isinstance(written, dict) and key in written and (not below or _has_key(written[key], below))
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

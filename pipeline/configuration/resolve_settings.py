@@ -64,9 +64,7 @@ def resolve_settings(
     Raises:
         ConfigError: the files cannot say it, or a setting cannot act.
     """
-    name = settings.name
-    if not name and "{name" in ExampleLayout(settings).shard_name:
-        name = _name_of(output)
+    name = settings.name or (_name_of(output) if "{name" in ExampleLayout(settings).shard_name else "")
     try:
         source = settings.source.settle(_list_files(inputs, settings.listing), note)
         if source is not settings.source:

@@ -3,8 +3,7 @@
 import os
 import signal
 import threading
-from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
 
@@ -15,7 +14,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from recordmill import storage
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, UsageError
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, LaunchOptions, UsageError
 from recordmill.pipeline.runners.dataflow import explain_built, is_dataflow, name_job
 from recordmill.pipeline.runners.job_server import (
     cancel_on_flink,
@@ -26,7 +25,7 @@ from recordmill.pipeline.runners.job_server import (
 )
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.outcome import FAILED, Outcome
+from recordmill.schemas.outcome import FAILED, Outcome, Terminated
 from recordmill.transforms.planning.output_lock import release_claims
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -39,11 +38,7 @@ SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to accept a cancellation."""
 
 
-class Terminated(BaseException):
-    """SIGTERM arrived."""
-
-
-def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str], terminal: Terminal) -> Outcome:
+def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) -> Outcome:
     """Runs one job.
 
     Returns:
@@ -56,21 +51,21 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
         Exception: whatever the runner raises.
     """
     PROGRESS.reset(job.settings.unit)
-    quiet_beam(not flags.traceback)
-    pipeline, here = _make_pipeline(flags.runner, beam_arguments)
-    check_job_server(flags.runner, pipeline.options, terminal)
+    quiet_beam(not options.traceback)
+    pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
+    check_job_server(options.runner, pipeline.options, terminal)
     named = pipeline.options.view_as(GoogleCloudOptions)  # Beam's attribute for every runner
     named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
-    leave = not flags.wait and not here
-    if leave and ends_with_this_process(flags.runner, pipeline.options):
-        terminal.say(f"note: --no_wait has no effect, since the job server of {flags.runner} ends with this process")
+    leave = not options.wait and not here
+    if leave and ends_with_this_process(options.runner, pipeline.options):
+        terminal.say(f"note: --no_wait has no effect, since the job server of {options.runner} ends with this process")
         leave = False
     build(pipeline, job)
     result, end_server = None, _nothing_to_end
     try:
         with terminal.watch(PROGRESS) if here else nullcontext():
             result, end_server = _start(pipeline)
-            if is_dataflow(flags.runner):
+            if is_dataflow(options.runner):
                 if sentence := explain_built(pipeline.options):
                     return Outcome("built", sentence, 0)
                 terminal.say(name_job(result, pipeline.options))
@@ -78,24 +73,26 @@ def run_job(job: Job, build: Build, flags: Namespace, beam_arguments: list[str],
                 sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
                 return Outcome("submitted", sentence, 0)
             if not here:
-                terminal.say(f"the job runs on {flags.runner}; progress is shown there")
+                terminal.say(f"the job runs on {options.runner}; progress is shown there")
             state = result.wait_until_finish()
     except BaseException as error:
-        if here and not flags.plan:  # the job's last step, which releases the lock, was not reached
+        if here and not options.plan:  # the job's last step, which releases the lock, was not reached
             release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_stop(error)):
             raise
-        cancelled = _cancel(result, flags.runner, pipeline.options) if flags.runner not in IN_PROCESS_RUNNERS else ""
+        cancelled = (
+            _cancel(result, options.runner, pipeline.options) if options.runner not in IN_PROCESS_RUNNERS else ""
+        )
         end_server()
-        raise type(stop)(*([] if flags.runner in LOCAL_RUNNERS else [cancelled])) from None
-    return _read_outcome(job, flags.runner, state, keep=bool(flags.outcome_file))
+        raise type(stop)(*([] if options.runner in LOCAL_RUNNERS else [cancelled])) from None
+    return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
 
 
-def _make_pipeline(runner: str, beam_arguments: list[str]) -> tuple[beam.Pipeline, bool]:
+def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:
     """An empty pipeline, and whether the work is done in this process."""
     in_process = runner in IN_PROCESS_RUNNERS
     try:
-        options = PipelineOptions(beam_arguments if in_process else [*beam_arguments, f"--runner={runner}"])
+        options = PipelineOptions(list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"])
         options.view_as(SetupOptions).save_main_session = False
         # For the name DirectRunner, Beam would look for a Prism binary, and so behave differently online and offline.
         pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)

@@ -97,7 +97,6 @@ class DatasetSettings:
     @property
     def listing(self) -> ListingSettings:
         """Selects the files to read, and gives them splits and groups."""
-        classes_known = bool(self.labels.classes)
         return ListingSettings(
             include=self.include or self.source.files,
             not_included="not_included" if self.include else self.source.other_files,
@@ -105,7 +104,7 @@ class DatasetSettings:
             from_folders=self.splits.from_folders,
             from_source=self.splits.from_source,
             group=self.splits.group,
-            classes_known=classes_known,
+            classes_known=bool(self.labels.classes),
         )
 
     def differs(self, key: str) -> bool:
@@ -113,9 +112,9 @@ class DatasetSettings:
         parent = key.rpartition(".")[0]
         if parent and attrgetter(parent)(self) is None:
             return False
-        if key == "images.resize.fit":  # of a record that is absent by default
-            return bool(attrgetter(key)(self) != "crop")
-        return bool(attrgetter(key)(self) != attrgetter(key)(DatasetSettings(source=self.source)))
+        # `images.resize` is absent by default, and has no default of its own there.
+        default = "crop" if key == "images.resize.fit" else attrgetter(key)(DatasetSettings(source=self.source))
+        return bool(attrgetter(key)(self) != default)
 
 
 def as_yaml_dict(settings: DatasetSettings) -> dict[str, Any]:

@@ -28,11 +28,6 @@ class ExampleLayout:
         return convention.as_convention() if isinstance(convention, CustomConvention) else load_convention(convention)
 
     @property
-    def convention_name(self) -> str:
-        """The convention's name; `own` for one of the user's own."""
-        return self.settings.convention if isinstance(self.settings.convention, str) else "own"
-
-    @property
     def label_offset(self) -> int:
         """The id of the first class: the user's, or the convention's own."""
         offset = self.settings.labels.offset

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args, get_type_hints
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
@@ -111,11 +111,8 @@ class ImageSettings:
             raise ValueError("quality: must be 1 to 100")
         if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
             raise ValueError("background: give red, green and blue, each 0 to 255")
-        _check_choice("check", self.check, ("decode", "header"))
-        _check_choice("store", self.store, ("auto", "jpeg", "png", "raw"))
-        _check_choice("reencode", self.reencode, ("auto", "when_needed", "always", "never"))
-        _check_choice("subsampling", self.subsampling, ("auto", "by_format", "4:4:4", "4:2:2", "4:2:0"))
-        _check_choice("grayscale", self.grayscale, ("keep", "expand"))
+        for key in ("check", "store", "reencode", "subsampling", "grayscale"):
+            _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
         self._check_contradictions()
 
     @property

@@ -6,7 +6,7 @@ import sys
 import pytest
 from apache_beam.runners.pipeline_context import PipelineContext
 
-from recordmill.pipeline.configuration.options import build_parser
+from recordmill.pipeline.configuration.options import parse_options
 from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.run_job import _make_pipeline
@@ -28,10 +28,10 @@ WORKERS = [
 @pytest.fixture(scope="module")
 def job(dataflow_flags):
     """Dataflow's own description of a job, not sent."""
-    flags, rest = build_parser().parse_known_args([*dataflow_flags, *PLACES, *WORKERS, "--dry_run=True"])
-    pipeline, here = _make_pipeline(flags.runner, rest)
+    options = parse_options([*dataflow_flags, *PLACES, *WORKERS, "--dry_run=True"])
+    pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
     assert not here
-    build(pipeline, prepare_job(flags, rest, Terminal(sys.stderr)))
+    build(pipeline, prepare_job(options, Terminal(sys.stderr)))
     return pipeline.run().job
 
 

@@ -4,11 +4,11 @@ import pytest
 
 from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.options import UsageError, build_parser
+from recordmill.pipeline.configuration.options import LaunchOptions, UsageError
 from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.configuration.setting_errors import ConfigError
-from recordmill.pipeline.runners.run_job import Terminated
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.outcome import Terminated
 from recordmill.transforms.shards.progress import Progress
 
 AGAIN = "run the same command again to go on from there"
@@ -37,5 +37,5 @@ def test_whatever_goes_wrong_is_an_outcome(monkeypatch, error, code, sentence):
     monkeypatch.setattr(module, "prepare_job", fail)
     monkeypatch.setattr(module, "PROGRESS", work := Progress())
     work.add_done(7)
-    outcome, job = attempt(build_parser().parse_args([]), [], None, Terminal(io.StringIO()))
+    outcome, job = attempt(LaunchOptions(), None, Terminal(io.StringIO()))
     assert (outcome.status, outcome.exit_code, outcome.sentence, job) == ("failed", code, sentence, None)

@@ -120,6 +120,17 @@ LIGHT = [
     (["verify", "coco"], 0),
     (["inspect", "coco", "--record", "train:0"], 0),
 ]
+PNG_QUALITY = ["--set=images.store=png", "--set=images.quality=50"]
+WRONG = [
+    (["--set=images.qualty=3"], "--set: images.qualty is no setting: did you mean images.quality?"),
+    (["--set=images.quality=many"], "--set: images.quality is 'many': write a whole number"),
+    (["--set=images.quality=[1"], "--set images.quality=[1: the value is not YAML"),
+    (["--config=broken.yaml"], "the configuration broken.yaml is not YAML"),
+    (["--set=analyze=true", "--set=images.check=header"], "--set: analyze needs every image's pixels"),
+    (PNG_QUALITY, "images.quality has no effect, since images are stored as png"),
+    (["--config=configs/class_folders.yaml", *PNG_QUALITY], "images.quality has no effect, since images are stored"),
+]
+"""Errors in a configuration, which are found without Beam too."""
 IMPORTED_AND_CODE = """
 import json, sys
 from recordmill.pipeline.run import main
@@ -135,10 +146,18 @@ sys.stdout.write("\\n" + json.dumps(found))
 """
 
 
-def test_help_usage_errors_and_looking_at_a_local_dataset_import_no_beam(tmp_path):
+def test_help_looking_at_a_local_dataset_and_errors_of_the_user_import_no_beam(class_folders, tmp_path):
     with ZipFile(Path(__file__).parent / "earlier_datasets.zip") as datasets:
         datasets.extractall(tmp_path, [name for name in datasets.namelist() if name.startswith("coco/")])
-    command = [sys.executable, "-c", IMPORTED_AND_CODE, json.dumps([words for words, _ in LIGHT])]
+    class_folders(tmp_path / "photos", {"cat": 2, "dog": 2})
+    (tmp_path / "broken.yaml").write_text("seed: [1")
+    wrong = [["run", "--input=photos", "--output=out", *flags] for flags, _ in WRONG]
+    command = [sys.executable, "-c", IMPORTED_AND_CODE, json.dumps([*(words for words, _ in LIGHT), *wrong])]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == [[words, [], code] for words, code in LIGHT]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found[: len(LIGHT)] == [[words, [], code] for words, code in LIGHT]
+    assert found[len(LIGHT) :] == [[words, ["pyarrow"], 2] for words in wrong]  # recognition asks all sources
+    errors = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")]
+    for error, (_, sentence) in zip(errors[-len(WRONG) :], WRONG, strict=True):
+        assert error.startswith(sentence)

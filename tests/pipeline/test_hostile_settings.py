@@ -1,6 +1,9 @@
 """Whatever is written for a setting gives settings, or a sentence; nothing else."""
 
+import io
+import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -12,6 +15,8 @@ from hypothesis import strategies as st
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.configuration.setting_errors import ConfigError, without_none
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -76,6 +81,23 @@ def load(written: list[str]) -> str:
 @given(overrides())
 def test_every_value_gives_settings_or_a_sentence(written):
     load(written)
+
+
+@pytest.fixture(scope="module")
+def two_images(class_folders, tmp_path_factory):
+    return class_folders(tmp_path_factory.mktemp("two") / "photos", {"cat": 1, "dog": 1})
+
+
+@given(st.sampled_from(PATHS[""]), st.sampled_from([value for value in VALUES if len(value) < 40]))
+def test_every_value_that_is_accepted_makes_a_run_that_knows_how_it_ended(two_images, path, value):
+    if load([f"{path}={value}"]):
+        return
+    errors = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()), redirect_stderr(errors):
+        code = launch([f"--input={two_images}", f"--output={folder}/dataset", "--set", f"{path}={value}"], build)
+    assert code in (0, 1, 2, 3)
+    assert "unexpected" not in errors.getvalue()
+    assert "Traceback" not in errors.getvalue()
 
 
 def test_all_settings_are_tried():

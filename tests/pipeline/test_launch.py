@@ -212,7 +212,7 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     (root / "1.jpg").write_bytes(b"flat")
     flat = {"source.kind": "class_folders"}
     done = convert(root, "--plan", settings=flat)
-    why = "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file lies in no class folder)"
+    why = "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file is not in a class folder)"
     assert done.code == 3
     assert done.line["status"] == "planned"
     assert done.line["sentence"].startswith(f"as it stands the run would fail: {why}")
@@ -239,7 +239,7 @@ def test_a_plan_tells_of_few_labels_without_a_class(convert, class_folders, tmp_
     assert (planned.code, planned.line["notes"]) == (
         0,
         [
-            "2 images whose label is none of labels.classes would be rejected, such as the label 'dog'",
+            "2 images whose label is not in labels.classes would be rejected, such as the label 'dog'",
         ],
     )
     assert convert(root, settings=settings).code == 0

@@ -1,11 +1,12 @@
 import sys
+from dataclasses import replace
 
 import pytest
 import yaml
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import S3Options
 
-from recordmill.pipeline.configuration.options import build_parser
+from recordmill.pipeline.configuration.options import LaunchOptions, parse_options
 from recordmill.pipeline.configuration.preflight import UsageError
 from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.terminal.terminal import Terminal
@@ -15,8 +16,8 @@ from recordmill.schemas.settings.listing import Input
 @pytest.fixture
 def prepare(photos):
     def run(*flags, arguments=()):
-        parsed = build_parser().parse_args([f"--input={photos}", f"--output={photos.parent}/dataset/", *flags])
-        return prepare_job(parsed, list(arguments), Terminal(sys.stderr))
+        words = [f"--input={photos}", f"--output={photos.parent}/dataset/", *flags, *arguments]
+        return prepare_job(parse_options(words), Terminal(sys.stderr))
 
     return run
 
@@ -33,7 +34,7 @@ def test_flags_become_a_job(prepare, photos):
 
 def test_one_file_as_an_input_is_in_its_folder(prepare, photos):
     parsed = [f"--input=one={photos}/cat/00.jpg", f"--output={photos.parent}/dataset"]
-    job = prepare_job(build_parser().parse_args(parsed), [], Terminal(sys.stderr))
+    job = prepare_job(parse_options(parsed), Terminal(sys.stderr))
     assert job.run.inputs == {"one": f"{photos}/cat"}
 
 
@@ -54,8 +55,7 @@ def test_a_job_elsewhere_says_how_it_ended_in_the_output(prepare):
 def test_workers_elsewhere_which_start_in_other_folders_get_whole_paths(prepare, photos, monkeypatch, runner):
     monkeypatch.chdir(photos.parent)
     places = ["--input=one=photos/", "--input=two=photos/cat/00.jpg", "--output=out", "--outcome_file=told.json"]
-    parsed = build_parser().parse_args([*places, f"--runner={runner}"])
-    job = prepare_job(parsed, [], Terminal(sys.stderr))
+    job = prepare_job(parse_options([*places, f"--runner={runner}"]), Terminal(sys.stderr))
     start = f"{photos.parent}/" if runner == "FlinkRunner" else ""
     assert [each.path for each in job.inputs] == [f"{start}photos", f"{start}photos/cat/00.jpg"]
     assert job.run.inputs == {"one": f"{start}photos", "two": f"{start}photos/cat"}
@@ -117,3 +117,11 @@ def test_a_second_process_is_allowed_where_the_launcher_works_alone(
     monkeypatch.setattr("recordmill.pipeline.prepare.default_threads", lambda: processors)
     monkeypatch.setattr("recordmill.pipeline.prepare.sys.platform", system)
     assert prepare(*flags, arguments=arguments).run.processes == processes
+
+
+def test_options_stay_as_they_were(photos, monkeypatch):
+    monkeypatch.setattr("recordmill.pipeline.prepare.ensure_sample", lambda: photos)
+    options = LaunchOptions(sample=True, output=str(photos.parent / "dataset"))
+    before = replace(options)
+    job = prepare_job(options, Terminal(sys.stderr))
+    assert (options, job.inputs) == (before, (Input(str(photos)),))

@@ -128,7 +128,7 @@ def test_the_first_folder_gives_the_split(tmp_path):
         ("t/cat/1.jpg", "train", "cat", ""),
         ("val/dog/2.jpg", "validation", "dog", ""),
     ]
-    assert refs[0].detail == "the file lies in none of the split folders t, val"
+    assert refs[0].detail == "the file is not in one of the split folders t, val"
 
 
 def test_a_group_is_found_in_the_key(tmp_path):
@@ -144,7 +144,7 @@ def test_a_group_is_found_in_the_key(tmp_path):
 
 def test_a_single_file_is_an_input(tmp_path, monkeypatch):
     write(tmp_path, "a.jpg")
-    detail = "the file lies in no class folder"
+    detail = "the file is not in a class folder"
     (ref,) = list_all(tmp_path / "a.jpg")
     version = str((tmp_path / "a.jpg").stat().st_mtime_ns)
     expected = ImageRef("a.jpg", str(tmp_path / "a.jpg"), 5, version).notice("rejected", "no_class", detail)
@@ -364,7 +364,7 @@ class Words(Source):
         ({}, [("_.txt", "", ""), ("a.txt", "", ""), ("b.txt", "", "")]),
         (
             {"from_source": {"a": "train", "": "rest"}},
-            [("_.txt", "rest", ""), ("a.txt", "train", ""), ("b.txt", "", "its split is 'b', which is none of a, ")],
+            [("_.txt", "rest", ""), ("a.txt", "train", ""), ("b.txt", "", "its split is 'b', which is not one of a, ")],
         ),
         (
             {"from_source": {"a": "train", "b": "test"}},

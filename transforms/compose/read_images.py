@@ -6,8 +6,11 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.read_image import read_image
+
+register_record(ImageRef)
 
 
 @dataclass

@@ -53,10 +53,10 @@ HEAD_BYTES = 1024
 MOST_HEADS = 10
 
 MOST_MEMBERS = 1000
-"""Members of an archive that are looked at; on a store a tenth of them, where each may be a request."""
+"""Members of an archive that are read; on a store a tenth of them, where each may be a request."""
 
 PACKED_START = 2**20
-"""Bytes of a packed tar that are looked at."""
+"""Bytes of a packed tar that are read."""
 
 ANNOTATION_FOLDERS = frozenset(
     {"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "imagesets", "main"}
@@ -103,7 +103,7 @@ def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
 
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
-    """The folder that paths are below, what lies there, and the name of the file that the input is."""
+    """The folder that paths are below, its contents, and the name of the file that the input is."""
     top = _names_of(_entries(path), "", ignore)
     if top != Names() or storage.size_of(path) is None:
         return path.rstrip("/") or path, top, ""
@@ -149,7 +149,7 @@ def _rank(folder: str) -> tuple[bool, str]:
 
 
 def _files_to_read(sketch: FolderSketch, most: int, *endings: str) -> Iterator[str]:
-    """The first files of some endings in each folder; those called like an image or a split go before others."""
+    """The first files of some endings in each folder; those named after an image or a split come first."""
     for folder, names in sketch.names.items():
         found = names.ending(*endings)
         beside = set(names.beside_images(endings[0]))
@@ -177,7 +177,7 @@ def _read_head(uri: str) -> bytes:
 
 
 def _columns_of(uri: str) -> bytes:
-    """The columns of a Parquet file and its first row, as a CSV; of what is no text, only bytes are told of."""
+    """The columns of a Parquet file and its first row, as a CSV; of values that are not text, only bytes are noted."""
     with storage.open_to_read(uri) as stream:
         table = pq.ParquetFile(stream)
         schema = table.schema_arrow

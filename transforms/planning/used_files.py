@@ -15,7 +15,6 @@ from operator import add
 from typing import Self
 
 from recordmill import storage
-from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.transforms.planning.summary import Summary
@@ -47,9 +46,6 @@ class Digests:
     reason: str
     are_images: bool
     digests: bytes
-
-
-register_record(Digests)
 
 
 @dataclass(frozen=True, slots=True)

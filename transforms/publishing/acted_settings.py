@@ -24,7 +24,7 @@ def tell_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
 
 
 def say_idle(key: str, images: int, unit: str) -> str:
-    """That a setting acted on none of so many images."""
+    """The note that a setting acted on no image."""
     return f"{key} acted on 0 of {format_count(images, unit)}"
 
 
@@ -34,7 +34,7 @@ def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out:
     Args:
         settings: what the dataset is.
         changes: images by what was changed, as in the marker.
-        left_out: images by the reason for which they were left out.
+        left_out: images by the reason for leaving them out.
     """
     resize, acted = settings.images.resize, dict[str, int]()
     if settings.holds_images:

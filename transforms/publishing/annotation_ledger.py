@@ -42,7 +42,7 @@ def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str,
 
 
 def _cut(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """The counts, sorted, of so many classes as a marker can list."""
+    """The counts, sorted, of as many classes as a marker can list."""
     cut = {}
     for reason, counts in sorted(by_reason.items()):
         kept = sorted(most_frequent(counts)[:MOST_CLASSES])

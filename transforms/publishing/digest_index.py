@@ -1,6 +1,6 @@
 """Which contents a dataset holds more than once, among any number of images: a bounded part of them is in memory.
 
-A million images are 8 MB; a thousand million would be 8 GB, and their sorting three times that. So what is more than
+A million images are 8 MB; a billion would be 8 GB, and their sorting three times that. So what is more than
 `IN_MEMORY` is sorted and put away in an unnamed temporary file on this machine, and looked at by ranges of digests.
 """
 
@@ -50,7 +50,7 @@ class DigestIndex:
             self._put_waiting_away()
 
     def keep_order(self) -> None:
-        """From now on all are kept in memory, for whoever asks for them in their order."""
+        """From now on all are kept in memory, to be read in their order."""
         self._in_memory = math.inf
 
     def in_order(self) -> Digests:
@@ -81,7 +81,7 @@ class DigestIndex:
         self._waiting.clear()
 
     def _ranges(self) -> Iterator[Digests]:
-        """All digests, in parts of which each is above the one before."""
+        """All digests in ascending parts."""
         if not self._put_away:
             yield self.in_order()
             return

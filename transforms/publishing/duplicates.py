@@ -71,7 +71,7 @@ class Duplicates:
     Attributes:
         numbers: as in the marker.
         same_bytes: some groups, those with several classes or splits first.
-        look_alike: some pairs, likewise.
+        look_alike: some pairs that look alike.
     """
 
     numbers: DuplicateCounts = field(default_factory=lambda: DuplicateCounts(SameBytes(), None))
@@ -143,7 +143,7 @@ def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tup
     """Pairs of images of different bytes whose difference hashes are close, and whether these are all there are.
 
     Of images with the same bytes the first stands for all. Left out are pictures that look like a blank page or a plain
-    gradient, whose hashes are all zeros or all ones but for a few bits: they have nothing to be compared by.
+    gradient, whose hashes are all zeros or all ones except for a few bits: they have nothing to be compared by.
     """
     contents, first = np.unique(statistics.contents.in_order(), return_index=True)
     hashes = statistics.hashes[first]

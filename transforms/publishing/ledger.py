@@ -75,7 +75,7 @@ def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
 
 
 def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str, int]:
-    """Boxes by what became of them, sorted: listed = written + dropped, by reason; see `NOT_DROPPED`.
+    """Boxes by outcome, sorted: listed = written + dropped, by reason; see `NOT_DROPPED`.
 
     Raises:
         LedgerError: they do not add up.
@@ -85,9 +85,7 @@ def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str,
         boxes.update(report.boxes)
     dropped = sum(count for what, count in boxes.items() if what not in NOT_DROPPED)
     if not summary.boxes == boxes["listed"] == boxes["written"] + dropped:
-        raise LedgerError(
-            f"{summary.boxes} boxes were listed, and what became of them is {dict(sorted(boxes.items()))}"
-        )
+        raise LedgerError(f"{summary.boxes} boxes were listed, and their outcomes are {dict(sorted(boxes.items()))}")
     return dict(sorted(boxes.items()))
 
 
@@ -108,8 +106,8 @@ def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[s
     """How many labels are in no Example, since their images have several and there is a place for one.
 
     Args:
-        finished: what became of the images.
-        summary: what was listed; of boxes, which are told of when that is planned, nothing is said here.
+        finished: the outcomes of the images.
+        summary: what was listed; boxes are reported when it is planned, not here.
         stored: the fields that Examples are filled from.
     """
     if summary.boxes or not (MANY_LABELS_FIELDS | BOX_FIELDS).isdisjoint(stored):
@@ -130,12 +128,12 @@ def check_limits(
     """Why too much was rejected; the empty string if it was not.
 
     Args:
-        ledger: what became of everything.
-        lost: the classes of which nothing is written.
+        ledger: the outcome of everything.
+        lost: the classes without anything written.
         limits: what is allowed.
         unit: what the dataset consists of, in a word.
-        examples: something rejected for each reason, in words; that of the most frequent reason is told.
-        by_file: whether what is rejected is a file of its own, which `ignore` can name.
+        examples: something rejected for each reason, in words; that of the most frequent reason is reported.
+        by_file: whether each rejected thing is a file of its own, which `ignore` can name.
         remedies: what the source says is to be done, by reason.
     """
     rejected = sum(ledger.rejected.values())

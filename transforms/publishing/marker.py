@@ -97,7 +97,7 @@ def build_marker(
     return Marker(
         name=settings.name,
         plan=PlanEntry(plan.plan_id, plan.recipe),
-        convention=layout.convention_name,
+        convention=settings.convention if isinstance(settings.convention, str) else "own",
         unit=settings.unit,
         features={key: from_json(FeatureEntry, stated) for key, stated in schema.items()},
         labels=plan.label_map.ids,

@@ -1,6 +1,6 @@
 """Images that have another split than in the dataset that is replaced: models may have been trained on its test images.
 
-Told by their bytes, not their names, so that files renamed since are found too. Nothing but sidecars is read.
+Images are compared by their bytes, not their names, so that files renamed since are found too. Only sidecars are read.
 """
 
 from collections import Counter, defaultdict
@@ -40,7 +40,7 @@ def compare_splits(output: str, marker: Marker, sidecars: Sequence[Sidecar], wri
         OSError: a sidecar of the new dataset cannot be read.
     """
     if sum(split.records for split in marker.splits.values()) + written > MOST_COMPARED:
-        return f"whether {unit}s have moved between splits was not looked at: they are more than {MOST_COMPARED:,}"
+        return f"whether {unit}s have moved between splits was not checked: they are more than {MOST_COMPARED:,}"
     new: defaultdict[str, list[str]] = defaultdict(list)
     for sidecar in sidecars:
         new[sidecar.split].append(sidecar.path)

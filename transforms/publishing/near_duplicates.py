@@ -14,7 +14,7 @@ Hashes = NDArray[np.uint64]
 
 MOST_BITS = 5
 """Bits by which images that look alike may differ. On 120 photographs, of copies at half the size, at 224 rows, 20 %
-brighter, at quality 20, or as PNG, 98 to 100 % lay within; of 7,140 pairs of strangers the closest had 12."""
+brighter, at quality 20, or as PNG, 98 to 100 % were within; of 7,140 pairs of strangers the closest had 12."""
 
 MOST_PAIRS = 10_000
 """Pairs that are listed at most."""
@@ -42,7 +42,7 @@ class NearPairs:
 def find_near_pairs(hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: int = _MOST_COMPARISONS) -> NearPairs:
     """Pairs of hashes that differ in at most `MOST_BITS` bits.
 
-    Of several equal hashes each is paired with the first of them alone, and that one with the others' first: so many
+    Of several equal hashes each is paired with the first of them alone, and that one with the others' first: that many
     pictures of one colour make as many pairs, not their square.
 
     Args:
@@ -61,7 +61,7 @@ def find_near_pairs(hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: i
 
 
 def _find_different(unique: Hashes, comparisons: int) -> tuple[NDArray[np.int64], bool]:
-    """Pairs of places in an array of different hashes, and whether all were looked at."""
+    """Pairs of places in an array of different hashes, and whether all were compared."""
     found, room = [np.zeros((0, 2), np.int64)], _MOST_FOUND
     for first_bit, bits in _BANDS:
         for left_out in range(bits):
@@ -69,7 +69,7 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[NDArray[np.int64]
             band = unique & np.uint64(mask)
             order = np.argsort(band)
             ordered = band[order]
-            # Equal bands are neighbours: each place is compared with the next, then with the one behind that, ...
+            # Equal bands are neighbours: each place is compared with the next, then with the one after that, ...
             places, step = np.arange(len(unique) - 1), 1
             while len(places := places[ordered[places] == ordered[places + step]]):
                 comparisons -= len(places)

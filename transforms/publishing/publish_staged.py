@@ -1,9 +1,9 @@
 """The switch from an old dataset to a new one, in an order that a cut at any point leaves mendable.
 
 The new dataset is complete in staging before anything in the output is touched. Then: the old marker away, the old
-files away, the new ones in, the new marker last. Whoever reads through the marker sees all of the old, no marker, or
+files away, the new ones in, the new marker last. Readers of the marker see all of the old, no marker, or
 all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it. What a
-marker names is on the disk before the marker is, so that a power cut is no other than a kill. Where a file cannot be
+marker names is on the disk before the marker is, so that a power cut is the same as a kill. Where a file cannot be
 renamed, the new ones go back to staging: half of a dataset stays nowhere.
 """
 
@@ -181,7 +181,7 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
     if missing := sorted(targets.keys() - there):  # another run is taking its files back
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), storage.join(output, missing[0]))
     force_to_disk([storage.join(output, "sidecars"), output])
-    # Written in staging, so that a cut leaves no temporary file that nobody deletes.
+    # Written in staging, so that an interruption leaves no stray temporary file.
     published = storage.join(staging, f"published.{MARKER}")
     storage.make_folder(staging)
     storage.write_file(published, as_json(marker.to_json()))

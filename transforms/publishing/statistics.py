@@ -33,7 +33,7 @@ BYTE_BINS = 2 * 36
 """Two a doubling, from 1 byte to 64 GiB."""
 
 MOST_SIZES = 50_000
-"""Different sizes that are told apart; images of further ones count as others."""
+"""Different sizes that are counted apart; images of further ones count as others."""
 
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 """How the names of files end whose formats keep every pixel, nearly always: sidecars do not say the format."""
@@ -42,14 +42,14 @@ REJECTED_EXAMPLES = 5
 """Rejected images that are kept of each reason."""
 
 MOST_BOXES_COUNTED = 1_000
-"""Images with more boxes count as images with so many."""
+"""Images with more boxes count as images with this number."""
 
 _CHUNK = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """A shard's sidecar: its split, and where it and its TFRecord file lie."""
+    """A shard's sidecar: its split, and where it and its TFRecord file are."""
 
     split: str
     path: str
@@ -61,7 +61,7 @@ Place = tuple[Sidecar, dict[str, Any]]
 
 
 def list_sidecars(reports: Iterable[ShardReport], staging: str) -> list[Sidecar]:
-    """The sidecars of shards that lie in a staging folder, in the shards' order."""
+    """The sidecars of shards in a staging folder, in the shards' order."""
     ordered = sorted(reports, key=lambda report: (report.split, report.index))
     return [
         Sidecar(
@@ -104,7 +104,7 @@ class Statistics:
         channels: images by number of channels.
         pixels: of all images together.
         smallest: width, height and key of the image with the fewest pixels, the first of several; None without images.
-        largest: likewise, with the most.
+        largest: the same with the most.
         reencoded: images whose bytes were changed.
         lossless: those of them whose names are those of formats without loss.
         boxes: images by number of boxes, see `MOST_BOXES_COUNTED`, where the dataset has boxes.

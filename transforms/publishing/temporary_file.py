@@ -17,7 +17,7 @@ class TemporaryFile:
         self._end = 0
 
     def append(self, data: bytes | bytearray) -> int:
-        """Puts bytes behind all others; gives their offset.
+        """Appends bytes; gives their offset.
 
         Raises:
             TemporaryFileError: there is no room for them, or no right to write.

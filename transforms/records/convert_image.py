@@ -1,6 +1,7 @@
 """One reference becomes one record and its row in the sidecar, or a row that says why not."""
 
 import hashlib
+import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -25,12 +26,14 @@ class ConvertedImage:
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
         annotations: counts of its boxes and labels; None where it was not to have any.
         missing: keys of optional features that the record lacks.
+        seconds: how long it took to decode and encode.
     """
 
     record: bytes | None
     row: dict[str, Any]
     annotations: AnnotationCounts | None = None
     missing: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     def size(self) -> int:
         """Bytes that it holds in memory, except for its row."""
@@ -81,10 +84,12 @@ def _convert(
     if content.label is not None:
         class_name, class_id = find_class(content.label, label_map)
     with decoding:
+        began = time.perf_counter()
         stored = content.image if settings.decode == "images" else None
         image = None if stored is None else reencode_image(stored, settings.images, layout.needs_pixels)
         raster = None if image is None else image.raster
         computed = compute_features(settings.features, raster, data, ref.key, ref.uri)
+        seconds = time.perf_counter() - began
     row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
     if image is None:
         digest = digest or hashlib.sha256(data).hexdigest()
@@ -115,7 +120,7 @@ def _convert(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row["classes"] = [label.decode() for label in labels]
-    return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields))
+    return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields), seconds)
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

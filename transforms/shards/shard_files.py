@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -143,7 +143,7 @@ class WrittenShard:
             storage.move_file(self.temporary, self._path("tfrecord"))
             storage.move_file(self.temporary_sidecar, self._path("jsonl"))
             report = self.tally.report(self.split, self.index, self.mark, contents)
-            note = {"fingerprint": list(self.mark), "report": asdict(report)}
+            note = {"fingerprint": list(self.mark), "report": report.as_dict()}
             storage.write_file(self._path("done.json"), orjson.dumps(note))
         return report
 
@@ -171,6 +171,7 @@ class Tally:
         self._rows = RowTotals()
         self._annotations = AnnotationTally()
         self._missing: Counter[str] = Counter()
+        self._seconds = 0.0
         self._sidecar = hashlib.sha256()
         self.changed: dict[str, str] = {}
 
@@ -179,9 +180,15 @@ class Tally:
         """How many records the shard has so far."""
         return self._rows.records
 
+    @property
+    def references(self) -> int:
+        """How many references it has so far, those of rejected images too."""
+        return self._rows.records + self._rows.rejected.total()
+
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
         self._rows.add(image.row)
+        self._seconds += image.seconds
         for change in image.row.get("changes", ()):
             if change != "reencoded" or len(image.row["changes"]) == 1:
                 self.changed.setdefault(change, image.row["key"])
@@ -198,7 +205,7 @@ class Tally:
         return ShardReport(
             split=split,
             index=index,
-            references=rows.records + rows.rejected.total(),
+            references=self.references,
             digest=mark.digest,
             records=contents.records,
             bytes=contents.bytes,
@@ -212,6 +219,7 @@ class Tally:
             instances=dict(rows.instances),
             annotations=self._annotations.totals(),
             missing=dict(self._missing),
+            milliseconds=round(1000 * self._seconds),
         )
 
 

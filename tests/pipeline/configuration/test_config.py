@@ -155,7 +155,7 @@ def test_an_override_may_hold_equals_signs():
         ("splits.fractions={train: 0.9, test: 0.2}", "splits.fractions sum to 1.1, which is over 1: lower them"),
         ("splits.fractions={train: 0}", "splits.fractions.train is 0"),
         ("splits.fractions={a/b: 1}", "'a/b' cannot be a split's name"),
-        ("splits.group=(", "splits.group '(' is no regular expression"),
+        ("splits.group=(", "splits.group '(' is not a regular expression"),
         ("shards.count=0", "shards.count is 0: give at least 1"),
         ("shards.size=12 parsecs", "shards.size is '12 parsecs'"),
         ("shards.name=x", "shards.name 'x' gives several files one name"),

@@ -6,10 +6,12 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill.pipeline.configuration.options import (
     MODULE,
+    LaunchOptions,
     UsageError,
     build_parser,
-    check_flags,
+    check_options,
     find_unknown_flag,
+    parse_options,
     wants_json,
 )
 
@@ -20,17 +22,9 @@ def parse(*arguments):
     return build_parser().parse_known_args(arguments)
 
 
-def test_defaults():
-    flags, rest = parse()
-    assert rest == []
-    assert (flags.runner, flags.threads, flags.input, flags.output, flags.config) == (
-        "DirectRunner",
-        0,
-        None,
-        None,
-        None,
-    )
-    assert [getattr(flags, name) for name in BOOLEANS] == [False, False, False, True, False]
+def test_the_defaults_of_the_flags_are_those_of_the_options():
+    assert parse_options([]) == LaunchOptions()
+    assert [getattr(LaunchOptions(), name) for name in BOOLEANS] == [False, False, False, True, False]
 
 
 @pytest.mark.parametrize("name", BOOLEANS)
@@ -54,8 +48,9 @@ def test_an_abbreviation_matches_nothing():
 
 
 def test_inputs_and_settings_may_be_repeated():
-    flags, _ = parse("--input=a=1", "--input=b=2", "--set=x=1", "--set=y=2")
-    assert (flags.input, flags.set) == (["a=1", "b=2"], ["x=1", "y=2"])
+    options = parse_options(["--input=a=1", "--input=b=2", "--set=x=1", "--set=y=2", "--temp_location=z"])
+    assert (options.input, options.set) == (("a=1", "b=2"), ("x=1", "y=2"))
+    assert options.beam_arguments == ("--temp_location=z",)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", ""])
@@ -152,9 +147,7 @@ def test_beams_flags_are_those_that_beam_defines():
     ],
 )
 def test_the_sample_is_converted_on_request_and_by_the_module_without_places(flags, prog, sample):
-    parsed = build_parser(prog).parse_args(flags)
-    check_flags(parsed, [], prog)
-    assert parsed.sample is sample
+    assert check_options(parse_options(flags, prog), prog).sample is sample
 
 
 @pytest.mark.parametrize(
@@ -170,7 +163,7 @@ def test_the_sample_is_converted_on_request_and_by_the_module_without_places(fla
 )
 def test_places_that_are_missing(flags, prog, sentence):
     with pytest.raises(UsageError, match=f"^{sentence}$"):
-        check_flags(build_parser(prog).parse_args(flags), [], prog)
+        check_options(parse_options(flags, prog), prog)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import io
 import shlex
 import tarfile
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -467,12 +468,12 @@ def test_nothing_is_recognised_where_names_say_nothing(paths):
         (
             ["a/instances_train.json", "b/instances_train.json", "train/1.jpg"],
             {},
-            ["such files lie in a, b: let --input name one folder"],
+            ["such files are in a, b: let --input name one folder"],
         ),
         (
             ["train/a_annotations.coco.json", "train/b_annotations.coco.json", "train/1.jpg"],
             {},
-            ["lie next to each other: name one, as by --set 'source.split=a_annotations\\.coco\\.json'"],
+            ["are next to each other: name one, as by --set 'source.split=a_annotations\\.coco\\.json'"],
         ),
     ],
 )  # fmt: skip
@@ -521,7 +522,7 @@ def test_what_is_written_wins_key_by_key(fill_in):
         "seed": 3,
     }
     assert finder.comment == "# Recognised class_folders: class folders below train, val\n"
-    assert finder.found.as_dict() == {
+    assert asdict(finder.found) == {
         "kind": "class_folders",
         "why": "class folders below train, val",
         "flags": "--set source.kind=class_folders --set 'splits.from_folders={train: train, val: validation}'",

@@ -20,7 +20,7 @@ def test_a_feature_is_as_declared():
     ("settings", "message"),
     [
         ({"function": "mean"}, "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, "),
-        ({"function": "mean_std", "type": "float"}, "type, shape and of are known of mean_std: remove them"),
+        ({"function": "mean_std", "type": "float"}, "type, shape and of are fixed for mean_std: remove them"),
         ({"function": "own:embed", "shape": (None, None)}, "shape is "),
     ],
 )

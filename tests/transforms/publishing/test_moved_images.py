@@ -3,6 +3,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from make_marker import make_marker
 
 from recordmill.transforms.publishing import moved_images
 from recordmill.transforms.publishing.moved_images import compare_splits, count_moved, describe_moved
@@ -84,11 +85,8 @@ def test_the_sentence_names_the_most_first():
 
 
 def marker_of(paths, records=3):
-    return {
-        "splits": {
-            split: {"records": records, "shards": [{"sidecar": path} for path in own]} for split, own in paths.items()
-        }
-    }
+    splits = {split: [{"sidecar": path, "records": records} for path in own] for split, own in paths.items()}
+    return make_marker(splits={split: {"records": records, "shards": own} for split, own in splits.items()})
 
 
 def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
@@ -111,6 +109,6 @@ def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeyp
     )
     monkeypatch.setattr(moved_images, "MOST_COMPARED", 8)
     assert compare_splits(str(tmp_path), marker_of({"train": [], "test": []}), [], 3, "row") == (
-        "whether rows have moved between splits was not looked at: they are more than 8"
+        "whether rows have moved between splits was not checked: they are more than 8"
     )
     assert compare_splits(str(tmp_path), marker_of({"train": [], "test": []}), [], 2, "row") == ""

@@ -1,1 +1,1 @@
-"""What a listing meets: folders, names, paths that data name, files that lie beside images."""
+"""What a listing meets: folders, names, paths named in data, files next to images."""

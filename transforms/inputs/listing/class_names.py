@@ -10,10 +10,10 @@ from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root
 MAX_TEXT_BYTES = 2**20
 
 MOST_CLASSES = 1_000_000
-"""So many may be counted instead of named."""
+"""This many may be counted instead of named."""
 
 LONGEST_NAME = 4096
-"""Letters of a class, a key, a group or a path: what is longer is no name, but a text in the wrong column."""
+"""Letters of a class, a key, a group or a path: anything longer is a text in the wrong column."""
 
 
 class ClassNamesError(ValueError):
@@ -34,7 +34,7 @@ def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
         ValueError: two have one name, or there are too many.
     """
     if isinstance(classes, int) and classes > MOST_CLASSES:
-        raise ValueError(f"{classes:,} are more than the {MOST_CLASSES:,} that can be told apart here")
+        raise ValueError(f"{classes:,} are more than the {MOST_CLASSES:,} that are supported here")
     names = [str(number) for number in range(classes)] if isinstance(classes, int) else classes
     numbers = {name: number for number, name in enumerate(names)}
     if len(numbers) < len(names):

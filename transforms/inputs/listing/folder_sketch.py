@@ -23,7 +23,7 @@ ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What lies directly in one folder, sorted.
+    """The contents of one folder, sorted.
 
     Attributes:
         files: names of files.
@@ -53,7 +53,7 @@ class FolderSketch:
     """What an input looks like from outside.
 
     Attributes:
-        names: what lies in the input itself (the empty string), in folders there, and in a few below those that hold
+        names: the contents of the input itself (the empty string), in folders there, and in a few below those that hold
             annotations (`train/labels`); a large input's folders are not all here.
         heads: how some of the files begin, by their paths: at most a KiB; of Parquet its columns as the first lines of
             a CSV; of an archive the first label, as `shard.tar/.cls`.
@@ -85,11 +85,11 @@ class FolderSketch:
 
     @property
     def top(self) -> Names:
-        """What lies in the input itself."""
+        """The contents of the input itself."""
         return self.names.get("", Names())
 
     def at(self, folder: str) -> Names:
-        """What lies in a folder; nothing where that was not looked at."""
+        """The contents of a folder; nothing where it was not read."""
         return self.names.get(folder, Names())
 
     def has_folder(self, path: str) -> bool:
@@ -105,7 +105,7 @@ class FolderSketch:
 
     @property
     def image_folders(self) -> tuple[str, ...]:
-        """The folders in the input in which images lie directly."""
+        """The folders in the input with images directly in them."""
         return tuple(folder for folder in self.top.folders if self.at(folder).images)
 
     @property

@@ -8,7 +8,7 @@ import pathspec
 from recordmill.schemas.settings.listing import ListingSettings
 
 SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
-"""Files and folders that systems leave behind; they are no images and nobody means them."""
+"""Files and folders that operating systems leave; they are never meant as images."""
 
 
 def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
@@ -27,7 +27,7 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
 
 
 def normal_path(path: str) -> str | None:
-    """A path in NFC; None where it is no text."""
+    """A path in NFC; None where it is not text."""
     if path.isascii():
         return path
     try:

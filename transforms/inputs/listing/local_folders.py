@@ -17,7 +17,7 @@ from recordmill.schemas.image_ref import Status
 
 
 class Entry(NamedTuple):
-    """One thing found: a file to convert, or something to be told.
+    """One thing found: a file to convert, or a message for the user.
 
     Attributes:
         path: where it is below the root, `/`-separated, as the file system spells it.
@@ -110,7 +110,7 @@ def _enter(
 def _describe_file(path: str, entry: os.DirEntry[str]) -> Entry:
     status = entry.stat()
     if not entry.is_file():
-        return Entry(path, status="rejected", reason="not_a_file", detail="a device, socket or pipe is no image")
+        return Entry(path, status="rejected", reason="not_a_file", detail="a device, socket or pipe is not an image")
     return Entry(path, status.st_size, str(status.st_mtime_ns))
 
 
@@ -120,7 +120,7 @@ def _or_leave_out(path: str, is_folder: bool) -> str:
         # A backslash makes gitignore's signs mere letters; JSON is YAML.
         pattern = re.sub(r"[][*?\\]| $", r"\\\g<0>", f"/{path}/" if is_folder else f"/{path}")
         value = shlex.quote(f"ignore=[{orjson.dumps(pattern).decode()}]")
-    except TypeError:  # a name that is no UTF-8, or the input itself
+    except TypeError:  # a name that is not UTF-8, or the input itself
         return ""
     return f", or leave it out by --set {value}" if path else ""
 

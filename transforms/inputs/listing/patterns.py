@@ -19,7 +19,7 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
         groups: named groups that it must have.
 
     Raises:
-        ValueError: it is no regular expression, or lacks a group; one sentence that names the key.
+        ValueError: it is not a regular expression, or lacks a group; one sentence that names the key.
     """
     if len(pattern) > MAX_LETTERS:
         raise ValueError(f"{key} has {len(pattern):,} letters, and a pattern at most {MAX_LETTERS:,}: shorten it")
@@ -31,7 +31,7 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise ValueError(f"{key} {pattern!r} is no regular expression: {text}") from None
+        raise ValueError(f"{key} {pattern!r} is not a regular expression: {text}") from None
     for group in groups:
         if group not in compiled.groupindex:
             raise ValueError(f"{key} {pattern!r} has no group (?P<{group}>...): add it")

@@ -1,11 +1,11 @@
-"""Files that say something of images and lie beside them: annotations, labels, lists of classes."""
+"""Files next to images that describe them: annotations, labels, lists of classes."""
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.read_image import read_image
 
 MAX_BYTES = 16 * 2**20
-"""Longer than any file that speaks of one image and does not hold it."""
+"""Longer than any file that describes one image and does not hold it."""
 
 _WHY = {
     "vanished": "there is no such file",
@@ -22,7 +22,7 @@ def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
 
     Args:
         uri: where it should be.
-        max_bytes: more is not read. A format whose files speak of many images, or hold one, needs more.
+        max_bytes: more is not read. A format whose files describe many images, or hold one, needs more.
 
     Raises:
         NoFileError: there is none.

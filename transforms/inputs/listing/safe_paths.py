@@ -20,15 +20,15 @@ def reason_of(error: OSError) -> str:
 
 
 def resolve_inside(root: str, path: str) -> str:
-    """Where a path that data name lies: below the root, links followed.
+    """Where a path named in data leads: below the root, links followed.
 
     Args:
         root: a folder, on any file system.
         path: relative to it, `/`-separated; or the whole path or URL of something below it.
 
     Raises:
-        Rejected: it leads elsewhere, is of another store, or is no path at all. The message does not name the
-            root: what is rejected is the same in every place.
+        Rejected: it leads elsewhere, is of another store, or is not a path at all. The message does not name the
+            root: a rejection reads the same in every place.
     """
     prefix = root.rstrip("/") + "/"
     below = path[len(prefix) :] if path.startswith(prefix) else path
@@ -53,7 +53,7 @@ def size_and_version(uri: str) -> tuple[int, str]:
     """A file's size and modification time as references have them; (-1, "") where asking would cost a request.
 
     Raises:
-        NotAFileError: it is no file.
+        NotAFileError: it is not a file.
         OSError: there is no such file, or it cannot be looked at.
     """
     if not storage.is_local(uri):
@@ -87,5 +87,5 @@ def spelled_path(uri: str, path: str) -> str:
 
 
 def key_of(key: str, path: str, other: str) -> str:
-    """The key of what lies at the path `other` below an input of which a file at `path` has the key `key`."""
+    """The key of the path `other`, below the input whose file at `path` has the key `key`."""
     return key[: len(key) - len(path)] + unicodedata.normalize("NFC", posixpath.normpath(other))

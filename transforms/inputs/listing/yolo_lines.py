@@ -47,12 +47,12 @@ def read_yolo_lines(
 
     Args:
         text: of the file.
-        other_shapes: what becomes of polygons.
+        other_shapes: what to do with polygons.
         key_points: `kpt_shape` of data.yaml: how many key points each box has, and of how many numbers each.
         boxes_only: whether the first four numbers of each line are a box, whatever follows.
 
     Raises:
-        Rejected: a line is none of these.
+        Rejected: a line is neither.
     """
     found = YoloBoxes()
     for number, line in enumerate(text.splitlines(), start=1):

@@ -1,4 +1,4 @@
-"""Images in archives that stay packed: tar, tar.gz and zip, with classes from folders or from files beside each."""
+"""Images in archives that stay packed: tar, tar.gz and zip, with classes from folders or from files next to each."""
 
 import posixpath
 import re
@@ -36,7 +36,7 @@ from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 
 MOST_SEEN = 100_000
-"""Members by which it is decided whether one folder is around everything."""
+"""Members that decide whether one folder is around everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Archives(Source):
     """The source `archives`.
 
     Attributes:
-        labels: where classes come from: `folders` inside the archive, or `beside`: files of the same name beside each
+        labels: where classes come from: `folders` inside the archive, or `beside`: files of the same name next to each
             image, as in WebDataset's shards; each image is then one sample with them.
         class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder` (a), `last_folder`
             (b) or `path` (a/b); `archive`: the archive's own name without its ending; `none`: there are no labels.
@@ -60,8 +60,8 @@ class Archives(Source):
             the word that `splits.from_source` turns into a split. Empty: none.
         members: patterns in gitignore's syntax of the members to read; the others are ignored. Empty: all.
         max_member_bytes: larger members are rejected.
-        max_ratio: members of a zip archive that would become so many times their size are rejected, and no more of a
-            packed tar is unpacked.
+        max_ratio: members of a zip archive that unpack to more than this many times their size are rejected, and no
+            more of a packed tar is unpacked.
         max_members: no more of one archive are read.
     """
 
@@ -89,7 +89,7 @@ class Archives(Source):
             if getattr(self, key) < 1:
                 raise ValueError(f"source.{key} is {getattr(self, key)}: give at least 1")
         if self.features_from and self.labels != "beside":
-            raise ValueError("source.features_from needs source.labels: beside")
+            raise ValueError("source.features_from needs `source.labels: beside`")
         for key, feature in self.features_from.items():
             feature.check(key)
 
@@ -101,7 +101,7 @@ class Archives(Source):
     def idle_settings(self) -> Mapping[str, str]:
         """Those of labels in folders, or of labels next to images."""
         if self.labels == "beside":
-            return dict.fromkeys(("class_from", "look_through"), "source.labels is beside")
+            return dict.fromkeys(("class_from", "look_through"), "source.labels is `beside`")
         idle = dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
         if self.class_from in ("archive", "none"):
             idle["look_through"] = f"source.class_from is {self.class_from}"
@@ -167,7 +167,7 @@ class Archives(Source):
         for member in members:
             ref = self._reference(path, file, member)
             if not ref.status and not ref.label and self.class_from != "none":
-                ref = ref.notice("rejected", "no_class", "the member lies in no class folder")
+                ref = ref.notice("rejected", "no_class", "the member is not in a class folder")
             yield ref
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
@@ -179,11 +179,11 @@ class Archives(Source):
                 yield self._with_parts(file, sample, refs)
             elif refs:
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
-                detail = f"there is no image beside {there}, of those that source.image_parts names"
+                detail = f"there is no image next to {there}, of those that source.image_parts names"
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
 
     def _with_parts(self, file: ImageRef, sample: Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
-        """The image's reference, with what stands beside it."""
+        """The image's reference, with the members next to it."""
         image = refs[sample.image]
         if image.status:
             return image
@@ -228,7 +228,7 @@ class Archives(Source):
         return ref.replace(offset=member.offset, length=member.length, packing=member.packing, split=word, label=label)
 
     def _ignores(self, name: str) -> str:
-        """Why a member is none of ours; the empty string where it is."""
+        """Why a member is ignored; the empty string where it is not."""
         for part in name.split("/"):
             if part in SYSTEM_NAMES:
                 return "system_file"

@@ -83,7 +83,9 @@ class Arrays(Source):
         try:
             yield from list(self._refer_members(file) if path.endswith(".npz") else self._refer_file(path, file))
         except FileNotFoundError as error:
-            detail = f"there is no array {error} in it or beside it: add it, or correct source.images and source.labels"
+            detail = (
+                f"there is no array {error} in it or next to it: add it, or correct source.images and source.labels"
+            )
             yield file.notice("fatal", "bad_labels", detail)
 
     def _refer_members(self, file: ImageRef) -> Iterator[Listed]:

@@ -24,7 +24,7 @@ _NO_CLASS = re.compile(
 """Names of folders, in lower case, that are hardly those of classes."""
 
 READERS = {".json": "configs/labelme.yaml", ".txt": "configs/yolo.yaml", ".xml": "configs/voc.yaml"}
-"""The configurations that read annotations in files with an ending, which lie among images."""
+"""The configurations that read annotations in files with an ending, among images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ClassFolders(Source):
 
     Attributes:
         class_from: which folder of `a/b/image.jpg` names the class: `first_folder` (a), `last_folder` (b) or `path`
-            (a/b); `none`: images have no labels, wherever they lie. The folder that gives the split, where
+            (a/b); `none`: images have no labels, wherever they are. The folder that gives the split, where
             `splits.from_folders` is set, is not part of the path.
     """
 
@@ -77,7 +77,7 @@ class ClassFolders(Source):
         if label or self.class_from == "none":
             yield file.replace(label=label)
         else:
-            raise Rejected("list", "no_class", "the file lies in no class folder")
+            raise Rejected("list", "no_class", "the file is not in a class folder")
 
 
 def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:

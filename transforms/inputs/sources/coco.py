@@ -67,7 +67,7 @@ class Coco(Source):
             splits = given_splits("from_folders", sketch.split_folders)
             needs, key = "", "split"
             if len(files) > 1:
-                needs = f"{', '.join(files)} lie next to each other: name one, as by {_flag_of(files[0])}"
+                needs = f"{', '.join(files)} are next to each other: name one, as by {_flag_of(files[0])}"
         else:
             pattern, words = _pattern_of(files, cls().split)
             images = _images_of(sketch, first, words)
@@ -82,7 +82,7 @@ class Coco(Source):
                 key = "split"
             if len(found) > 1:
                 needs = (
-                    f"such files lie in {', '.join(each or 'the input' for each in found)}: let --input name one folder"
+                    f"such files are in {', '.join(each or 'the input' for each in found)}: let --input name one folder"
                 )
                 key = ""
         source = {key: value for key, value in source.items() if value != getattr(cls(), key)}
@@ -106,7 +106,7 @@ class Coco(Source):
         try:
             annotations = Annotations(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
         except ValueError as error:
-            raise Rejected("list", "bad_annotations", f"no COCO annotations: {error}") from None
+            raise Rejected("list", "bad_annotations", f"not COCO annotations: {error}") from None
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         if annotations.strays:
@@ -176,7 +176,7 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     files = sketch.at(folder).ending(".json")
     if instances := tuple(name for name in files if name.startswith("instances_") or "_annotations.coco" in name):
         return instances
-    # Label Studio's notes.json lies next to text files for YOLO: it has COCO's categories and no images.
+    # Label Studio's notes.json is next to text files for YOLO: it has COCO's categories and no images.
     files = tuple(name for name in files if name != "notes.json")
     heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
     if not any(map(_looks_like_coco, heads.values())):
@@ -238,14 +238,14 @@ _KINDS: dict[str, tuple[type, ...]] = {"file_name": (str,), "name": (str, int, f
 
 
 def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any]]:
-    """The objects under a key of the file, each of which has all that is needed; names are texts."""
+    """The objects under a key of the file; each has all that is needed, and names are texts."""
     if key not in data:
         raise ValueError(f"no key {key!r}")
     if not isinstance(data[key], list):
-        raise ValueError(f"{key} is no list: {data[key]!r:.60}")
+        raise ValueError(f"{key} is not a list: {data[key]!r:.60}")
     for place, each in enumerate(data[key]):
         if not isinstance(each, dict):
-            raise ValueError(f"{key}[{place}] is no object: {each!r:.60}")
+            raise ValueError(f"{key}[{place}] is not an object: {each!r:.60}")
         for name in needed:
             if name not in each:
                 raise ValueError(f"{key}[{place}] has no key {name!r}")
@@ -261,7 +261,7 @@ def _category_number(number: int | str) -> int:
     try:
         return int(number)
     except ValueError:
-        raise ValueError(f"the id of a category is no whole number: {number!r:.60}") from None
+        raise ValueError(f"the id of a category is not a whole number: {number!r:.60}") from None
 
 
 def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
@@ -283,7 +283,7 @@ def _size_of(image: dict[str, Any]) -> tuple[int, int]:
     except (ValueError, TypeError, OverflowError):
         width = height = -1
     if not 0 <= width < 2**31 or not 0 <= height < 2**31:
-        raise ValueError(f"width and height of image {image['id']} are no whole numbers: {stated!r:.60}")
+        raise ValueError(f"width and height of image {image['id']} are not whole numbers: {stated!r:.60}")
     return width, height
 
 

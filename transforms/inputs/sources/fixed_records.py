@@ -61,13 +61,13 @@ class FixedRecords(Source):
             or `[label]`.
         label: which of them is the class; empty: the last. The others are features of their names.
         height: of each image, in pixels; 0: the preset's.
-        width: likewise.
+        width: the same for the width.
         channels: 1, or 3 for red, green, blue; 0: the preset's.
         order: `planar`, all of red before all of green; or `interleaved`, pixel by pixel.
-        class_names_file: a text file beside the records with one class name a line, in the order of their numbers;
+        class_names_file: a text file next to the records with one class name per line, in the order of their numbers;
             `{label}` stands for what `label` is. Empty: the preset's; where that is not there, classes are called 0, 1,
             ..., and a note says so.
-        class_names: the names in place of such a file, or how many classes there are, which are then called 0, 1, ...
+        class_names: the names in place of such a file, or how many there are; they are then named 0, 1, ...
     """
 
     preset: Literal["", "cifar10", "cifar100"] = "cifar10"
@@ -124,7 +124,7 @@ class FixedRecords(Source):
         if self.labels and not self.class_names and not self.class_names_file:
             raise ValueError("source.class_names is missing: give the names of the classes, or how many there are")
         if "/" in self.class_names_file or self.class_names_file.startswith("."):
-            raise ValueError(f"source.class_names_file is {self.class_names_file!r}: name a file beside the records")
+            raise ValueError(f"source.class_names_file is {self.class_names_file!r}: name a file next to the records")
         self.classes()
 
     @property

@@ -27,11 +27,11 @@ class Idx(Source):
     Attributes:
         images: a regular expression (RE2's syntax) that the base names of files of images match as a whole. Its group
             `split`, if any, is the word that `splits.from_source` may use. Other files are ignored.
-        labels: the name of the file of labels beside them, in which the pattern's groups may stand; it may end in `.gz`
-            too. Empty: there are none.
+        labels: the name of the file of labels next to them, in which the pattern's groups may stand; it may end in
+            `.gz` too. Empty: there are none.
         class_names: the classes in the order of their numbers, or how many there are, called 0, 1, ...; empty: the
             numbers that are found.
-        transposed: whether images lie column by column, as EMNIST's do.
+        transposed: whether images are stored column by column, as EMNIST's do.
     """
 
     images: str = r"(?P<split>.+)-images(?P<dot>[-.])idx[34]-ubyte(?:\.gz)?"

@@ -35,7 +35,7 @@ class LabelMe(Source):
     `imageData` is not looked at.
 
     Attributes:
-        other_shapes: what becomes of polygons, circles, lines and whatever else is not a rectangle: `enclose` takes the
+        other_shapes: what to do with polygons, circles, lines and whatever else is not a rectangle: `enclose` takes the
             box around them, `drop` leaves them out, `reject` rejects the image.
         groups: shapes of one class and one `group_id` are parts of one object: `join` takes the box around all of
             them, `apart` one around each.
@@ -64,7 +64,7 @@ class LabelMe(Source):
             name, labels, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
             place = find_image(file.uri, path, name)
         except ValueError as error:
-            raise Rejected("list", "bad_annotations", f"no LabelMe annotation: {error}") from None
+            raise Rejected("list", "bad_annotations", f"not a LabelMe annotation: {error}") from None
         image = find_named_image(file, path, place)
         if image.status:
             yield image
@@ -81,7 +81,7 @@ class LabelMe(Source):
 
         Raises:
             Rejected: stage `list`, `refused_shape`: a shape is not a rectangle, and that is to be refused.
-            ValueError: it is none of LabelMe's; the message says why.
+            ValueError: it is not LabelMe's; the message says why.
         """
         shapes = data.get("shapes") if isinstance(data, dict) else None
         if not isinstance(shapes, list):
@@ -153,7 +153,7 @@ def _is_there(root: str, place: str) -> bool:
 
 
 def _points(shape: dict[str, Any], number: int) -> list[tuple[float, float]]:
-    """The points of a shape, of which there is at least one."""
+    """The points of a shape, at least one."""
     points = shape.get("points")
     if not isinstance(points, list) or not points:
         raise ValueError(f"shape {number} has no points")
@@ -187,7 +187,7 @@ def _size(data: dict[str, Any]) -> tuple[int, int] | None:
     if width is None or height is None:
         return None
     if any(type(side) is not int or not 0 < side < 2**31 for side in (width, height)):
-        raise ValueError(f"imageWidth and imageHeight are no whole numbers: {width!r:.30}, {height!r:.30}")
+        raise ValueError(f"imageWidth and imageHeight are not whole numbers: {width!r:.30}, {height!r:.30}")
     return width, height
 
 

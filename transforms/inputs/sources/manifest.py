@@ -66,12 +66,12 @@ class Manifest(Source):
         names: the columns' names, for CSV and TSV without a header row.
         delimiter: between cells; by default a comma, or in TSV a tab.
         quote: around cells; empty: quotes are letters like others.
-        encoding: of text; a byte order mark is no text.
+        encoding: of text; a byte order mark is not part of it.
         separator: between several labels or values in one cell of text.
         boxes_unit: `pixels` of the image, or `fraction` of its width and height.
         class_names: names of the classes that integers among labels number from 0; empty: those that Parquet written by
             Hugging Face states, else the integers are names.
-        unlabelled: what becomes of rows whose class is empty: `reject`, or `keep` as images without a label.
+        unlabelled: what to do with rows whose class is empty: `reject`, or `keep` as images without a label.
         split: a regular expression (RE2's syntax) that a manifest's name must match as a whole, where there is one a
             split: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the word that `splits.from_source` may use.
             Other files are ignored, and `.txt` files may be manifests.
@@ -179,7 +179,7 @@ class Manifest(Source):
         return idle
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """One image a row, or a box a row, whose images are put together."""
+        """One image per row, or one box per row, joined by image."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path)) if self.split else None
         if self.split and not match:
             yield file.notice("ignored", "not_annotations")
@@ -299,7 +299,7 @@ class Manifest(Source):
 
 
 def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
-    """The settings for tables of which it is known what their columns are."""
+    """The settings for tables whose columns are known."""
     path, first = next(iter(found.items()))
     source: dict[str, Any] = {"kind": "manifest", "columns": dict(first.columns)}
     source |= {"names": list(first.names)} if first.names else {}
@@ -350,7 +350,7 @@ def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str
 
 
 def _unread_like(found: Iterable[str], sketch: FolderSketch) -> list[str]:
-    """Tables that were not looked into and lie next to those that were found; of lists those called like a split."""
+    """Tables not looked into, next to those that were found; of lists, those named after a split."""
     places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
     tables = (path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads)
     alike = (path for path in tables if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places)

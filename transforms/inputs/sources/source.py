@@ -30,7 +30,7 @@ class Source(SourceSettings, Protocol):
         return ()
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """Reads what one reference holds. A source overrides it where that is no plain image file.
+        """Reads what one reference holds. A source overrides it where that is not a plain image file.
 
         Args:
             ref: one of the references that `list_references` gave.

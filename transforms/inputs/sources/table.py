@@ -103,7 +103,7 @@ class Table(Source):
         return bool(self.label)
 
     def idle_settings(self) -> Mapping[str, str]:
-        """What speaks of text in tables without text."""
+        """Settings of text, for tables without text."""
         return self._format.idle_settings()
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Table":
@@ -217,7 +217,7 @@ def _as_name(cell: Any, column: str) -> str:
         return unicodedata.normalize("NFC", cell.strip())
     if isinstance(cell, int):
         return str(cell)
-    shown = "there is no value" if cell is None or cell == "" else f"{cell!r:.60} is no text"
+    shown = "there is no value" if cell is None or cell == "" else f"{cell!r:.60} is not text"
     raise bad_row(f", column {column!r}: {shown}")
 
 

@@ -39,7 +39,7 @@ from recordmill.transforms.inputs.tfrecord_input.example_fields import (
 from recordmill.transforms.inputs.tfrecord_input.example_image import read_image_of
 from recordmill.transforms.inputs.tfrecord_input.label_files import LabelFiles
 
-_DATA_AT = 12  # behind the length and its checksum
+_DATA_AT = 12  # after the length and its checksum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,9 @@ class Tfrecords(Source):
             to be named.
         class_names: names of the classes where Examples only have numbers, in the order of those; empty: the Examples'
             own names, those of `class_names_file`, or the numbers.
-        class_names_file: a file that names them: `labels.txt` (a name a line, or `id:name`), `label_map.pbtxt`; beside
-            the file of Examples, or a whole path; `auto`: either of them, or TensorFlow Datasets' `FEATURE.labels.txt`,
-            where it lies beside it or above it in the input; empty: none.
+        class_names_file: a file of names: `labels.txt` (one name per line, or `id:name`), `label_map.pbtxt`; next
+            to the Examples, or a whole path; `auto`: either of them, or TensorFlow Datasets' `FEATURE.labels.txt`,
+            where it is next to it or above it in the input; empty: none.
         first_label: the number of the first class there; absent: the convention's (0, or 1 where 0 is background).
         keep_ids: whether classes keep their numbers: with `labels.ids: integers` exactly, else in their order. Absent:
             those that are named by a file do, and those that Examples name themselves do not. Datasets that number one
@@ -256,7 +256,7 @@ class Tfrecords(Source):
         convention, fields = self._fields_of(entries)
         kept = read_kept(entries, self.keep)
         if self.contents == "rows":
-            # The reference has the class; a digest that is not in the input is not made of what is no file.
+            # The reference has the class; a digest that the input lacks is made of files only.
             own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
             return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
         is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))

@@ -39,8 +39,8 @@ class Voc(Source):
 
     Attributes:
         images: the folder of the images, next to the folder of the XML files. `{folder}` stands for that folder itself:
-            each image lies next to its XML file.
-        sets: the folder of the lists that give splits, likewise: `ImageSets/Main`. Its `train.txt`, `val.txt`,
+            each image is next to its XML file.
+        sets: the folder of the lists that give splits, in the same way: `ImageSets/Main`. Its `train.txt`, `val.txt`,
             `test.txt` and `trainval.txt` name images, and their own names are the words for `splits.from_source`; of
             an image on several lists the first of these counts. Images on none are ignored. Empty: no lists are read.
     """
@@ -102,7 +102,7 @@ class Voc(Source):
                     return
             name, labels, fields = read_annotation(fromstring(read_sibling(file.uri)))
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
-            raise Rejected("list", "bad_annotations", f"no VOC annotation: {error}") from None
+            raise Rejected("list", "bad_annotations", f"not a VOC annotation: {error}") from None
         image = find_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
         if image.status:
             yield image
@@ -118,7 +118,7 @@ class Voc(Source):
         return ref.uri, *lists
 
     def features(self) -> tuple[Feature, ...]:
-        """What VOC says of each box beside its class."""
+        """What VOC says of each box besides its class."""
         return (
             Feature("image/object/difficult", "int64", "difficult", "1 for a box marked as difficult", many=True),
             Feature("image/object/truncated", "int64", "truncated", "1 for an object that is cut off", many=True),
@@ -221,13 +221,13 @@ def _number(element: Element, tag: str) -> float:
     try:
         return float(_text(element, tag))
     except ValueError:
-        raise ValueError(f"<{tag}> in <{element.tag}> is no number") from None
+        raise ValueError(f"<{tag}> in <{element.tag}> is not a number") from None
 
 
 def _whole(element: Element, tag: str) -> int:
     number = _number(element, tag)
     if not abs(number) < 2**31:
-        raise ValueError(f"<{tag}> in <{element.tag}> is no number of a size that can be")
+        raise ValueError(f"<{tag}> in <{element.tag}> is not a possible number")
     return int(number)
 
 

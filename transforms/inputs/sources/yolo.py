@@ -33,10 +33,10 @@ NAMES_FILES = ("data.yaml", "classes.txt")
 _YAML = (".yaml", ".yml")
 
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
-"""Files that name the classes where text files lie next to images, as Darknet's tools have them."""
+"""Files that name the classes where text files are next to images, as Darknet's tools have them."""
 
 _IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
-"""A path in data.yaml: the folders next to which and below which `images` lies."""
+"""A path in data.yaml: the folders with `images` next to them or below."""
 
 _BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 
@@ -45,16 +45,16 @@ _BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 class Yolo(Source):
     """The source `yolo`.
 
-    Images lie below a folder `images`, their text files at the same place below `labels` (`train/images/1.jpg` and
+    Images are below a folder `images`, their text files at the same place below `labels` (`train/images/1.jpg` and
     `train/labels/1.txt`, or `images/train/1.jpg` and `labels/train/1.txt`). An image without a text file has no boxes.
-    The folder beside or below `images` is the word that `splits.from_source` may use.
+    The folder next to or below `images` is the word that `splits.from_source` may use.
 
     Attributes:
         text_files: where the text files are: `labels`, as said above; or `beside`, next to their images, in whatever
             folders. Then the first folder is the word, and `obj.names` and `_darknet.labels` name classes too.
         names: the classes in the order of their numbers; empty: those of `data.yaml`, another YAML file or
             `classes.txt` in the input.
-        other_shapes: what becomes of polygons (`class x y x y x y ...`): `enclose` takes the box around them, `drop`
+        other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` takes the box around them, `drop`
             leaves them out, `reject` rejects the image.
         lines: what the numbers after a class are. `auto`: four are a box, which a confidence may follow; key points are
             known by `kpt_shape` in data.yaml or by their flags; pairs are a polygon. `boxes`: the first four are a box,
@@ -100,7 +100,7 @@ class Yolo(Source):
             return
         folders = path.split("/")
         if not beside and "images" not in folders[:-1]:
-            raise Rejected("list", "no_class", "the file lies below no folder called images")
+            raise Rejected("list", "no_class", "the file is not below a folder called images")
         at = -1 if beside else len(folders) - 1 - folders[::-1].index("images")
         if beside:
             word = folders[0] if len(folders) > 1 else ""
@@ -131,7 +131,7 @@ class Yolo(Source):
 
     def _find_key_points(self, path: str, file: ImageRef) -> tuple[int, int] | None:
         root = root_of(file.uri, path)
-        # Where the first folder gives the split, it is not in `path`, and data.yaml lies next to it.
+        # Where the first folder gives the split, it is not in `path`, and data.yaml is next to it.
         for folder in (root, root.rpartition("/")[0]) if file.key != path else (root,):
             uri = f"{folder}/data.yaml"
             with suppress(OSError):
@@ -180,7 +180,7 @@ def _labels_path(path: str, at: int) -> str:
 
 
 def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
-    """Source settings, words for splits, and reason, where images lie below `images` and text files below `labels`."""
+    """Source settings, words for splits, and reason, where images are below `images` and text files below `labels`."""
     if {"images", "labels"} <= set(sketch.top.folders):
         words = sketch.at("images").folders
         labels = ["labels", *(f"labels/{word}" for word in words)]
@@ -196,7 +196,7 @@ def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], t
 
 
 def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
-    """The same where text files lie next to images."""
+    """The same where text files are next to images."""
     folders = [folder for folder in ("", *sketch.top.folders) if sketch.at(folder).beside_images(".txt")]
     if folders and _holds_boxes(sketch, folders):
         such = sketch.at(folders[0]).beside_images(".txt")[0]
@@ -237,11 +237,11 @@ def read_names(path: str, text: str) -> dict[str, int]:
             raise ValueError(" ".join(str(error).split())) from None
         names = data.get("names") if isinstance(data, dict) else None
     if not isinstance(names, list | dict | None):
-        raise ValueError(f"`names` is no list: {names!r:.60}")
+        raise ValueError(f"`names` is not a list: {names!r:.60}")
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
     for number, name in numbered.items():  # aliases can make of a few lines a list of any size, that must not be shown
         if not isinstance(number, int) or not isinstance(name, str | int | float) or name == "":
-            raise ValueError(f"class {number!r:.60} of `names` is no text under a number")
+            raise ValueError(f"class {number!r:.60} of `names` is not a text under a number")
     classes = {str(name): number for number, name in numbered.items()}
     if not classes or len(classes) < len(numbered):
         raise ValueError("two classes have one name" if classes else "`names` is missing or empty")
@@ -250,7 +250,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
 
 @lru_cache(maxsize=64)
 def _key_points(uri: str, size: int, version: str) -> tuple[int, int] | None:
-    """`kpt_shape` of a data.yaml; None where it has none. A file that is written anew has another size or version."""
+    """`kpt_shape` of a data.yaml; None where it has none. A rewritten file has another size or version."""
     try:
         data = yaml.safe_load(read_sibling(uri))
     except (Rejected, yaml.YAMLError, RecursionError):  # `list_references` tells of it

@@ -118,7 +118,7 @@ class Histogram:
 
 
 def draw_histogram(counts: NDArray[np.int64], label: Label, least: int = 6, centred: bool = False) -> Histogram:
-    """The columns of a histogram, from the first bin that holds anything to the last, at least so many of them.
+    """The columns of a histogram, from the first bin that holds anything to the last, at least `least` of them.
 
     Args:
         counts: by bin.

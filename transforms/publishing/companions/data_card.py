@@ -33,7 +33,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
         ],
         "Reading": [f"```python\n{reading_snippet(marker).rstrip()}\n```", _other_readers(dataset)],
         "How it was made": _making(marker),
-        "What became of everything listed": [_ledger(marker), *_boxes(marker), *_bullets(marker.notes)],
+        "Outcome of everything listed": [_ledger(marker), *_boxes(marker), *_bullets(marker.notes)],
         "Files": [_files(dataset)],
     }
     paragraphs = [f"# {_text(marker.name or 'Dataset')}"]

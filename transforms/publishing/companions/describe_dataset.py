@@ -2,8 +2,8 @@
 
 A describer takes the dataset, complete in staging, and yields `(file name, content)` for each file that it has to say:
 none where it has nothing to say of this dataset. The content comes in pieces, so that a file about every record needs
-no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them, but for
-the one part of the report that says how the dataset was made.
+no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them, except
+for the one part of the report that says how the dataset was made.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,6 +1,6 @@
-"""Index files: where each record lies, for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package.
+"""Index files: where each record is, for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package.
 
-One line a record, `<offset> <length>`, in bytes; the length counts the 16 bytes of framing. They lie in `sidecars/`,
+One line per record, `<offset> <length>`, in bytes; the length counts the 16 bytes of framing. They are in `sidecars/`,
 because a reader that globs for shards (`train-*`) must not find them.
 """
 

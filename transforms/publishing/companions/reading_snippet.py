@@ -1,4 +1,4 @@
-"""The Python that reads a dataset with TensorFlow alone, for the card beside it."""
+"""The Python that reads a dataset with TensorFlow alone, for the card next to it."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """`report.html`: one page for people, complete in itself, that shows what a dataset holds and how it came about.
 
-No script, no font, no file beside it: it opens offline and forbids itself to run or load anything. Every name is
+No script, no font, no other file: it opens offline and forbids itself to run or load anything. Every name is
 escaped, and whatever there may be very many of is shown by some and the number of the rest.
 """
 
@@ -75,7 +75,7 @@ def show_name(name: str | None) -> str:
 
 
 def show_percent(count: float, total: float) -> str:
-    """A share: what is something is never shown as nothing, and what is not all never as all."""
+    """A share; only nothing is shown as 0 %, and only all as 100 %."""
     share = 100 * count / max(total, 1)
     if 0 < share < 0.1:
         return "<0.1 %"

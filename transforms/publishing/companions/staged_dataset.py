@@ -28,7 +28,7 @@ class StagedDataset:
         config_text: the same as YAML: the content of `config.yaml`.
         shards: the shards under their final names, in the order of their splits' names.
         reports: of all shards, also of those without records, whose sidecars list rejected images alone.
-        folder: where they lie until they are published; see `path_of`.
+        folder: where they are until they are published; see `path_of`.
         statistics: what the sidecars add up to.
         duplicates: what the dataset holds twice.
         remarks: what is worth a look.
@@ -67,7 +67,7 @@ class StagedDataset:
         )
 
     def path_of(self, report: ShardReport, kind: str) -> str:
-        """Where a shard's file lies now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
+        """Where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
         return shard_path(self.folder, report.split, report.index, kind)
 
     def rows_of(self, report: ShardReport) -> Iterator[dict[str, Any]]:

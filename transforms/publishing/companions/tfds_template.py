@@ -36,7 +36,7 @@ def file_template(settings: DatasetSettings) -> str:
 
 
 def _part(literal: str, field: str | None, form: str | None, conversion: str | None, settings: DatasetSettings) -> str:
-    """One literal and the field behind it, as TFDS writes them."""
+    """One literal and the field after it, as TFDS writes them."""
     text = _literal(literal)
     if field is None:
         return text

@@ -23,7 +23,7 @@ from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.statistics import Place
 
 MOST_CLASSES = 24
-"""Classes of which images are shown."""
+"""Classes whose images are shown."""
 
 MOST_IMAGES = 72
 """Images that are shown of all classes together."""
@@ -31,7 +31,7 @@ MOST_IMAGES = 72
 MOST_OF_CLASS = 24
 
 ROW = 3
-"""Images beside each other; rows are shown full."""
+"""Images next to each other; rows are shown full."""
 
 SIDE = 112
 """Pixels of a thumbnail's longer side at most: drawn at half of that, it is sharp on a dense screen."""
@@ -68,7 +68,7 @@ class Wanted:
 
 
 def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict[str, int]:
-    """How many images of which classes are to be shown, by class name, the largest class first.
+    """How many images to show, by class name, the largest class first.
 
     Where there are too many classes they are taken evenly from the largest to the smallest, both of them included.
 

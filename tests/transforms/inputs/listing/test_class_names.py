@@ -86,7 +86,7 @@ def test_names_and_a_number_of_classes():
     [
         (["a", "b", "a"], "source.class_names: two classes are named 'a'"),
         (-1, "source.class_names is -1: give names"),
-        (10**12, "source.class_names: 1,000,000,000,000 are more than the 1,000,000 that can be told apart here"),
+        (10**12, "source.class_names: 1,000,000,000,000 are more than the 1,000,000 that are supported here"),
     ],
 )
 def test_names_that_cannot_be_raise_and_name_the_key(names, message):

@@ -108,7 +108,7 @@ def test_a_dangling_link_is_rejected(tmp_path):
 
 def test_a_pipe_is_rejected_and_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe.jpg")
-    detail = "a device, socket or pipe is no image"
+    detail = "a device, socket or pipe is not an image"
     assert walk(tmp_path) == [Entry("pipe.jpg", 0, "", "rejected", "not_a_file", detail)]
 
 

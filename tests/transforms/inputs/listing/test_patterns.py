@@ -34,7 +34,7 @@ def test_no_pattern_hangs(pattern):
     ],
 )
 def test_an_invalid_pattern_raises_and_names_the_key(pattern, reason):
-    with pytest.raises(ValueError, match=f"^splits.group .* is no regular expression: .*({reason})") as caught:
+    with pytest.raises(ValueError, match=f"^splits.group .* is not a regular expression: .*({reason})") as caught:
         compile_pattern(pattern, "splits.group")
     assert "\n" not in str(caught.value)
 

@@ -53,7 +53,7 @@ def test_members_may_have_no_class_wherever_they_are(refer):
 
 def test_a_member_in_no_folder_has_no_class(refer):
     _, (ref,) = refer({"1.jpg": b"image"})
-    assert (ref.status, ref.reason, ref.detail) == ("rejected", "no_class", "the member lies in no class folder")
+    assert (ref.status, ref.reason, ref.detail) == ("rejected", "no_class", "the member is not in a class folder")
 
 
 def test_system_files_are_ignored_and_so_are_files_not_included(refer):
@@ -124,7 +124,7 @@ def test_images_need_no_sibling_members_where_none_are_asked_for(refer):
         ({"1.jpg": b"x"}, "1.jpg", "cls is missing or empty"),
         ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls is not UTF-8"),
         ({"1.jpg": b"x", "1.cls": bytes(2**20 + 1)}, "1.jpg", "1.cls has 1048577 bytes: more than"),
-        ({"1.cls": b"1", "1.gif": b"x"}, "1.cls", "there is no image beside cls, gif"),
+        ({"1.cls": b"1", "1.gif": b"x"}, "1.cls", "there is no image next to cls, gif"),
     ],
 )
 def test_a_sample_that_lacks_something_is_one_rejected_image(refer, files, key, detail):
@@ -152,12 +152,12 @@ def test_an_image_that_changed_is_found_when_it_is_read(refer):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"split": "("}, r"source\.split '\(' is no regular expression"),
+        ({"split": "("}, r"source\.split '\(' is not a regular expression"),
         ({"split": "x"}, r"source\.split 'x' has no group"),
         ({"max_members": 0}, r"source\.max_members is 0: give at least 1"),
         ({"max_ratio": 0}, r"source\.max_ratio is 0"),
         ({"max_member_bytes": -1}, r"source\.max_member_bytes is -1"),
-        ({"features_from": {"x": PartFeature(part="txt")}}, r"source\.features_from needs source\.labels: beside"),
+        ({"features_from": {"x": PartFeature(part="txt")}}, r"source\.features_from needs `source\.labels: beside`"),
         (
             {"labels": "beside", "features_from": {"x": PartFeature(part="")}},
             r"source\.features_from\.x\.part is empty",

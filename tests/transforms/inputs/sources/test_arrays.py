@@ -123,7 +123,7 @@ def test_arrays_that_are_not_there_fail_the_run(tmp_path):
     np.savez(tmp_path / "x.npz", images=X_TRAIN, labels=Y_TRAIN)
     np.savez(tmp_path / "y.npz", x_train=X_TRAIN)
     np.save(tmp_path / "x_train.npy", X_TRAIN)
-    mend = "in it or beside it: add it, or correct source.images and source.labels"
+    mend = "in it or next to it: add it, or correct source.images and source.labels"
     for name, missing in (
         ("x.npz", "x_train or x_test (images, labels is there)"),
         ("y.npz", "y_train"),

@@ -26,7 +26,7 @@ def test_the_folder_names_the_class(class_from, labels):
 @pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])
 def test_a_file_in_no_folder_is_rejected(class_from):
     (ref,) = list_file(ClassFolders(class_from=class_from), "1.jpg", FILE)
-    assert ref == FILE.notice("rejected", "no_class", "the file lies in no class folder")
+    assert ref == FILE.notice("rejected", "no_class", "the file is not in a class folder")
 
 
 def test_images_may_have_no_class_wherever_they_are():

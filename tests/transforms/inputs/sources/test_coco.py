@@ -103,12 +103,12 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
         ("[]", "it is not a JSON object"),
         ({**ANNOTATIONS, "images": [{"id": 7}]}, "images[0] has no key 'file_name'"),
         ({"images": [], "annotations": []}, "no key 'categories'"),
-        ({**ANNOTATIONS, "images": {}}, "images is no list: {}"),
-        ({**ANNOTATIONS, "annotations": None}, "annotations is no list: None"),
-        ({**ANNOTATIONS, "images": [*ANNOTATIONS["images"], "c.jpg"]}, "images[2] is no object: 'c.jpg'"),
+        ({**ANNOTATIONS, "images": {}}, "images is not a list: {}"),
+        ({**ANNOTATIONS, "annotations": None}, "annotations is not a list: None"),
+        ({**ANNOTATIONS, "images": [*ANNOTATIONS["images"], "c.jpg"]}, "images[2] is not an object: 'c.jpg'"),
         ({**ANNOTATIONS, "images": [{"id": 7, "file_name": 3}]}, "file_name of images[0] cannot be 3"),
         ({**ANNOTATIONS, "images": [{"id": [7], "file_name": "b.jpg"}]}, "id of images[0] cannot be [7]"),
-        ({**ANNOTATIONS, "categories": [{"id": "x", "name": "a"}]}, "the id of a category is no whole number: 'x'"),
+        ({**ANNOTATIONS, "categories": [{"id": "x", "name": "a"}]}, "the id of a category is not a whole number: 'x'"),
         (
             {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": None, "category_id": 17}]},
             "image_id of annotations[0]",
@@ -143,7 +143,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
         *(
             (
                 {**ANNOTATIONS, "images": [{"id": 7, "file_name": "b.jpg", "width": width, "height": 30}]},
-                "width and height of image 7 are no whole numbers",
+                "width and height of image 7 are not whole numbers",
             )
             for width in ("wide", [1], 1e300, 2**40, -1)
         ),
@@ -152,7 +152,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
 def test_a_file_that_is_not_coco_is_rejected_with_its_reason(collection, data, why):
     (ref,) = refer(collection, data)
     assert (ref.key, ref.status, ref.reason) == (f"pets/{PATH}", "rejected", "bad_annotations")
-    assert ref.detail.startswith("no COCO annotations: ")
+    assert ref.detail.startswith("not COCO annotations: ")
     assert why in ref.detail
 
 

@@ -72,7 +72,7 @@ def test_features_are_bytes_with_a_default():
     [
         ({"pattern": "x"}, r"source.pattern 'x' has no group \(\?P<label>...\): add it"),
         ({"features_from": {"a": "b"}}, r"source.pattern .* has no group \(\?P<b>...\): add it"),
-        ({"pattern": "(?P<label>"}, "source.pattern .* is no regular expression: "),
+        ({"pattern": "(?P<label>"}, "source.pattern .* is not a regular expression: "),
     ],
 )
 def test_a_pattern_that_lacks_something_raises_and_names_the_key(settings, message):

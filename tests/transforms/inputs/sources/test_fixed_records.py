@@ -182,7 +182,7 @@ def test_a_preset_says_all_and_what_is_given_goes_before_it():
         ({"preset": "cifar100", "label": "x"}, "source.label is 'x', which source.labels does not name"),
         ({"preset": "cifar10", "class_names": 2, "class_names_file": "x"}, "contradict each other"),
         ({"preset": "", "height": 2, "width": 2, "channels": 1}, "source.class_names is missing"),
-        ({"preset": "cifar10", "class_names_file": "../x"}, "source.class_names_file is '../x': name a file beside"),
+        ({"preset": "cifar10", "class_names_file": "../x"}, "source.class_names_file is '../x': name a file next to"),
         ({"preset": "cifar10", "class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],
 )

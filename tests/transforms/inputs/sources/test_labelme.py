@@ -111,7 +111,7 @@ def test_an_image_path_that_names_a_json_file_is_the_one_image_of_that_name(tmp_
     assert (ref.status, ref.key) == ("", found)
     (ref,) = refer(tmp_path, annotation(imagePath="1.v2.json"), ["street/1.v2.bmp"])
     assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
-    assert ref.detail == "no LabelMe annotation: its imagePath names no image, and there are 2 images called 1.v2"
+    assert ref.detail == "not a LabelMe annotation: its imagePath names no image, and there are 2 images called 1.v2"
 
 
 def test_shapes_of_one_class_and_group_are_one_object(tmp_path):
@@ -225,15 +225,15 @@ def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
         (annotation(shape(points=[(1, 2), (3,)])), "a point of shape 1 is not two numbers: [3]"),
         (annotation(shape(points=[(1, 2), (3, True)])), "a point of shape 1 is not two numbers: [3, True]"),
         (annotation(shape(points=[(1, 2)], kind="circle")), "shape 1 is a circle of 1 points: it has a centre and"),
-        (annotation(imageWidth="40"), "imageWidth and imageHeight are no whole numbers: '40', 30"),
-        (annotation(imageWidth=40.0), "imageWidth and imageHeight are no whole numbers: 40.0, 30"),
-        (annotation(imageHeight=-1), "imageWidth and imageHeight are no whole numbers: 40, -1"),
+        (annotation(imageWidth="40"), "imageWidth and imageHeight are not whole numbers: '40', 30"),
+        (annotation(imageWidth=40.0), "imageWidth and imageHeight are not whole numbers: 40.0, 30"),
+        (annotation(imageHeight=-1), "imageWidth and imageHeight are not whole numbers: 40, -1"),
     ],
 )
 def test_a_file_that_is_not_an_annotation_is_rejected_with_its_reason(tmp_path, text, why):
     (ref,) = refer(tmp_path, text)
     assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "bad_annotations")
-    assert ref.detail.startswith(f"no LabelMe annotation: {why}")
+    assert ref.detail.startswith(f"not a LabelMe annotation: {why}")
 
 
 def test_a_file_that_is_too_long_is_rejected(tmp_path, monkeypatch):

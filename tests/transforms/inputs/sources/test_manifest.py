@@ -136,7 +136,7 @@ def test_where_an_image_is_in_its_row(folder):
         ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter 'ab' is not one character"),
         ({"columns": COLUMNS, "quote": "\n"}, "source.quote '\\\\n' is not one character"),
         ({"columns": COLUMNS, "separator": ""}, "source.separator is empty"),
-        ({"columns": COLUMNS, "split": "(a"}, r"source.split '\(a' is no regular expression"),
+        ({"columns": COLUMNS, "split": "(a"}, r"source.split '\(a' is not a regular expression"),
         ({"columns": COLUMNS, "split": "a"}, "source.split 'a' has no group"),
         ({"columns": COLUMNS, "encoding": "utf-99"}, "source.encoding 'utf-99' is not a known encoding"),
     ],

@@ -62,20 +62,23 @@ def test_a_bomb_of_entities_is_not_lit(tmp_path):
         ("<annotation/>", "<annotation> has no <filename>"),
         (annotation("<object><name>a</name></object>"), "an <object> has no <bndbox>"),
         (annotation(OBJECT.replace("dog", "")), "<object> has no <name>"),
-        (annotation(OBJECT.replace("30.5", "wide")), "<xmax> in <bndbox> is no number"),
-        (annotation(OBJECT.replace("<xmin>1</xmin>", "")), "<xmin> in <bndbox> is no number"),
-        (annotation("<size><width>1e999</width><height>4</height></size>"), "<width> in <size> is no number of a size"),
+        (annotation(OBJECT.replace("30.5", "wide")), "<xmax> in <bndbox> is not a number"),
+        (annotation(OBJECT.replace("<xmin>1</xmin>", "")), "<xmin> in <bndbox> is not a number"),
+        (
+            annotation("<size><width>1e999</width><height>4</height></size>"),
+            "<width> in <size> is not a possible number",
+        ),
         (
             annotation(OBJECT.replace("<difficult>0", "<difficult>nan")),
             "<difficult> in <object> is no",
         ),
-        (annotation("<size><width>4</width></size>"), "<height> in <size> is no number"),
+        (annotation("<size><width>4</width></size>"), "<height> in <size> is not a number"),
     ],
 )
 def test_a_file_that_is_not_an_annotation_is_rejected_with_its_reason(tmp_path, text, why):
     (ref,) = refer(tmp_path, text)
     assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "bad_annotations")
-    assert ref.detail.startswith("no VOC annotation: ")
+    assert ref.detail.startswith("not a VOC annotation: ")
     assert why in ref.detail
 
 

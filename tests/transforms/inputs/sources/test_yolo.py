@@ -116,7 +116,7 @@ def test_a_bomb_of_aliases_is_not_lit():
     lines += [
         f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]" for other, one in zip("abcdefgh", "bcdefghi", strict=True)
     ]
-    with pytest.raises(ValueError, match=r"^class 0 of `names` is no text under a number$"):
+    with pytest.raises(ValueError, match=r"^class 0 of `names` is not a text under a number$"):
         read_names("data.yaml", "\n".join([*lines, "names: *i"]))
 
 

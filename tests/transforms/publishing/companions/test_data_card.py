@@ -45,7 +45,7 @@ def test_it_accounts_for_everything(stage, say):
     dataset = stage()
     noted = replace(dataset, marker=replace(dataset.marker, notes=("1. was *moved*",), changes={"rotated": 1_000}))
     text = card(say, noted)
-    assert section(text, "What became of everything listed").splitlines()[:5] == [
+    assert section(text, "Outcome of everything listed").splitlines()[:5] == [
         "|  | reason | images |",
         "| --- | --- | --- |",
         "| listed |  | 8 |",
@@ -75,7 +75,7 @@ def test_it_accounts_for_boxes_and_images_without_any(stage, say):
     )
     text = card(say, replace(dataset, marker=marker))
     assert section(text, "Labels").startswith("How many boxes of each class each split has:\n\n| id | class |")
-    assert section(text, "What became of everything listed").split("\n\n")[1:] == [
+    assert section(text, "Outcome of everything listed").split("\n\n")[1:] == [
         "| boxes | classes |  |\n| --- | --- | --- |\n| `listed` |  | 9 |\n| `written` |  | 6 |\n| `clipped` |  | 3 |\n"
         "| `cropped_away` | \\_dog\\_ | 2 |\n| `outside` | cat | 1 |",
         "2 images have no box: 1 has no annotation file, 1 lost all boxes (outside: cat).",
@@ -86,7 +86,7 @@ def test_it_explains_every_reason(stage, say):
     dataset = stage()
     ledger = replace(dataset.marker.ledger, ignored={"hidden": 2}, left_out={"limit": 1})
     text = card(say, replace(dataset, marker=replace(dataset.marker, ledger=ledger)))
-    assert section(text, "What became of everything listed").splitlines()[5:7] == [
+    assert section(text, "Outcome of everything listed").splitlines()[5:7] == [
         "| ignored | `hidden`: its name begins with a dot | 2 |",
         "| left out | `limit`: there are more than `limit` | 1 |",
     ]

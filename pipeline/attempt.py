@@ -32,7 +32,7 @@ def attempt(options: LaunchOptions, build: "Build", terminal: Terminal) -> tuple
     job = None
     try:
         job = prepare_job(options, terminal)
-        # With these comes Beam, which takes two seconds: an error in the configuration is told without.
+        # With these comes Beam, which takes two seconds: an error in the configuration is reported without it.
         from recordmill.pipeline.analyze_output import analyze_output
         from recordmill.pipeline.runners.run_job import run_job
 

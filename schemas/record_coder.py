@@ -81,7 +81,7 @@ class _RecordCoderImpl(AbstractComponentCoderImpl):
 
 
 def register_record(record: type) -> None:
-    """Registers this coder with Beam for a dataclass. Steps call this: the records themselves are read without Beam, too.
+    """Registers this coder with Beam for a dataclass. Steps call this: records themselves are read without Beam.
 
     Args:
         record: the class, defined at the top of an importable module.

@@ -65,10 +65,10 @@ class LaunchOptions:
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
-        threads: images decoded at once; 0 for one a processor.
+        threads: images decoded at once; 0 for one per processor.
         summary_json: where the line of JSON is written too.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
-        json: whether the line of JSON is written to stdout; None: where that is no terminal.
+        json: whether the line of JSON is written to stdout; None: unless that is a terminal.
         traceback: whether to show where an unexpected error comes from.
         runner: the name of a Beam runner.
         alone: whether the process is the command's own, and may be forked.
@@ -142,11 +142,11 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one per processor)"
     )
-    told = parser.add_argument_group("what is told")
-    _add_path(told, "summary_json", "also write the JSON of the last line to this file")
-    _add_path(told, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
-    add_json_switch(report)
-    _add_switch(report, "traceback", "show where an unexpected error comes from")
+    reports = parser.add_argument_group("what to report")
+    _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
+    _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
+    add_json_switch(reports)
+    _add_switch(reports, "traceback", "show where an unexpected error comes from")
 
 
 def add_json_switch(group: argparse._ActionsContainer) -> None:

@@ -68,8 +68,7 @@ def load(
         image_size: height and width to resize to, as float32; None: as stored, uint8. Both are from 0 to 255.
         fit: how an image of another aspect ratio fills `image_size`: `stretch`, `crop` or `pad`.
         channels: 3, 1 (grayscale) or 0 (as stored).
-        shuffle: True shuffles shards, and records in a buffer of 256 MiB, differently in each epoch; a number is the
-            buffer's size in records.
+        shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of that many.
         seed: makes shuffling the same on every run.
         repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
         deterministic: whether the order is the same everywhere; None: unless shuffled without a seed.

@@ -91,7 +91,7 @@ def judge(record, labels, features=()):
 
 def test_labels_are_among_the_ids(example):
     labels = {"cat": 1, "dog": 2}
-    problem = "the label is 7, none of the 2 ids from 1 to 2 (image/class/label)"
+    problem = "the label is 7, not one of the 2 ids from 1 to 2 (image/class/label)"
     assert judge(example({"image/class/label": 2}), labels) == ""
     assert judge(example({"image/class/label": 7}), labels) == problem
     assert judge(example({"image/class/label": [1, 7]}), labels) == problem
@@ -105,6 +105,6 @@ def test_all_labels_of_boxes_and_multi_label_images_are_checked(example):
     features = [Feature("one", "int64", "label", ""), Feature("some", "int64", "labels", "", many=True)]
     features.append(Feature("boxes", "int64", "box_labels", "", many=True))
     assert judge(example(one=1, some=[2, 1], boxes=[1, 1]), labels, features) == ""
-    problem = "the label is {}, none of the 2 ids from 1 to 2 ({})"
+    problem = "the label is {}, not one of the 2 ids from 1 to 2 ({})"
     assert judge(example(one=1, some=[2, 3]), labels, features) == problem.format(3, "some")
     assert judge(example(one=1, some=[2], boxes=[1, 9]), labels, features) == problem.format(9, "boxes")

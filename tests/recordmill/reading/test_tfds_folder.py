@@ -52,6 +52,6 @@ def test_counts_and_labels_are_held_against_the_records(tmp_path, frame, example
     verification = verify_dataset(open_dataset(str(tmp_path)))
     assert [str(finding) for finding in verification.findings] == [
         "mnist-train.tfrecord-00001-of-00002, record 0 at byte 0: "
-        "the label is 2, none of the 2 ids from 0 to 1 (label)",
+        "the label is 2, not one of the 2 ids from 0 to 1 (label)",
         "test.tfrecord: expected 1 records, found 2",
     ]

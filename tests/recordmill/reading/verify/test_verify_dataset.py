@@ -54,7 +54,7 @@ def test_a_label_that_is_none(ours):
     found = [line for line in lines(ours) if ".tfrecord, " in line]
     assert len(found) == 8
     assert all("(owl/" in line for line in found)
-    assert all(line.endswith("the label is 2, none of the 2 ids from 0 to 1 (image/class/label)") for line in found)
+    assert all(line.endswith("the label is 2, not one of the 2 ids from 0 to 1 (image/class/label)") for line in found)
 
 
 def test_a_shard_is_walked_at_level_files_only_if_its_digest_differs(ours):

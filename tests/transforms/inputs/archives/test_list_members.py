@@ -57,7 +57,7 @@ def test_members_before_the_damage_of_a_packed_tar_stay(make_tar, written):
 
 def test_a_packed_bomb_is_not_unpacked(written, monkeypatch):
     monkeypatch.setattr("recordmill.storage.unpacking.FREE_BYTES", 1000)
-    with pytest.raises(Rejected, match="becomes more than 100 times its size"):
+    with pytest.raises(Rejected, match="unpacks to more than 100 times its size"):
         list(list_members(written(gzip.compress(bytes(5_000_000))), LIMITS))
 
 

@@ -21,6 +21,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     import apache_beam as beam
     from apache_beam.pvalue import AsSingleton
 
+    from recordmill.transforms.claim_output import ClaimOutput
     from recordmill.transforms.convert_shards import ConvertShards
     from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
     from recordmill.transforms.group_duplicates import GroupDuplicates
@@ -35,7 +36,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     refs = listed | GroupDuplicates(settings)  # unchanged, unless the settings treat duplicates
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
-    plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection))
+    plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run))
     return (
         refs
         | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle

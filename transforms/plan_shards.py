@@ -1,8 +1,8 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
 from typing import Any
@@ -11,7 +11,6 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from recordmill.schemas.dataset.file_names import STAGING_PREFIX
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
@@ -19,20 +18,15 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
 from recordmill.schemas.settings.recipe import Recipe
-from recordmill.storage.output_errors import describe_output_error
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.output_lock import claim_output, release_claim
-from recordmill.transforms.planning.output_state import OutputState, decide_action, make_room, read_output
-from recordmill.transforms.planning.plan import Action, Plan, class_numbers, make_plan
+from recordmill.transforms.planning.plan import Plan, class_numbers, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
-from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
 
 ShardId = tuple[str, int]
@@ -75,7 +69,7 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
 def plan_dataset(
     summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Recipe, run: RunSettings
 ) -> Plan:
-    """Plans the dataset, and looks at the output to see what may be done there."""
+    """Plans the dataset, as if the output were empty."""
     growth = 1.0
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
@@ -85,87 +79,7 @@ def plan_dataset(
             growth = estimate_growth(summary, settings, run.preview)
         except FeatureFunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
-    plan = make_plan(summary, selection, settings, recipe, growth)
-    if plan.action == "convert":
-        plan = _look_at_output(plan, run)
-    PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
-    PROGRESS.enter("converting" if plan.action == "convert" else "finishing")
-    return plan
-
-
-def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
-    try:
-        state, action, sentence = _decide(plan, run)
-        if state.cut and not state.busy and not run.preview:
-            plan.run_notes.extend(_publish_cut(state))
-            state, action, sentence = _decide(plan, run)
-        if action == "convert" and not run.preview:
-            claim_output(run.output, plan.plan_id, run.run_id)
-            # A run that began at the same time has seen this claim, or is seen now; or has even published the dataset.
-            state, action, sentence = _decide(plan, run)
-            if action == "convert":
-                plan.run_notes.extend(make_room(state))
-            else:
-                release_claim(run.output, plan.plan_id, run.run_id)
-    except ValueError as error:
-        what = f"{run.output} holds a dataset whose publishing was cut and cannot be completed"
-        advice = "delete it with --discard, or choose another output"
-        return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
-    except OSError as error:
-        with suppress(OSError):
-            release_claim(run.output, plan.plan_id, run.run_id)
-        return replace(plan, action="fail", sentence=describe_output_error(error, run.output))
-    if action == "keep" and _has_other_versions(state, plan):
-        plan.notes.append(
-            "files have other modification times than when this dataset was made: --overwrite rebuilds it"
-        )
-    if action == "convert" and state.marker is not None:
-        plan.notes.extend(_renumbered(state.marker.labels, plan.label_map.ids))
-    if run.preview and action in ("convert", "finish"):
-        replaced = ", in place of the one that is there" if state.marker is not None else ""
-        sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
-        action = "preview"
-    found_run = state.marker.run.id if state.marker else ""
-    return replace(plan, action=action, sentence=sentence, found_run=found_run)
-
-
-def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
-    """What the output holds, and what may be done there."""
-    state = read_output(run.output, plan.plan_id)
-    action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
-    if action == "keep" and run.overwrite and _has_other_versions(state, plan):
-        return state, "convert", ""
-    return state, action, sentence
-
-
-def _publish_cut(state: OutputState) -> list[str]:
-    """Finishes the interrupted publishing of other plans, half in the output maybe; a note on each.
-
-    Raises:
-        OSError: a file cannot be renamed.
-        ValueError: a dataset cannot be read; one sentence.
-    """
-    notes = []
-    for each in state.cut:
-        publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
-        notes.append(f"{each.name} held a complete dataset, whose publishing had been cut: it is now in place")
-    return notes
-
-
-def _has_other_versions(state: OutputState, plan: Plan) -> bool:
-    """Whether files have changed their times since the dataset that is there was made."""
-    return state.marker is not None and state.marker.run.versions != f"{plan.summary.versions:064x}"
-
-
-def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
-    """A note where classes of the dataset that is replaced get other ids, which models trained on it know."""
-    moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
-    if not moved:
-        return []
-    shown = ", ".join(moved[:3]) + (", ..." if len(moved) > 3 else "")
-    return [
-        f"{len(moved)} classes have other ids than in the dataset that is replaced ({shown}): labels.classes fixes them"
-    ]
+    return make_plan(summary, selection, settings, recipe, growth)
 
 
 def count_held(shards: int) -> int:

@@ -53,9 +53,9 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
     PROGRESS.enter("publishing")
     try:
         if plan.action == "convert":
-            outcome = _join_others(plan, run) or _convert(finished, plan, settings, run)
+            outcome = _join_others(plan, run) or _publish_converted(finished, plan, settings, run)
         else:
-            outcome = _settle(plan, settings, run)
+            outcome = _end_without_converting(plan, settings, run)
     except (LedgerError, ValueError) as error:
         outcome = _failed(str(error), plan, run)
     except OSError as error:
@@ -74,7 +74,7 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
     return outcome
 
 
-def _settle(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """What there is to do where nothing is to be converted."""
     notes = tuple(plan.notes)
     if plan.action == "preview":
@@ -106,7 +106,7 @@ def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     return Outcome("planned", plan.sentence, DONE, plan.plan_id, numbers, tuple(notes))
 
 
-def _convert(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """Checks the finished shards and publishes them."""
     reports = finished.reports
     problems = sorted(report.problem for report in reports if report.problem)

@@ -216,7 +216,8 @@ def cut_switch(monkeypatch, name, count):
     calls, original = [], getattr(storage, name)
 
     def cut(*arguments):
-        if sys._getframe(1).f_code.co_name in ("publish_staged", "_replace_files", "move_files", "remove_staging"):
+        caller = sys._getframe(1).f_code.co_qualname.partition(".")[0]
+        if caller in ("publish_staged", "_replace_files", "move_files", "remove_staging"):
             calls.append(arguments)
             if len(calls) == count:
                 raise RuntimeError("cut")

@@ -18,6 +18,7 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
+from recordmill.transforms.claim_output import ClaimOutput
 from recordmill.transforms.convert_shards import ConvertShards
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
 from recordmill.transforms.list_images import ListReferences
@@ -83,7 +84,7 @@ def run_steps():
             refs = root | beam.Create(inputs, reshuffle=False) | ListReferences(settings.source, settings.listing)
             selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
             summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)
-            plan = AsSingleton(summary | PlanShards(settings, make_recipe(settings), run, selection))
+            plan = AsSingleton(summary | PlanShards(settings, make_recipe(settings), run, selection) | ClaimOutput(run))
             shards = refs | ShuffleReferences(settings, plan)
             _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan)
         return json.loads(Path(run.outcome_file).read_bytes())

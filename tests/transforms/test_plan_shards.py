@@ -1,7 +1,4 @@
-import errno
 import io
-import json
-import os
 import random
 from collections import Counter
 from dataclasses import replace
@@ -15,11 +12,9 @@ from eager_beam import assert_that, new_pipeline
 from make_settings import make_settings
 from PIL import Image
 
-from recordmill import storage
 from recordmill.imaging import ImageSettings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.images import Resize
 from recordmill.schemas.settings.shards import ShardSettings
@@ -131,24 +126,6 @@ def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):
         assert_that(summary | PlanShards(SETTINGS, make_recipe(SETTINGS), run, selection), equal_to([plan]))
 
 
-def test_a_preview_writes_nothing_and_says_so(run, tmp_path):
-    plan = plan_from(summary_of(REFS), SETTINGS, replace(run, preview=True))
-    assert plan.action == "preview"
-    assert plan.sentence == f"nothing was written; without --plan the dataset would be in {run.output}"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_preview_finishes_no_switch_that_was_cut(plan, run, tmp_path):
-    staging = tmp_path / "out" / f".staging-{plan.plan_id}"
-    staging.mkdir(parents=True, exist_ok=True)
-    (staging / "recordmill.json").write_text('{"switch": {"moves": [], "removes": []}}')
-    assert plan_from(summary_of(REFS + OTHERS), SETTINGS, run).action == "finish"
-    previewed = plan_dataset(
-        summary_of(REFS + OTHERS), SplitCutoffs(), SETTINGS, make_recipe(SETTINGS), replace(run, preview=True)
-    )
-    assert previewed.action == "preview"
-
-
 def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
     assert plan_from(Summary(), SETTINGS, run).action == "fail"
 
@@ -225,123 +202,3 @@ def test_a_preview_has_the_shards_of_the_run(pictures, run, run_steps):
     assert previewed["numbers"]["splits"]["train"]["shards"] == done["numbers"]["splits"]["train"]["shards"] > 1
     expected, written = (each["numbers"]["splits"]["train"]["bytes"] for each in (previewed, done))
     assert abs(written - expected) < expected * 0.2
-
-
-def test_a_run_claims_the_output_and_another_plan_is_refused(plan, run, tree):
-    assert (plan.action, plan.found_run) == ("convert", "")
-    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
-    other = plan_from(summary_of(REFS), SETTINGS, run)
-    assert other.action == "refuse"
-    assert other.sentence.startswith(f"{run.output} is being written by another run (.staging-{plan.plan_id}, process ")
-    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
-
-
-def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
-    # The other plan's claim appears between the look at the output and the claim.
-    real = plan_shards.claim_output
-
-    def overtaken(output, plan_id, run_id):
-        real(output, "other", "other run")
-        real(output, plan_id, run_id)
-
-    monkeypatch.setattr(plan_shards, "claim_output", overtaken)
-    plan = plan_from(summary_of(REFS), SETTINGS, run)
-    assert plan.action == "refuse"
-    assert plan.sentence.startswith(f"{run.output} is being written by another run (.staging-other, process ")
-    assert [path.name for path in Path(run.output).iterdir()] == [".staging-other"]
-
-
-def test_a_dataset_that_is_published_while_a_run_claims_its_output_is_kept(pictures, run, run_steps, monkeypatch):
-    pictures(8)
-    settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 1.0}))
-    real, others = plan_shards.claim_output, []
-
-    def overtaken(output, plan_id, run_id):
-        real(output, plan_id, run_id)
-        if not others:
-            others.append("begun")
-            others.append(run_steps(settings, replace(run, run_id="other", outcome_file=f"{run.outcome_file}.other")))
-
-    monkeypatch.setattr(plan_shards, "claim_output", overtaken)
-    outcome = run_steps(settings, run)
-    assert (others[1]["status"], outcome["status"]) == ("published", "kept")
-    assert [name for name in os.listdir(run.output) if name.startswith(".")] == []
-
-
-def test_what_other_runs_have_left_gives_way_only_to_a_run_that_converts(run, tree):
-    gone = Path(run.output) / ".staging-other"
-    gone.mkdir(parents=True)
-    (gone / "rejected.jsonl").write_text("")
-    assert (
-        plan_dataset(
-            summary_of(REFS), SplitCutoffs(), SETTINGS, make_recipe(SETTINGS), replace(run, preview=True)
-        ).run_notes
-        == []
-    )
-    assert gone.exists()
-    plan = plan_from(summary_of(REFS), SETTINGS, run)
-    note = "deleted .staging-other, which another run had left: it had finished no shard"
-    assert (plan.action, plan.run_notes, note in plan.notes) == ("convert", [note], False)
-    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
-
-
-@pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, None])
-def test_any_error_while_a_run_claims_its_output_is_one_sentence(run, monkeypatch, code):
-    def fail(path, content):
-        raise OSError(code, "Input/output error") if code else OSError("Input/output\nerror")
-
-    monkeypatch.setattr(storage, "write_file", fail)
-    plan = plan_from(summary_of(REFS), SETTINGS, run)
-    assert (plan.action, plan.sentence) == ("fail", f"the output {run.output} cannot be written: input/output error")
-
-
-def test_an_error_after_the_claim_releases_the_claim(run, monkeypatch):
-    real, looks = plan_shards.read_output, []
-
-    def fail(output, plan_id):
-        looks.append(os.listdir(output) if os.path.isdir(output) else [])
-        if len(looks) > 1:
-            raise OSError(errno.EIO, "Input/output error")
-        return real(output, plan_id)
-
-    monkeypatch.setattr(plan_shards, "read_output", fail)
-    plan = plan_from(summary_of(REFS), SETTINGS, run)
-    assert (plan.action, looks) == ("fail", [[], [f".staging-{plan.plan_id}"]])
-    assert os.listdir(run.output) == []
-
-
-NOTE = "files have other modification times than when this dataset was made: --overwrite rebuilds it"
-
-
-def test_changed_modification_times_are_reported_and_rebuilt_only_when_asked(pictures, run, run_steps, tree):
-    first = pictures(6)[0]
-    settings = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
-    made = run_steps(settings, run)
-    before = tree(run.output)
-    again = run_steps(settings, replace(run, run_id="again"))
-    assert (again["status"], again["notes"]) == ("kept", [])
-    os.utime(first.uri, ns=(1, 1))
-    touched = run_steps(settings, replace(run, run_id="touched"))
-    assert (touched["status"], touched["notes"], touched["plan_id"]) == ("kept", [NOTE], made["plan_id"])
-    assert tree(run.output) == before
-    rebuilt = run_steps(settings, replace(run, run_id="rebuilt", overwrite=True))
-    assert (rebuilt["status"], rebuilt["notes"]) == ("published", [])
-    old, new = (json.loads(files["recordmill.json"])["run"] for files in (before, tree(run.output)))
-    assert (old["id"], new["id"]) == ("run", "rebuilt")
-    assert old["versions"] != new["versions"]
-    settled = run_steps(settings, replace(run, run_id="settled", overwrite=True))
-    assert (settled["status"], settled["notes"]) == ("kept", [])
-
-
-def test_classes_numbered_otherwise_by_the_overwritten_dataset_are_reported(pictures, run, run_steps):
-    pictures(6)
-    run_steps(SETTINGS_OF_ONE, run)
-    again = replace(SETTINGS_OF_ONE, labels=LabelSettings(offset=1))
-    overwriting = replace(run, run_id="again", overwrite=True)
-    previewed = run_steps(again, replace(overwriting, preview=True))
-    place = f"nothing was written; without --plan the dataset would be in {run.output}"
-    assert previewed["sentence"] == f"{place}, in place of the one that is there"
-    note = "2 classes have other ids than in the dataset that is replaced (cat 0 -> 1, dog 1 -> 2): "
-    assert previewed["notes"] == [f"{note}labels.classes fixes them"]
-    done = run_steps(again, overwriting)
-    assert (done["status"], done["notes"]) == ("published", previewed["notes"])

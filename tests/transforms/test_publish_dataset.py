@@ -25,6 +25,7 @@ from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.storage.dataset_files import staging_folder
+from recordmill.transforms.claim_output import settle_action
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -51,7 +52,8 @@ def plan_of(refs, run, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
         summary.add(ReferenceBatch.of([ref]), ImageSplitter(0, settings.splits, SplitCutoffs()))
-    return plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), run)
+    plan = plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), run)
+    return settle_action(plan, run)
 
 
 def write_all(plan, refs, run, settings=SETTINGS):

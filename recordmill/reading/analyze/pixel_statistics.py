@@ -3,13 +3,15 @@
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from recordmill.reading.analyze.channel_moments import COLUMNS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 RANK_ERROR = 0.001
 """The `epsilon` of `tft.quantiles`: a boundary's rank is off by at most this share of the images."""
@@ -143,8 +145,10 @@ def _run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         return {name: output.numpy()[0] for name, output in outputs.items()}
 
 
-def _batches(numbers: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+def _batches(numbers: NDArray[np.int64]) -> Iterator["pa.RecordBatch"]:
     """Record batches of one column, `row`: lists of eight numbers."""
+    import pyarrow as pa
+
     for start in range(0, len(numbers), _ROWS_A_BATCH):
         part = numbers[start : start + _ROWS_A_BATCH]
         offsets = np.arange(0, part.size + 1, len(COLUMNS), dtype=np.int32)

@@ -16,7 +16,7 @@ REF = ImageRef("in/cät/ü 1.jpg", "/x", label="cät", features='{"image/patient
 LABELS = LabelMap({"cät": 3, "other": 4}, catch_all="other")
 
 
-def test_a_fitting_jpeg_passes_through_bit_for_bit(draw):
+def test_a_fitting_jpeg_is_copied_byte_for_byte(draw):
     image = reencode_image(draw(1), ImageSettings())
     assert (image.encoded, image.format, image.height, image.width, image.changes) == (draw(1), "JPEG", 6, 8, ())
 

@@ -41,7 +41,7 @@ class PartFeature(FeatureFrom):
 
     where: ClassVar[str] = "part"
     hint: ClassVar[str] = "give an extension such as txt, or json.KEY"
-    described: ClassVar[str] = "`{}` next to the image"
+    described: ClassVar[str] = "`{}` beside the image"  # part of plan ids: these words stay
 
     def value_of(self, value: Any) -> Any:
         """The feature's value or values.

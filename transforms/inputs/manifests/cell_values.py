@@ -31,7 +31,7 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
     if names and isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
     if isinstance(value, bool):
-        raise refuse(column, value, "no text")
+        raise refuse(column, value, "not text")
     if isinstance(value, int):
         if names and not 0 <= value < len(names):
             raise refuse(column, value, f"not one of the {len(names)} classes")
@@ -42,7 +42,7 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
         except UnicodeDecodeError:
             raise refuse(column, value, "not UTF-8") from None
     if not isinstance(value, str):
-        raise refuse(column, value, "no text")
+        raise refuse(column, value, "not text")
     if any(letter < " " and letter not in "\t\n\r" for letter in value):
         raise refuse(column, value, "not text: it contains control characters")
     return value
@@ -57,7 +57,7 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise refuse(column, value, "no list")
+        raise refuse(column, value, "not a list")
     return value
 
 

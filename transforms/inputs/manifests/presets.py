@@ -59,7 +59,7 @@ def _name(annotation: Any, column: str) -> str:
 def _number(annotation: Any, side: str, column: str) -> float:
     value = _object(annotation, column).get(side)
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise refuse(f"{column}.{side}", value, "no number")
+        raise refuse(f"{column}.{side}", value, "not a number")
     return float(value)
 
 

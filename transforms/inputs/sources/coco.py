@@ -270,7 +270,7 @@ def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
         raise ValueError(f"annotation {annotation['id']} has no key {key!r}")
     given = annotation[key] if count > 1 else [annotation[key]]
     if not isinstance(given, list) or len(given) != count or any(type(each) not in (int, float) for each in given):
-        wanted = f"no list of {count} numbers" if count > 1 else "no number"
+        wanted = f"not a list of {count} numbers" if count > 1 else "not a number"
         raise ValueError(f"{key} of annotation {annotation['id']} is {wanted}: {annotation[key]!r:.60}")
     return [float(each) for each in given]  # orjson's integers have 64 bits
 

@@ -67,7 +67,7 @@ class FixedRecords(Source):
         class_names_file: a text file next to the records with one class name per line, in the order of their numbers;
             `{label}` stands for what `label` is. Empty: the preset's; where that is not there, classes are called 0, 1,
             ..., and a note says so.
-        class_names: the names in place of such a file, or how many there are; they are then named 0, 1, ...
+        class_names: the names instead of that file, or how many there are; they are then named 0, 1, ...
     """
 
     preset: Literal["", "cifar10", "cifar100"] = "cifar10"

@@ -16,9 +16,9 @@ def test_texts(value, text):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (1.0, "column 'a': 1.0 (float) is no text"),
-        (True, "column 'a': True (bool) is no text"),
-        ([], "column 'a': [] (list) is no text"),
+        (1.0, "column 'a': 1.0 (float) is not text"),
+        (True, "column 'a': True (bool) is not text"),
+        ([], "column 'a': [] (list) is not text"),
         (b"\xff", "column 'a': b'\\xff' (bytes) is not UTF-8"),
         ("a\0b", "column 'a': 'a\\x00b' (str) is not text: it contains control characters"),
     ],
@@ -41,7 +41,7 @@ def test_lists():
     assert list_of(' ["a|b", 1]', "x", "|") == ["a|b", 1]
     assert list_of(None, "x", "|") == list_of("", "x", "|") == []
     assert texts_of([1, "b"], "x", "|") == ["1", "b"]
-    for value, message in ((7, r"7 \(int\) is no list"), ("[1", "is not a JSON list")):
+    for value, message in ((7, r"7 \(int\) is not a list"), ("[1", "is not a JSON list")):
         with pytest.raises(Rejected, match=message):
             list_of(value, "x", "|")
     with pytest.raises(Rejected, match="text 2 of the list is empty"):
@@ -99,7 +99,7 @@ def test_values_of_features(value, kind, result):
         ("1e39", "float", "column 'x': '1e39' (str) is not a 32-bit float"),
         (10**400, "float", None),
         (math.inf, "float", "column 'x': inf (float) is not finite"),
-        (1.5, "bytes", "column 'x': 1.5 (float) is no text"),
+        (1.5, "bytes", "column 'x': 1.5 (float) is not text"),
         ("", "int64", "column 'x' is empty"),
     ],
 )

@@ -61,7 +61,7 @@ def test_no_objects(value):
         ({"bbox": [[1, 2, 3, 4]]}, "column 'o': there are 1 boxes and 0 labels"),
         ([{"bbox": [1, 2, 3, 4]}], "column 'o': there are 1 boxes and 0 labels"),
         ({"bbox": [[1, 2, 3, 4]], "category": [2]}, "column 'o.categories': 2 (int) is not one of the 2 classes"),
-        ({"bbox": [[1, 2, 3, 4]], "category": [0.5]}, "column 'o.categories': 0.5 (float) is no text"),
+        ({"bbox": [[1, 2, 3, 4]], "category": [0.5]}, "column 'o.categories': 0.5 (float) is not text"),
     ],
 )
 def test_cells_that_are_not_objects(value, sentence):

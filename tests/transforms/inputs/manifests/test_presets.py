@@ -20,7 +20,7 @@ def test_vertex_ai():
     assert read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [{**box, "yMax": 1}]}) == Entry(
         uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"], fractions=True
     )
-    with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': '1' \(str\) is no number"):
+    with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': '1' \(str\) is not a number"):
         read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [box]})
 
 
@@ -31,7 +31,7 @@ def test_vertex_ai():
         ({"dataItemResourceLabels": "test"}, "column 'dataItemResourceLabels': 'test' (str) is not a JSON object"),
         ({"classificationAnnotation": {}}, "column 'classificationAnnotation.displayName' is empty"),
         ({"classificationAnnotation": "a"}, "column 'classificationAnnotation': 'a' (str) is not a JSON object"),
-        ({"classificationAnnotations": 7}, "column 'classificationAnnotations': 7 (int) is no list"),
+        ({"classificationAnnotations": 7}, "column 'classificationAnnotations': 7 (int) is not a list"),
         ({"boundingBoxAnnotations": [{"displayName": "a"}]}, "column 'boundingBoxAnnotations.xMin' is empty"),
     ],
 )

@@ -124,7 +124,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
         ),
         (
             {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3]}]},
-            "bbox of annotation 1 is no list of 4 numbers: [1, 2, 3]",
+            "bbox of annotation 1 is not a list of 4 numbers: [1, 2, 3]",
         ),
         *(
             (
@@ -135,9 +135,9 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
                 why,
             )
             for odd, why in (
-                ({"bbox": [1, 2, "3", 4]}, "bbox of annotation 1 is no list of 4 numbers: [1, 2, '3', 4]"),
-                ({"bbox": [1, 2, True, 4]}, "bbox of annotation 1 is no list of 4 numbers"),
-                ({"area": "large"}, "area of annotation 1 is no number: 'large'"),
+                ({"bbox": [1, 2, "3", 4]}, "bbox of annotation 1 is not a list of 4 numbers: [1, 2, '3', 4]"),
+                ({"bbox": [1, 2, True, 4]}, "bbox of annotation 1 is not a list of 4 numbers"),
+                ({"area": "large"}, "area of annotation 1 is not a number: 'large'"),
             )
         ),
         *(

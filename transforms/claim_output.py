@@ -1,0 +1,144 @@
+"""ClaimOutput: what the output holds decides what a plan does there; a run that converts leaves its claim."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import apache_beam as beam
+
+from recordmill.schemas.dataset.file_names import STAGING_PREFIX
+from recordmill.storage.dataset_files import find_marker
+from recordmill.storage.output_errors import describe_output_error
+from recordmill.transforms.planning.output_lock import claim_output, release_claim
+from recordmill.transforms.planning.output_state import (
+    OutputState,
+    decide_action,
+    make_room,
+    read_output,
+)
+from recordmill.transforms.planning.plan import Action, Plan
+from recordmill.transforms.publishing.publish_staged import publish_staged
+from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.progress import PROGRESS
+
+
+def settle_action(plan: Plan, run: RunSettings) -> Plan:
+    """The plan with what is to be done in the output; if it is to convert, the run has claimed the output."""
+    if plan.action == "convert":
+        plan = _look_at_output(plan, run)
+    PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
+    PROGRESS.enter("converting" if plan.action == "convert" else "finishing")
+    return plan
+
+
+def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
+    try:
+        state, action, sentence = _claim_or_look(plan, run)
+    except ValueError as error:
+        _release(plan, run)
+        what = f"{run.output} holds a dataset whose publishing was cut and cannot be completed"
+        advice = "delete it with --discard, or choose another output"
+        return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
+    except OSError as error:
+        _release(plan, run)
+        return replace(plan, action="fail", sentence=describe_output_error(error, run.output))
+    if action == "keep" and _has_other_versions(state, plan):
+        plan.notes.append(
+            "files have other modification times than when this dataset was made: --overwrite rebuilds it"
+        )
+    if action == "convert" and state.marker is not None:
+        plan.notes.extend(_renumbered(state.marker.labels, plan.label_map.ids))
+    if run.preview and action in ("convert", "finish"):
+        replaced = ", in place of the one that is there" if state.marker is not None else ""
+        sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
+        action = "preview"
+    found_run = state.marker.run.id if state.marker else ""
+    return replace(plan, action=action, sentence=sentence, found_run=found_run)
+
+
+def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
+    """What the output holds, and what may be done there; the output is claimed if that is to convert.
+
+    A run that may convert claims first and looks then: of two that begin at once, at least one sees the other. A run
+    that will keep the dataset writes nothing: readers of a published dataset need no right to write.
+    """
+    if run.preview:
+        return _decide(plan, run)
+    claimed = run.overwrite or not _holds_dataset(plan, run)
+    if claimed:
+        claim_output(run.output, plan.plan_id, run.run_id)
+    state, action, sentence = _decide(plan, run)
+    if state.cut and not state.busy:
+        plan.run_notes.extend(_publish_cut(state))
+        state, action, sentence = _decide(plan, run)
+    if action == "convert" and not claimed:  # the dataset has been deleted meanwhile
+        return _claim_or_look(plan, run)
+    if action == "convert":
+        plan.run_notes.extend(make_room(state))
+    elif claimed:
+        release_claim(run.output, plan.plan_id, run.run_id)
+    return state, action, sentence
+
+
+def _holds_dataset(plan: Plan, run: RunSettings) -> bool:
+    marker = find_marker(run.output)
+    return marker is not None and marker.plan.id == plan.plan_id
+
+
+def _release(plan: Plan, run: RunSettings) -> None:
+    with suppress(OSError):
+        release_claim(run.output, plan.plan_id, run.run_id)
+
+
+def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
+    """What the output holds, and what may be done there."""
+    state = read_output(run.output, plan.plan_id)
+    action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
+    if action == "keep" and run.overwrite and _has_other_versions(state, plan):
+        return state, "convert", ""
+    return state, action, sentence
+
+
+def _publish_cut(state: OutputState) -> list[str]:
+    """Finishes the interrupted publishing of other plans, half in the output maybe; a note on each.
+
+    Raises:
+        OSError: a file cannot be renamed.
+        ValueError: a dataset cannot be read; one sentence.
+    """
+    notes = []
+    for each in state.cut:
+        publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
+        notes.append(f"{each.name} held a complete dataset, whose publishing had been cut: it is now in place")
+    return notes
+
+
+def _has_other_versions(state: OutputState, plan: Plan) -> bool:
+    """Whether files have changed their times since the dataset that is there was made."""
+    return state.marker is not None and state.marker.run.versions != f"{plan.summary.versions:064x}"
+
+
+def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
+    """A note where classes of the dataset that is replaced get other ids, which models trained on it know."""
+    moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
+    if not moved:
+        return []
+    shown = ", ".join(moved[:3]) + (", ..." if len(moved) > 3 else "")
+    return [
+        f"{len(moved)} classes have other ids than in the dataset that is replaced ({shown}): labels.classes fixes them"
+    ]
+
+
+@dataclass
+class ClaimOutput(beam.PTransform):
+    """Settles what each plan of a PCollection (of one element) does in the output, and claims that to convert.
+
+    Attributes:
+        run: where and how this run works.
+    """
+
+    run: RunSettings
+
+    def expand(self, plans: beam.PCollection[Plan]) -> beam.PCollection[Plan]:
+        """PCollection[Plan] -> PCollection[Plan] of exactly one element."""
+        return plans | beam.Map(settle_action, self.run).with_output_types(Plan)

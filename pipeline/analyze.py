@@ -1,4 +1,4 @@
-"""`python -m pipeline.analyze`: what training and serving with TensorFlow need of a finished dataset."""
+"""`python -m pipeline.analyze`: prepares a finished dataset for training and serving with TensorFlow."""
 
 import argparse
 import gc
@@ -27,7 +27,7 @@ from recordmill.storage.transform_fn import DEFAULT_SIZE
 MODULE = "python -m pipeline.analyze"
 
 MOST_SIDE = 16_384
-"""A larger image is no network's input, and one batch of them no machine's."""
+"""No network takes larger images, and no machine a batch of them."""
 
 EPILOG = """\
 The dataset must have been converted with analyze: true or images.moments: true.
@@ -42,10 +42,10 @@ exit codes:
 
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
-    """The flags, behind what the user typed before them."""
+    """The parser; `prog` is what the user typed before the flags."""
     parser = Parser(
         prog=prog,
-        description=f"Writes {TRANSFORM_FN}/ beside a finished dataset: statistics of its images, found with "
+        description=f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, computed by "
         "TensorFlow Transform, and a SavedModel that turns encoded images and label texts into normalised images and "
         "label ids.",
         epilog=EPILOG,
@@ -58,8 +58,8 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         "--size",
         type=_size,
         metavar="HEIGHTxWIDTH",
-        help="of the model's images, or one number for both "
-        f"(default: the dataset's own where all are the same, else {height}x{width})",
+        help="size of the model's images, or one number for both sides "
+        f"(default: the size of the dataset's images if all are the same, otherwise {height}x{width})",
     )
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
     add_json_switch(parser)
@@ -71,7 +71,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
 def _size(text: str) -> tuple[int, int]:
     sides = text.lower().split("x")
     if len(sides) > 2 or not all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):
-        raise argparse.ArgumentTypeError(f"{text} is no size such as 224 or 160x224")
+        raise argparse.ArgumentTypeError(f"{text} is not a size such as 224 or 160x224")
     height, width = int(sides[0]), int(sides[-1])
     if not (1 <= height <= MOST_SIDE and 1 <= width <= MOST_SIDE):
         raise argparse.ArgumentTypeError(f"{text}: a side has 1 to {MOST_SIDE:,} pixels")
@@ -79,7 +79,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
-    """Analyses one dataset and tells how it went: people on stderr, programs in one line of JSON on stdout.
+    """Analyses one dataset and reports the result: for people on stderr, for programs in one line of JSON on stdout.
 
     Args:
         argv: the flags.
@@ -101,7 +101,7 @@ def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
         told.update(exit_code=WRONG_USAGE, sentence=str(error))
     except KeyboardInterrupt:
         told.update(exit_code=INTERRUPTED, sentence="interrupted: the dataset is as it was")
-    except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is told in one sentence
+    except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence
         if flags.traceback:
             traceback.print_exc()
         told["sentence"] = _explain(error, flags.path)
@@ -115,7 +115,7 @@ def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
 
 @contextmanager
 def _importing() -> Iterator[None]:
-    """Says what takes so long, and mutes what TensorFlow 2.21 writes past Python, whatever its log level is."""
+    """Says what takes so long, and mutes what TensorFlow 2.21 writes to stderr at any log level."""
     sys.stderr.write("importing TensorFlow ...\n")
     sys.stderr.flush()
     kept = os.dup(2)
@@ -144,7 +144,7 @@ def _tell(analysis: Analysis, path: str) -> dict[str, Any]:
 
 def _explain(error: Exception, path: str) -> str:
     if isinstance(error, OSError):
-        with suppress(OSError):  # nothing that a user can mend
+        with suppress(OSError):  # nothing that a user can fix
             return explain_output_error(error, storage.join(path, TRANSFORM_FN))
     return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
 
@@ -153,15 +153,15 @@ def main(argv: Sequence[str] | None = None, prog: str = MODULE) -> int:
     """Analyses one dataset; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
     Args:
-        argv: the flags; those of the process where absent.
+        argv: the flags; by default, those of the process.
         prog: what the user typed before them.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it greets, and misses graphics cards that nobody asked for
-    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # small numbers only, and others may be training
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it prints a greeting, and warnings about missing GPUs
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # only small numbers, and other processes may be training
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
     code = analyze(sys.argv[1:] if argv is None else argv, prog)
-    # A process that ran TensorFlow Transform crashes while Python collects protobuf's objects at the end: do not.
+    # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects: skip it.
     gc.freeze()
     return code
 

@@ -1,7 +1,7 @@
-"""`analyze: true`: once the dataset is there, the launcher has it analysed, in a process of its own.
+"""`analyze: true`: the launcher analyses the finished dataset in a separate process.
 
-TensorFlow stays out of the launcher and the workers: it would cost them seconds and half a gigabyte each, and a process
-that ran TensorFlow Transform must end with care.
+TensorFlow stays out of the launcher and the workers: it would cost each of them seconds and half a gigabyte, and a
+process that ran TensorFlow Transform needs care at its end.
 """
 
 import os
@@ -27,11 +27,11 @@ COMMAND = "recordmill analyze"
 
 
 def check_analysis_is_possible(job: Job, here: bool) -> None:
-    """Finds out before any work that an analysis could not follow.
+    """Fails before any work if an analysis would be impossible.
 
     Args:
         job: the job.
-        here: whether this process waits for the dataset, so that it can have it analysed.
+        here: whether this process waits for the dataset and can analyse it.
 
     Raises:
         UsageError: TensorFlow Transform is not installed.
@@ -44,12 +44,12 @@ def check_analysis_is_possible(job: Job, here: bool) -> None:
 
 
 def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
-    """Has a dataset that is there analysed, where its settings ask for it; the outcome then says how that went."""
+    """Analyses the dataset of an outcome if its settings request it; the outcome then includes the result."""
     if not job.settings.analyze or outcome.exit_code:
         return outcome
     output = job.run.output
     if outcome.status in ("submitted", "built"):
-        return replace(outcome, notes=(*outcome.notes, f"once the dataset is there, run {COMMAND} {output}"))
+        return replace(outcome, notes=(*outcome.notes, f"once the dataset exists, run {COMMAND} {output}"))
     if outcome.status not in ("published", "kept"):
         return outcome
     if fits(read_note(output), open_dataset(output)):
@@ -64,8 +64,8 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
 
 
 def _run_analysis(output: str, muted: bool) -> Mapping[str, Any]:
-    """The line that the analysis writes at its end; where it ends without one, the same in its place."""
-    here = str(Path(__file__).parents[2])  # where the package lies, wherever this process was started
+    """The last line of the analysis; if it ends without one, a substitute."""
+    here = str(Path(__file__).parents[2])  # the package's folder, wherever this process was started
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
     command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]
     stderr = subprocess.DEVNULL if muted else None

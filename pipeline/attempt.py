@@ -1,4 +1,4 @@
-"""One conversion tried: from flags to an outcome, whatever goes wrong on the way."""
+"""Runs one conversion, from flags to an outcome, whatever goes wrong."""
 
 import traceback
 from typing import TYPE_CHECKING
@@ -24,15 +24,15 @@ def attempt(options: LaunchOptions, build: "Build", terminal: Terminal) -> tuple
     Args:
         options: the flags.
         build: builds the pipeline of a job.
-        terminal: what is told on the way.
+        terminal: reports progress and notes.
 
     Returns:
-        How it ended, and the job, where there was one.
+        How it ended, and the job, if there was one.
     """
     job = None
     try:
         job = prepare_job(options, terminal)
-        # With these comes Beam, which takes two seconds: an error in the configuration is told without.
+        # With these comes Beam, which takes two seconds: an error in the configuration is reported without it.
         from recordmill.pipeline.analyze_output import analyze_output
         from recordmill.pipeline.runners.run_job import run_job
 
@@ -46,7 +46,7 @@ def attempt(options: LaunchOptions, build: "Build", terminal: Terminal) -> tuple
         outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
     except Terminated as error:
         outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
-    except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is told in one sentence
+    except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
         if options.traceback:
             traceback.print_exc()
         outcome = Outcome("failed", _unexpected(error), FAILED)

@@ -1,4 +1,4 @@
-"""`recordmill`: one command for each thing to do, each imported when it is asked for."""
+"""`recordmill`: its commands, each imported when it is used."""
 
 import difflib
 import os
@@ -19,13 +19,13 @@ usage: recordmill run --input DIR --output DIR [flags]
 Turns image and label collections into sharded TFRecords of tf.train.Example.
 
 commands:
-  run       convert a collection; also what happens without a command: recordmill --input photos --output dataset
-  verify    check a dataset, or any TFRecord file: is it whole, and what it says it is?
+  run       convert a collection; the default command: recordmill --input photos --output dataset
+  verify    check a dataset, or any TFRecord file: is it complete and consistent?
   inspect   show what is in a dataset, or in any TFRecord file
-  analyze   make what training and serving with TensorFlow need of a finished dataset
+  analyze   compute statistics and a preprocessing model for training and serving with TensorFlow
 
 try it:
-  recordmill run --sample          converts 250 pictures that Recordmill draws itself, to out/quickstart
+  recordmill run --sample          converts 250 generated pictures, to out/quickstart
   recordmill run --help            shows all flags; so do verify, inspect and analyze
 """
 
@@ -33,14 +33,14 @@ _COMMANDS = ("run", "verify", "inspect", "analyze")
 
 
 def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:
-    """Does what a command line says.
+    """Runs a command line.
 
     Args:
         argv: the words after `recordmill`.
         build: builds the pipeline of a conversion.
 
     Returns:
-        The exit code. Without any word, the help is shown and nothing done: wrong usage.
+        The exit code. Without arguments it shows the help and returns the code for wrong usage.
     """
     if not argv:
         sys.stderr.write(HELP)

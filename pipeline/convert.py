@@ -1,4 +1,4 @@
-"""`recordmill.convert`: what `recordmill run` does, from Python; in scripts, notebooks and threads."""
+"""`recordmill.convert`: `recordmill run` as a Python function, for scripts, notebooks and threads."""
 
 import logging
 import os
@@ -22,11 +22,11 @@ from recordmill.schemas.outcome import INTERRUPTED, WRONG_USAGE, Outcome
 Path = str | os.PathLike[str]
 
 _PROG = "recordmill.convert"
-_ONE_AT_A_TIME = threading.Lock()  # progress is counted in one place for the whole process
+_ONE_AT_A_TIME = threading.Lock()  # the process has one progress counter
 
 
 class ConversionError(Exception):
-    """A conversion that gave no dataset. Its text is one sentence: what is wrong, and what to do.
+    """A conversion without a dataset. Its text says in one sentence what is wrong, and what to do.
 
     Attributes:
         outcome: how it ended: `status`, `sentence`, the command's `exit_code`, `numbers` (the ledger) and `notes`.
@@ -57,27 +57,27 @@ def convert(
     """Converts a collection as `recordmill run` does, and opens the dataset.
 
     Progress and the summary go to stderr, nothing goes to stdout. A second conversion in another thread waits for the
-    first. A dataset that is already there is left alone and opened.
+    first. An existing dataset is left unchanged and opened.
 
     Args:
-        inputs: a folder or file; or several by the names that their images' keys then begin with.
+        inputs: a folder or file; or several by name. The names then begin the images' keys.
         output: the dataset's folder.
         config: a configuration, as `--config` takes it.
         runner: the name of a Beam runner.
         runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
-        overwrite: whether to replace another dataset that the output holds.
+        overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
-        threads: how many images are decoded at once; 0 for one a processor.
-        quiet: whether to write nothing to stderr either.
+        threads: number of images decoded at once; 0 for one per processor.
+        quiet: whether to write nothing to stderr.
         traceback: whether to show where an unexpected error comes from.
-        settings: the dataset's settings, as in YAML; in a mapping, the keys that it names: `images={"quality": 90}`.
+        settings: the dataset's settings, as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
 
     Returns:
         The dataset.
 
     Raises:
-        ConversionError: there is none: the command would have ended with an exit code above 0.
-        KeyboardInterrupt: so it was ended; the same call goes on from finished shards.
+        ConversionError: there is no dataset: the command would have ended with an exit code above 0.
+        KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
     switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
@@ -88,9 +88,7 @@ def convert(
         parsed = check_options(parsed, _PROG)
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), WRONG_USAGE)) from None
-    parsed = replace(
-        parsed, alone=False
-    )  # the caller's process may have threads of its own, which no fork would survive
+    parsed = replace(parsed, alone=False)  # the caller's process may have threads, which would not survive a fork
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(parsed, build, terminal)
     if outcome.exit_code == INTERRUPTED:
@@ -114,7 +112,7 @@ def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str
 
 
 def _set_flags(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Settings as `--set` takes them: of a mapping each key is set by itself, so that a configuration's others stay."""
+    """Settings as for `--set`: each key of a mapping is set by itself, so the configuration's others stay."""
     for name, value in settings.items():
         below = value.items() if isinstance(value, Mapping) else ()
         for path, each in [(f"{name}.{key}", each) for key, each in below] or [(name, value)]:
@@ -149,7 +147,7 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
 
 @contextmanager
 def _callers_logging() -> Iterator[None]:
-    """Gives the caller's logging back, in which a conversion mutes Beam and Pillow."""
+    """Restores the caller's logging, in which a conversion mutes Beam and Pillow."""
     root, muted = logging.getLogger(), [logging.getLogger(name) for name in QUIET_LOGGERS]
     levels, filters, hook = [logger.level for logger in muted], root.filters[:], threading.excepthook
     try:

@@ -1,4 +1,4 @@
-"""`--discard`: what earlier runs have left unfinished in an output folder goes."""
+"""`--discard`: deletes the unfinished work of earlier runs in an output folder."""
 
 from contextlib import suppress
 
@@ -12,13 +12,13 @@ from recordmill.transforms.publishing.rollback import roll_back
 
 
 def discard_staging(output: str) -> list[str]:
-    """Deletes the unfinished work of earlier runs in an output folder; gives a line for people on each.
+    """Deletes the unfinished work of earlier runs in an output folder; returns a line about each.
 
-    A dataset that is complete there, whose publishing was cut, is published: half of it may be in the output already.
-    Where that cannot be, both halves are deleted.
+    A complete dataset whose publishing was interrupted is published: half of it may already be in the output. If that
+    is impossible, both halves are deleted.
 
     Raises:
-        PathError: a run of this machine is at work there, or it cannot be deleted.
+        PathError: a run on this machine is using it, or it cannot be deleted.
     """
     stagings = staging_names(storage.folder_names(output))
     if busy := find_busy(output, stagings):
@@ -40,7 +40,7 @@ def _discard(output: str, name: str) -> str:
         else:
             return f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
     if storage.exists(pending):
-        with suppress(ValueError):  # that says nothing of what it has put into the output
+        with suppress(ValueError):  # which does not list its files in the output
             roll_back(output, plan_id)
     storage.remove_folder(staging)
     return told

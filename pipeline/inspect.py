@@ -1,4 +1,4 @@
-"""`python -m pipeline.inspect PATH`: what is in a dataset, or in any TFRecord file of anybody?"""
+"""`python -m pipeline.inspect PATH`: shows the content of a dataset, or of any TFRecord file."""
 
 import argparse
 import hashlib
@@ -27,7 +27,7 @@ from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 
 EXAMPLES = """\
 examples:
-  what is in it, and its first record:
+  its content, and its first record:
     %(prog)s dataset
   one record and its source; the record of a source file:
     %(prog)s dataset --record train:1234
@@ -44,14 +44,14 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     """Shows a dataset, or records of it.
 
     Args:
-        argv: the flags; those of the process where absent.
+        argv: the flags; by default, those of the process.
         prog: what the user typed before them.
 
     Returns:
         The exit code.
     """
     as_json = wants_json(None, sys.stdout)
-    width = None if sys.stderr.isatty() else 200  # in a log hardly a line is folded
+    width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
     path = ""
     try:
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
 def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser = Parser(
         prog=prog,
-        description="Shows what a dataset's folder holds, or any TFRecord file or folder of them, plain or gzip.",
+        description="Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain or gzip.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -86,9 +86,9 @@ def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
         "--record", metavar="SPLIT:NUMBER", help="show one record, numbered from 0 within split or file"
     )
     parser.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
-    parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, else all")
-    parser.add_argument("--limit", type=int, metavar="N", help="extract at most so many")
-    parser.add_argument("--scan", action="store_true", help="look at every record where the dataset says what it holds")
+    parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
+    parser.add_argument("--limit", type=int, metavar="N", help="extract at most N images")
+    parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
     parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--labels", type=int, default=20, metavar="N", help="labels shown (default: 20)")
     add_json_switch(parser)
@@ -115,7 +115,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
     for name in summary.unreadable:
         console.print(Text(f"note: {printable(name)} cannot be read", style="yellow"))
     if summary.scanned and any(split.damages for split in summary.splits.values()):
-        console.print(Text("note: something is damaged: recordmill verify says what", style="yellow"))
+        console.print(Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow"))
     first = next((found for found in read_records(dataset) if found.is_example()), None)
     console.print()
     if first is not None:
@@ -125,7 +125,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
 
 
 def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
-    """The records that were asked for, their images extracted where that was asked for too."""
+    """Shows the selected records, and extracts their images on request."""
     chosen: list[FoundRecord] | None = None
     if flags.record is not None:
         split, number = flags.record

@@ -1,4 +1,4 @@
-"""One run of the command: flags, the conversion, and what is told at the end."""
+"""One run of the command: flags, the conversion, and the summary."""
 
 import gc
 import os
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from recordmill.pipeline.configuration.job import Job
 
 MOST_NOTES = 20
-"""Notes in the line of JSON; all are in `recordmill.json`."""
+"""The most notes in the line of JSON; all are in `recordmill.json`."""
 
 
 def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -> int:
-    """Runs one conversion and tells how it went.
+    """Runs one conversion and reports the result.
 
     Args:
         argv: the flags.
@@ -45,7 +45,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     """
     started = time.monotonic()
     terminal = Terminal(sys.stderr)
-    options, job = LaunchOptions(), None  # what holds where the flags themselves are wrong
+    options, job = LaunchOptions(), None  # the defaults if the flags are wrong
     try:
         options = parse_options(argv, prog)
         options = check_options(options, prog)
@@ -65,7 +65,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     if not _write_files(outcome, job, options, text, terminal):
         outcome = replace(outcome, exit_code=outcome.exit_code or FAILED)
     if outcome.exit_code in (INTERRUPTED, TERMINATED):
-        os._exit(outcome.exit_code)  # worker threads may still be decoding, and nobody waits for them
+        os._exit(outcome.exit_code)  # worker threads may still be decoding; do not wait for them
     gc.freeze()  # nor what is left at the end
     return outcome.exit_code
 
@@ -84,7 +84,7 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
         gc.enable()
         return built
 
-    gc.disable()  # looking for garbage in what is imported, and stays, takes 0.1 s
+    gc.disable()  # collecting garbage during imports takes 0.1 s
     try:
         from recordmill.pipeline.attempt import attempt
 
@@ -95,7 +95,7 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
 
 
 def _summary_line(outcome: Outcome, job: "Job | None", options: LaunchOptions, seconds: float) -> bytes:
-    """The one line of stdout: short, since a launcher may read stderr to its end before it reads this."""
+    """The line on stdout: short, since a caller may read all of stderr before it reads this."""
     line = {
         "status": outcome.status,
         "exit_code": outcome.exit_code,
@@ -113,7 +113,7 @@ def _summary_line(outcome: Outcome, job: "Job | None", options: LaunchOptions, s
 def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, line: bytes, terminal: Terminal) -> bool:
     """Writes the files that were asked for; False where one cannot be written.
 
-    The outcome file is the job's to write, but a job that crashed, or was never begun, has not.
+    The job writes the outcome file, unless it crashed or never began.
     """
     told = orjson.dumps(
         {**outcome.as_dict(), "run_id": job.run.run_id if job else ""},
@@ -125,7 +125,7 @@ def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, li
         try:
             if path:
                 storage.write_file(path, content)
-        except Exception as error:  # noqa: BLE001  # a store's errors are of any class
+        except Exception as error:  # noqa: BLE001  # stores raise errors of any class
             why = getattr(error, "strerror", None) or last_line(error)
             terminal.say(f"error: the {what} {path} cannot be written: {why.lower()}")
             written = False

@@ -1,4 +1,4 @@
-"""Flags become a job, or one sentence on what is wrong with them, before any work.
+"""Turns flags into a job, or says in one sentence what is wrong with them, before any work.
 
 Beam is imported as late as can be: that takes two seconds, for which an error in the configuration has no use.
 """
@@ -40,7 +40,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     Raises:
         UsageError: the flags are wrong.
         ConfigError: the configuration is.
-        PathError: an input or the output is not as it must be.
+        PathError: an input or the output is unusable.
     """
     check_secrets(options.beam_arguments)
     if options.sample:
@@ -116,21 +116,22 @@ def _processes(options: LaunchOptions) -> int:
 
 def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:
     folder = str(ensure_sample())
-    terminal.say(f"no --input given: converting the sample that Recordmill draws itself, {folder}")
+    terminal.say(f"no --input given: converting the generated sample {folder}")
     config, output = options.config or "configs/class_folders.yaml", options.output or os.path.join("out", "quickstart")
     return replace(options, config=config, input=(folder,), output=output)
 
 
 def _path_elsewhere(path: str, options: LaunchOptions) -> str:
-    """A path by which workers find it, too: those elsewhere start in other folders."""
+    """A path that is valid for workers too, which may start in other folders."""
     return path if options.is_here or not storage.is_local(path) else os.path.abspath(path)
 
 
 def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
     """Where the job says how it ended: in the temporary folder where it runs on this machine, else in the output.
 
-    The output is the one place that a remote job and this process surely share, for `--plan` too. A launcher that
-    waits deletes the file once it has read it, so that a plan leaves nothing; with `--no_wait` it is all that tells.
+    The output is the only place that a remote job and this process are known to share, also for `--plan`. A launcher
+    that waits deletes the file after reading it, so a plan leaves nothing; with `--no_wait` the file is the only
+    report.
     """
     if options.is_here:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")

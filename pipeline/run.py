@@ -1,6 +1,6 @@
 """`python -m pipeline.run`, and `recordmill`: the chain of steps, and the ways in.
 
-Beam and the steps are imported where they are used: that takes two seconds, for which `--help` has no use.
+Beam and the steps are imported where they are used: the import takes two seconds, which `--help` does not need.
 """
 
 import sys
@@ -33,20 +33,20 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
     listed = inputs | ListReferences(settings.source, settings.listing)  # in batches
-    refs = listed | GroupDuplicates(settings)  # as they are, unless the settings speak of duplicates
+    refs = listed | GroupDuplicates(settings)  # unchanged, unless the settings treat duplicates
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
     plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run))
     return (
         refs
         | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle
-        | ConvertShards(settings, run, plan)  # a report a finished shard
+        | ConvertShards(settings, run, plan)  # one report per finished shard
         | PublishDataset(settings, run, plan)  # one outcome
     )
 
 
 def main() -> None:
-    """`recordmill`, with a command for each thing to do; exits as that does."""
+    """The command `recordmill`; exits with the code of its subcommand."""
     sys.exit(run_command(sys.argv[1:], build))
 
 

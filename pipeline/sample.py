@@ -1,4 +1,4 @@
-"""A collection to try Recordmill on: 250 small pictures in eight class folders, drawn by code at first use.
+"""A sample collection: 250 small pictures in eight class folders, generated at first use.
 
 Nothing is downloaded, and drawing gives the same bytes every time. As in real folders, not everything is in order:
 
@@ -15,7 +15,7 @@ Nothing is downloaded, and drawing gives the same bytes every time. As in real f
     sun/png_inside.jpg         a PNG under the name of a JPEG                               written
     tree/on_its_side.jpg       stored turned left, EXIF orientation 6                       written upright
     tree/upside_down.jpg       stored upside down, EXIF orientation 3                       written upright
-    .DS_Store, moon/Thumbs.db  what desktops leave behind                                   ignored
+    .DS_Store, moon/Thumbs.db  files created by desktop systems                             ignored
 """
 
 import io
@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageOps
 
-VERSION = 2  # part of the folder's name: raise it with every change of a drawing, so that no outdated sample is used
-PER_CLASS = 30  # plain JPEGs, next to which the odd files lie
+VERSION = 2  # part of the folder's name: increase it with every change of a drawing, to replace outdated samples
+PER_CLASS = 30  # plain JPEGs, in addition to the odd files
 
 # Each subject: the colours of its background at the top and at the bottom, and its shapes in a frame from -1 to 1 with
 # y growing downwards. A shape is a colour and the points of a polygon, or the two corners of an ellipse. None is a
@@ -87,27 +87,27 @@ STORED = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.
 
 
 def sample_folder() -> Path:
-    """Where the sample lies: below the working directory, next to what is made from it."""
+    """The sample's folder: below the working directory, next to the dataset."""
     return Path("out", f"sample-{VERSION}")
 
 
 def ensure_sample(folder: Path | None = None) -> Path:
-    """Draws the sample unless it is there already, and returns its folder."""
+    """Draws the sample unless it exists, and returns its folder."""
     folder = folder or sample_folder()
-    if not folder.is_dir():  # one that is there is complete: it came by a rename
+    if not folder.is_dir():  # an existing one is complete, because it was renamed
         try:
             draw_sample(folder)
         except OSError:
-            if not folder.is_dir():  # otherwise another run has drawn it meanwhile
+            if not folder.is_dir():  # otherwise another run has created it meanwhile
                 raise
     return folder
 
 
 def draw_sample(folder: Path) -> None:
-    """Draws the sample as `folder`, which appears complete or not at all.
+    """Draws the sample in `folder`, which appears complete or not at all.
 
     Raises:
-        OSError: it cannot be written, or there is something in `folder` already.
+        OSError: it cannot be written, or `folder` is not empty.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
@@ -148,7 +148,7 @@ def _files() -> dict[str, bytes]:
 
 
 def _picture(subject: str, name: object, shift: float = 0.0) -> Image.Image:
-    """A subject in a colour, a size and a place of its own, moved to the right by `shift` times its size."""
+    """A subject with a colour, size and position of its own, moved to the right by `shift` times its size."""
     chance = random.Random(f"{subject} {name}")
     top, bottom, shapes = _SUBJECTS[subject]
     width, height = chance.choice(_SIZES)
@@ -159,7 +159,7 @@ def _picture(subject: str, name: object, shift: float = 0.0) -> Image.Image:
     for colour, points in shapes:
         pixels = [(left + x * size, up + y * size) for x, y in points]
         (canvas.ellipse if len(points) == 2 else canvas.polygon)(pixels, fill=colour or paint)
-    # One sheet of noise for all, as a camera has: without it the pictures would be far smaller than photographs.
+    # The same noise for all, like a camera's: without it, the files would be far smaller than photographs.
     noise = _noise()[:height, :width] + chance.randrange(-12, 13)
     return Image.fromarray((np.asarray(image, dtype=np.int16) + noise).clip(0, 255).astype(np.uint8))
 
@@ -191,7 +191,7 @@ def _swimming_fish() -> bytes:
 
 
 def _cut_out(image: Image.Image) -> bytes:
-    # The garden stays in the transparent pixels: who drops the alpha channel uncovers it.
+    # The garden stays in the transparent pixels: dropping the alpha channel would reveal it.
     rim = Image.radial_gradient("L").point(lambda distance: max(0, min(255, 4 * (150 - distance))))
     image.putalpha(rim.resize(image.size))
     return _encode(image, "PNG")

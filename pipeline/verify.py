@@ -1,4 +1,4 @@
-"""`python -m pipeline.verify PATH`: is a dataset, or any TFRecord file of anybody, whole and what it says it is?"""
+"""`python -m pipeline.verify PATH`: checks that a dataset, or any TFRecord file, is complete and consistent."""
 
 import argparse
 import json
@@ -21,22 +21,22 @@ from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 
 EXAMPLES = """\
-levels, each with all of those before it:
+levels (each one includes those before it):
   frames   framing, both checksums, that every record is a tf.train.Example, kinds of features, counts
-  files    sizes and digests of all files, sidecars, missing and stale files, class names and ids, images that
-           are in several splits; a shard with the sha256 that recordmill.json states needs no look at its frames
-  pixels   every image is decoded (in a process of its own) and has the size that its record says
+  files    sizes and digests of all files, sidecars, missing and stale files, class names and ids, images in
+           several splits; the frames of a shard are not read if its sha256 is the one in recordmill.json
+  pixels   every image can be decoded (in a separate process) and has the size that its record says
 
 exit codes:
-  0 nothing is wrong   1 something is, or the path cannot be opened   2 wrong usage   130 interrupted
+  0 no problems found   1 problems found, or the path cannot be opened   2 wrong usage   130 interrupted
 """
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.verify") -> int:
-    """Verifies one dataset and tells what is wrong, a line each.
+    """Verifies one dataset and reports each problem in a line.
 
     Args:
-        argv: the flags; those of the process where absent.
+        argv: the flags; by default, those of the process.
         prog: what the user typed before them.
 
     Returns:
@@ -71,14 +71,16 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
 def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser = Parser(
         prog=prog,
-        description="Verifies a dataset's folder, or any TFRecord file or folder of them, plain or gzip.",
+        description="Verifies a dataset, or any TFRecord file or folder of TFRecords, plain or gzip.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("path", metavar="PATH", help="a folder, a file or a pattern, on any of Beam's file systems")
-    parser.add_argument("--level", choices=LEVELS, default="files", help="how closely to look (default: files)")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="files at once (default: one a processor)")
+    parser.add_argument("--level", choices=LEVELS, default="files", help="what to check (default: files)")
+    parser.add_argument(
+        "--threads", type=int, default=0, metavar="N", help="files at once (default: one per processor)"
+    )
     add_json_switch(parser)
     flags = parser.parse_args(argv)
     if flags.threads < 0:
@@ -87,7 +89,7 @@ def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
 
 
 def _tell(console: Console, verification: Verification, seconds: float) -> None:
-    """Findings, a table of splits, and one sentence."""
+    """Prints the findings, a table of splits, and one sentence."""
     for finding in verification.findings:
         word, style = ("note", "yellow") if finding.is_note else ("damage", "bold red")
         console.print(Text.assemble((f"{word}: ", style), printable(str(finding))))
@@ -96,10 +98,10 @@ def _tell(console: Console, verification: Verification, seconds: float) -> None:
     console.print()
     rate = f"{seconds:.1f} s, {verification.records / max(seconds, 1e-3):,.0f} records/s"
     records, files = format_count(verification.records, "record"), format_count(len(verification.checks), "file")
-    looked = f"{records} in {files}, level {verification.level}"
-    wrong = "1 thing is wrong" if verification.failed == 1 else f"{verification.failed:,} things are wrong"
-    verdict = (wrong, "bold red") if verification.failed else ("nothing is wrong", "bold green")
-    console.print(Text.assemble(verdict, f": {looked}, {rate}"))
+    scope = f"{records} in {files}, level {verification.level}"
+    wrong = "1 problem found" if verification.failed == 1 else f"{verification.failed:,} problems found"
+    verdict = (wrong, "bold red") if verification.failed else ("no problems found", "bold green")
+    console.print(Text.assemble(verdict, f": {scope}, {rate}"))
 
 
 def _table(verification: Verification) -> Table:

@@ -1,8 +1,8 @@
-"""Recordmill's public names: the pipeline's steps as PTransforms, the functions and records behind them, and readers.
+"""Recordmill's public names: the pipeline's steps as PTransforms, their functions and records, and readers.
 
 A name is imported when it is first used, so that `import recordmill` loads neither Beam nor TensorFlow. `pipeline`,
 `transforms`, `schemas` and `configs` are links to the repository's top-level folders: an installed Recordmill has them
-below `recordmill`, where a user's own `transforms.py` cannot hide them.
+below `recordmill`, where a user's own `transforms.py` cannot shadow them.
 """
 
 from importlib import import_module

@@ -1,1 +1,1 @@
-"""What flows and what is written: element types, Example features, conventions, label maps."""
+"""Element types, settings, Example features, conventions, and the format of datasets."""

@@ -1,4 +1,4 @@
-"""Settings that came after datasets had been published: at their default they change no plan id."""
+"""Settings that were added after datasets had been published: their default does not change plan ids."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
@@ -8,11 +8,11 @@ _ADDED = "added"
 
 
 def added_setting(default: Any = MISSING, *, default_factory: Any = MISSING) -> Any:
-    """A field of a settings dataclass whose key is in a dataset's recipe only where its value is not the default.
+    """A field of a settings dataclass whose key is in a dataset's recipe only if its value is not the default.
 
-    A plan id is a digest of the recipe. Without this, a new key would turn every dataset of an earlier version into
-    another one. Use it for each setting added to a dataclass after commit 357e673; a new dataclass that is itself the
-    value of an added setting needs it on that setting alone.
+    A plan id is a digest of the recipe. Without this, a new key would change the id of every dataset of an
+    earlier version. Use it for each setting added to a dataclass after commit 357e673; a new dataclass that is itself
+    the value of an added setting needs it on that setting alone.
     """
     return field(default=default, default_factory=default_factory, metadata={_ADDED: True})
 

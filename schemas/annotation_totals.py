@@ -1,4 +1,4 @@
-"""What became of annotations: boxes and labels that no Example has, and images without a box."""
+"""Totals of annotations: boxes and labels that are in no Example, and images without a box."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ class AnnotationTotals:
     name stands for any class.
 
     Attributes:
-        dropped: boxes that no Example has, by reason and class.
+        dropped: boxes that are in no Example, by reason and class.
         faulty: those of them that `max_rejected.boxes` limits. The settings did not ask for their loss.
         emptied: those of them whose images lost all their boxes.
-        without_boxes: images without a box, by cause: `no_file` speaks of the image, its annotation names `no_objects`,
+        without_boxes: images without a box, by cause: `no_file` describes the image, its annotation has `no_objects`,
             or `all_dropped`.
-        labels: labels of images that may have several, by what became of them: `listed`, `written`, `unknown_label`,
+        labels: labels of images that may have several, by outcome: `listed`, `written`, `unknown_label`,
             `not_chosen` (`labels.classes` leaves it out) and `with_rejected_images`, all others of the same images.
         examples: for each reason the first box of `faulty`, in words.
     """
@@ -38,7 +38,7 @@ class AnnotationTotals:
     examples: Mapping[str, str] = field(default_factory=dict)
 
     def __add__(self, other: Self) -> Self:
-        """Both together; commutative."""
+        """The sum of both; commutative."""
         examples = dict(sorted((*self.examples.items(), *other.examples.items()), reverse=True))
         return type(self)(
             dropped=_add_counts(self.dropped, other.dropped),

@@ -1,7 +1,7 @@
 """Coercion of Python and numpy values to the three kinds that an Example can hold.
 
-The rules are those of TensorFlow's tutorial "TFRecord and tf.train.Example", made strict: a value either is of the
-kind or raises. Nothing is rounded, parsed or encoded on the way.
+The rules are those of TensorFlow's tutorial "TFRecord and tf.train.Example", made strict: a value is of the kind, or
+raises. Nothing is rounded, parsed or encoded on the way.
 
 | kind  | takes                                   | raises on                                            |
 |-------|-----------------------------------------|------------------------------------------------------|
@@ -35,10 +35,10 @@ def coerce_bytes(value: Any) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if callable(numpy := getattr(value, "numpy", None)) and isinstance(inside := numpy(), bytes):
-        return inside  # as TensorFlow's tutorial takes an EagerTensor, without importing TensorFlow
+        return inside  # accepts EagerTensors, as TensorFlow's tutorial does, without importing TensorFlow
     if isinstance(value, str):
-        raise FeatureValueError(f"text {value!r:.60} is no bytes: encode it as UTF-8 where it is read")
-    raise FeatureValueError(f"{_named(value)} is no bytes")
+        raise FeatureValueError(f"text {value!r:.60} is not bytes: encode it as UTF-8 where it is read")
+    raise FeatureValueError(f"{_named(value)} is not bytes")
 
 
 def coerce_float(value: Any) -> float:
@@ -47,7 +47,7 @@ def coerce_float(value: Any) -> float:
     A finite double beyond float32's range would become infinite in the file: that raises too.
     """
     if not isinstance(value, float | np.floating):
-        raise FeatureValueError(f"{_named(value)} is no float")
+        raise FeatureValueError(f"{_named(value)} is not a float")
     as_double = float(value)
     if abs(as_double) > _FLOAT32_MAX and math.isfinite(as_double):  # in this order: a vector has thousands of them
         raise FeatureValueError(f"{_named(value)} is outside the range of a 32-bit float")
@@ -60,7 +60,7 @@ def coerce_int64(value: Any) -> int:
         if isinstance(value, Enum):
             return coerce_int64(value.value)
         if not isinstance(value, Integral | np.bool_):
-            raise FeatureValueError(f"{_named(value)} is no integer")
+            raise FeatureValueError(f"{_named(value)} is not an integer")
         value = int(value)
     if not INT64_MIN <= value <= INT64_MAX:
         raise FeatureValueError(f"{value} is outside the range of a 64-bit signed integer")

@@ -1,4 +1,4 @@
-"""What one reference turns out to hold once it is read."""
+"""The content of a reference, once it is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ Pixels = npt.NDArray[np.uint8]
 
 @dataclass(slots=True)
 class Content:
-    """What one reference holds.
+    """The content of one reference.
 
     Attributes:
-        data: the very bytes that were read, or their digest's input: what `sha256` and `bytes` of the sidecar are of.
-        image: an encoded image, decoded pixels, or None where there is no image to store.
-        label: what is found only with the image: a class name, or the number by which `ClassNames` gave it; None
-            where the reference has the label.
-        fields: further fields of the record, beside the reference's own.
+        data: the bytes that were read, from which `sha256` and `bytes` of the sidecar are computed.
+        image: an encoded image, decoded pixels, or None if there is no image to store.
+        label: a label that is found only with the image: a class name, or its number in `ClassNames`; None if the
+            reference has the label.
+        fields: further fields of the record, besides the reference's own.
     """
 
     data: bytes

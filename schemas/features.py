@@ -1,7 +1,7 @@
-"""Features: the named, typed values of an Example, stated once.
+"""Features: the named, typed values of an Example, defined once.
 
-A `Feature` says its key, its kind, which field of a record fills it, and what it means. That one statement encodes
-(`ExampleEncoder`), parses (`parse_example`, `tensorflow_features`), documents (`describe_features`) and describes
+A `Feature` has a key, a kind, the field of a record that fills it, and a meaning. This one definition is used to encode
+(`ExampleEncoder`), parse (`parse_example`, `tensorflow_features`), document (`describe_features`) and describe
 (`feature_schema`, and back: `features_from_schema`).
 """
 
@@ -19,7 +19,7 @@ _LISTS = {"bytes": "bytes_list", "float": "float_list", "int64": "int64_list"}
 _PLACEHOLDERS: dict[Kind, Value] = {"bytes": b"", "float": 0.0, "int64": 0}
 
 MESSAGE_BYTES = 1 << 20
-"""How much a message may hold before another takes its place."""
+"""The memory that a message may hold before it is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Feature:
             Empty where it is `constant`.
         meaning: one line for people.
         many: False for exactly one value (shape `[]`), True for any number of values.
-        default: what a reader takes where the key is absent; None where it must be present.
-        constant: the value that every Example has; None where the record has it.
+        default: the value that a reader uses if the key is absent; None if it must be present.
+        constant: the value that every Example has; None if the record has it.
     """
 
     key: str
@@ -53,9 +53,10 @@ class FeatureEntry:
     Attributes:
         kind: `bytes`, `float` or `int64`.
         shape: empty for exactly one value, one null for any number of values.
-        field: what fills it, see docs/conventions.md; empty for a constant.
+        field: the field that fills it, see docs/conventions.md; empty for a constant.
         meaning: one line for people.
-        default: what a reader takes where the key is absent, of bytes as UTF-8 text; absent where it must be present.
+        default: the value that a reader uses if the key is absent, as UTF-8 text for bytes; absent if it must be
+            present.
     """
 
     kind: Kind
@@ -66,10 +67,10 @@ class FeatureEntry:
 
 
 class ExampleEncoder:
-    """Serialises records with the same features, one after the other.
+    """Serialises records with the same features.
 
-    The message is laid out once and filled anew for each record, in half the time of making one (eight features: 6 of
-    12 us). Of its messages each thread has its own.
+    The message is created once and refilled for each record, which takes half the time (eight features: 6 instead of
+    12 us). Each thread has its own messages.
 
     Args:
         features: what to write; a feature whose field is absent from a record, or None, is left out.
@@ -102,9 +103,9 @@ class ExampleEncoder:
 
 
 class _Message:
-    """An Example with a list for each feature that is there, and one value in each, to be replaced.
+    """An Example with a list for each feature that is present, and one value in each, to be replaced.
 
-    `held_bytes` is what it holds in memory: protobuf frees values that were replaced only with the message.
+    `held_bytes` is its size in memory: protobuf frees replaced values only with the message.
     """
 
     def __init__(self, features: Sequence[Feature], absent: list[bool]) -> None:
@@ -125,7 +126,7 @@ class _Message:
             self._places.append((index, feature, coerce, values))
 
     def fill(self, values: Sequence[Any]) -> bytes:
-        """The bytes of the message with these values, one a feature."""
+        """The bytes of the message with these values, one per feature."""
         try:
             for index, feature, coerce, place in self._places:
                 if feature.many:
@@ -147,7 +148,7 @@ def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> by
 
 def _values_of(value: Any) -> Iterable[Any]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise FeatureValueError(f"holds many values, and {value!r:.60} is no list of them")
+        raise FeatureValueError(f"holds many values, but {value!r:.60} is not a list")
     return value
 
 
@@ -211,7 +212,7 @@ def feature_schema(features: Iterable[Feature]) -> dict[str, dict[str, Any]]:
 def features_from_schema(schema: Mapping[str, FeatureEntry]) -> tuple[Feature, ...]:
     """The features that a marker describes, in its order: what `feature_schema` was given, sorted by key.
 
-    Readers need no constants; these have the empty field.
+    Readers do not need constants, which have an empty field.
     """
     return tuple(
         Feature(

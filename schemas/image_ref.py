@@ -10,32 +10,32 @@ UNKNOWN_SIZE = -1
 Status = Literal["rejected", "ignored", "left_out", "warning", "fatal", "names_images"]
 
 ASSUMED_BYTES = 100_000
-"""What an image counts in plans and windows where its size is not known before it is read."""
+"""The assumed size of an image in plans and windows if it is not known before it is read."""
 
 
 @dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take 5 us instead of 0.3: each is made four times
 class ImageRef:
-    """Where one image is and what was known of it when it was listed: about 200 bytes, whatever the image's size.
+    """The location of one image and what is known of it when it is listed: about 200 bytes, whatever the image's size.
 
     Treat it as immutable: `replace` makes another.
 
     Attributes:
-        key: the image's name in the dataset: `[NAME/]path below the input`, `/`-separated, NFC; where a file holds
-            several images, what tells them apart follows.
+        key: the image's name in the dataset: `[NAME/]path below the input`, `/`-separated, NFC; if a file contains
+            several images, a suffix distinguishes them.
         uri: where to read it: a path or URL that Beam's file systems know.
-        size: bytes of the file when it was listed; -1 where asking for it would cost a request.
+        size: size of the file in bytes when it was listed; -1 if it would cost a request.
         version: the file's modification time when it was listed, as text; only ever compared for equality.
-        offset: first byte of the image in the file, or in what `packing` makes of it.
-        length: bytes of the image there; -1 for all from `offset` on.
-        packing: how the bytes are packed: the empty string for not at all; see `storage.packed_files`.
+        offset: first byte of the image in the file, or in its unpacked content (`packing`).
+        length: bytes of the image there; -1 for all from `offset`.
+        packing: the compression of the file; the empty string for none; see `storage.packed_files`.
         label: class name, or the empty string for an image without one, or whose label is read with it.
-        group: what must stay in one split; the empty string for the image alone.
-        split: the split that the source gives; the empty string where it is to be decided.
-        spelling: the path below the input as the store spells it, where that is not the key's; else the empty string.
-        sha256: the hex digest that the image's bytes must have; the empty string where nobody said.
+        group: images of one group stay in one split; the empty string for the image alone.
+        split: the split that the source gives; the empty string if it is to be decided.
+        spelling: the path below the input as the store spells it, if it differs from the key; else the empty string.
+        sha256: the hex digest that the image's bytes must have; the empty string if it is not known.
         features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
             the empty string for none.
-        lacks_file: whether the file that would speak of its boxes is not there, so that it has none.
+        lacks_file: whether it has no boxes because the file that would describe them does not exist.
     """
 
     key: str
@@ -69,7 +69,7 @@ class ImageRef:
 
     @property
     def image_bytes(self) -> int:
-        """How many bytes of the file are the image's, as it was listed; -1 where that is not known."""
+        """The size of the image in bytes when it was listed; -1 if it is not known."""
         if self.length >= 0:
             return self.length
         return self.size - self.offset if self.size >= 0 else UNKNOWN_SIZE

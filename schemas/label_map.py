@@ -8,7 +8,7 @@ from typing import Literal
 from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
 
 LARGEST_OFFSET = 2**62
-"""The largest id of a first class: those of all others still fit into 64 bits."""
+"""The largest id of a first class: all others still fit in 64 bits."""
 
 
 MOST_TFDS_NAMES = 65_536
@@ -24,7 +24,7 @@ class LabelSettings:
         offset: the id of the first class; None: the convention's own (0, or 1 where readers keep 0 for background).
         catch_all: the class that takes labels which `classes` does not list; None: such images are rejected.
         ids: `names` counts the classes; `integers` takes each label itself as the id, or the number that the source
-            gives its class. `raised` does the same, and adds one number to all ids where a class in use would have an
+            gives its class. `raised` does the same, and adds one number to all ids if a class in use would have an
             id below the convention's first, such as 0 where readers keep it for the background.
     """
 
@@ -34,7 +34,7 @@ class LabelSettings:
     ids: Literal["names", "integers", "raised"] = "names"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the settings contradict each other."""
+        """Raises ValueError if the settings contradict each other."""
         repeated = sorted({name for name in self.classes if self.classes.count(name) > 1})
         if repeated:
             raise ValueError(f"labels.classes lists {repeated[0]!r} twice: each class has one id")
@@ -57,8 +57,7 @@ class LabelMap:
         ids: by class name.
         catch_all: where unlisted labels go; None if nowhere.
         numbers: the source's own numbers of its classes.
-        is_chosen: whether the user has listed the classes, so that a label which is not among them is left out on
-            purpose.
+        is_chosen: whether the user has listed the classes, so that other labels are left out on purpose.
     """
 
     ids: dict[str, int]
@@ -80,13 +79,13 @@ class LabelMap:
         return label if label in self.ids else self.catch_all
 
     def shown(self, label: str | int) -> str:
-        """What people know a label by: its name, or its number where it has no name."""
+        """The name of a label for people, or its number if it has no name."""
         return str(self._names.get(label, label)) if isinstance(label, int) else label
 
     def leaves_out(self, label: str | int) -> bool:
-        """Whether a label that the map has no place for is left out on purpose.
+        """Whether a label without an id is left out on purpose.
 
-        Numbers cannot be chosen from where the source gives names to none of them.
+        Numbers cannot be chosen if the source does not name them.
         """
         return self.is_chosen and (isinstance(label, str) or bool(self.numbers))
 
@@ -112,7 +111,7 @@ def build_label_map(
     numbers: Mapping[str, int] | None = None,
     used: Container[str | int] = (),
 ) -> LabelMap:
-    """The label map of the labels found.
+    """Builds the label map from the labels found.
 
     With an explicit list the ids are the list's, whatever was found. Where the source numbers its classes, they come in
     the order of its numbers, and other labels have no place. Otherwise the names found are sorted by code point: never
@@ -137,7 +136,7 @@ def build_label_map(
 
 
 def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[str, int]:
-    """All ids higher by one number, so that those in use begin at `first`; as they are where that is so, or cannot."""
+    """Raises all ids by one number so that those in use begin at `first`; unchanged if they do, or cannot."""
     more = max(0, first - min(used, default=first))
     return (
         {name: number + more for name, number in ids.items()}

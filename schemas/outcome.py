@@ -7,10 +7,10 @@ from typing import Any, Literal
 Status = Literal["published", "kept", "planned", "submitted", "built", "refused", "failed"]
 
 DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED = 0, 1, 2, 3
-"""What a process exits with."""
+"""The exit code of a process."""
 
 INTERRUPTED, TERMINATED = 130, 143
-"""What shells expect of a process that was ended by SIGINT and SIGTERM."""
+"""The exit codes that shells expect of a process that SIGINT or SIGTERM ended."""
 
 
 class Terminated(BaseException):
@@ -19,17 +19,17 @@ class Terminated(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended; the same as a file, in the marker and on stdout.
+    """How a run ended; the same in the outcome file, in the marker and on stdout.
 
     Attributes:
         status: `published` a dataset; `kept` the same one that was there; `planned` and wrote
-            nothing; `submitted` to a runner elsewhere and not waited for; `built` and started by somebody else, if at
-            all; `refused` to touch the output; `failed`.
+            nothing; `submitted` to a remote runner and not waited for; `built`, to be started by another program;
+            `refused` to touch the output; `failed`.
         sentence: one sentence for people.
         exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected.
-        plan_id: the plan; empty where it did not come to one.
+        plan_id: the plan; empty if the run ended before it.
         numbers: the ledger, and per split images, shards and bytes.
-        notes: things to be told.
+        notes: notes for the user.
     """
 
     status: Status

@@ -1,4 +1,4 @@
-"""How Beam carries our records: field by field, and back as their own class in whichever process."""
+"""Encodes Recordmill's records for Beam, field by field, and decodes them to their own class in any process."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -81,7 +81,7 @@ class _RecordCoderImpl(AbstractComponentCoderImpl):
 
 
 def register_record(record: type) -> None:
-    """Has Beam carry a dataclass so. Steps call this: the records themselves are read without Beam, too.
+    """Registers this coder with Beam for a dataclass. Steps call this: records themselves are read without Beam.
 
     Args:
         record: the class, defined at the top of an importable module.

@@ -1,4 +1,4 @@
-"""References that travel as one element: what a runner does for each element it then does for hundreds of them."""
+"""Batches of references as one element, since runners have a cost per element."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -60,18 +60,18 @@ def decode_batch(data: bytes) -> ReferenceBatch:
 
 
 class ReferenceBatchCoder(coders.Coder):
-    """How Beam carries a batch."""
+    """Beam's coder for batches."""
 
     def encode(self, value: ReferenceBatch) -> bytes:
-        """A batch's bytes."""
+        """Encodes a batch."""
         return encode_batch(value)
 
     def decode(self, encoded: bytes) -> ReferenceBatch:
-        """The batch of some bytes."""
+        """Decodes a batch."""
         return decode_batch(encoded)
 
     def estimate_size(self, value: ReferenceBatch) -> int:
-        """Bytes, roughly: Beam would encode a batch to know them."""
+        """The approximate size in bytes; otherwise Beam would encode a batch to estimate it."""
         return 100 * len(value)
 
     def is_deterministic(self) -> bool:

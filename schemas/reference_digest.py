@@ -20,7 +20,7 @@ def digest_of(ref: ImageRef) -> int:
 
 
 def version_digest_of(ref: ImageRef) -> int:
-    """256 bits of what changes when a file is written anew: key, size and modification time."""
+    """256 bits of what changes when a file is rewritten: key, size and modification time."""
     return _hash(f"{ref.key}\0{ref.size}\0{ref.version}")
 
 

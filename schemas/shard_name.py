@@ -1,9 +1,9 @@
-"""Patterns of the names of shards: what may stand in them, and what they may come to."""
+"""Patterns for the names of shards: their placeholders, and the names they may give."""
 
 import re
 
 SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
-"""How files are named where a convention does not say."""
+"""The names of files, unless a convention defines others."""
 
 PLACEHOLDERS = {
     "name": "the setting `name`, or the output folder's name",
@@ -25,7 +25,7 @@ def fill_pattern(pattern: str, *, name: str, split: str, index: int, count: int,
 
 
 def check_pattern(pattern: str, key: str) -> None:
-    """Raises ValueError where a pattern is none, or gives names that no shard can have.
+    """Raises ValueError if a pattern is invalid, or gives invalid names.
 
     Args:
         pattern: as users write it.
@@ -38,14 +38,14 @@ def check_pattern(pattern: str, key: str) -> None:
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
         *known, last = (f"{{{each}}}" for each in PLACEHOLDERS)
         known_ones = f"{', '.join(known)} and {last}"
-        raise ValueError(f"{key} {pattern!r} is no pattern ({error}): it may use {known_ones}") from None
+        raise ValueError(f"{key} {pattern!r} is not a valid pattern ({error}): it may use {known_ones}") from None
     if "/" in pattern:
         raise ValueError(f"{key} {pattern!r} must name a visible file without folders: remove the /")
     check_file_name(filled, pattern, key)
 
 
 def check_file_name(name: str, pattern: str, key: str) -> None:
-    """Raises ValueError where no file can have the name that a pattern gives."""
+    """Raises ValueError if a pattern gives names that no file can have."""
     if not name.strip() or name.startswith(".") or "/" in name:
         raise ValueError(f"{key} {pattern!r} must name a visible file without folders, not {name!r}")
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):

@@ -1,4 +1,4 @@
-"""What a shard's writer says of the finished shard."""
+"""The report of a shard's writer on the finished shard."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,7 +14,7 @@ class ShardReport:
     Attributes:
         split: the shard's split.
         index: the shard's place in the plan, from 0 within its split.
-        references: how many references were given to it; always `records` plus the sum of `rejected`.
+        references: number of references; always `records` plus the sum of `rejected`.
         digest: of the references, order-free and in hex; see `schemas.reference_digest.digest_of`.
         records: Examples in the file, read back from it.
         bytes: size of the file.
@@ -23,10 +23,10 @@ class ShardReport:
         input_bytes: bytes of the source images that were written.
         classes: Examples by class name; the empty name for those without a class of their own.
         rejected: rejected references by reason code.
-        changes: Examples by what was changed on the way (`rotated`, `reencoded`, ...).
-        boxes: boxes of the references by what became of them, see `transforms.records.boxes.PlacedBoxes`;
-            empty where there are none.
-        instances: boxes, or else labels of Examples with several, by class name; empty where there are none.
+        changes: Examples by change (`rotated`, `reencoded`, ...).
+        boxes: boxes of the references by outcome, see `transforms.records.boxes.PlacedBoxes`; empty if there are
+            none.
+        instances: boxes, or else labels of Examples with several, by class name; empty if there are none.
         annotations: boxes and labels that are in no Example, and images without a box.
         missing: Examples that lack an optional feature, by its key.
         milliseconds: how long its images took to decode and encode; not stored.

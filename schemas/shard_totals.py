@@ -1,4 +1,4 @@
-"""What all shards' reports add up to, in the one process that publishes."""
+"""Totals of all shards' reports, in the process that publishes."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -9,16 +9,16 @@ from recordmill.schemas.shard_report import ShardReport
 
 @dataclass(slots=True)
 class FinishedShards:
-    """Reports, one a shard, and what they say of classes added up.
+    """The reports of all shards, with their counts of classes added up.
 
-    A report of a thousand images tells of hundreds of classes. Kept by shard they would grow with the images; added up
-    they are as many as there are classes.
+    A report of a thousand images may have hundreds of classes. Per shard, these counts would grow with the images;
+    added up, there are as many as there are classes.
 
     Attributes:
         reports: in no order; their own `classes`, `instances` and `annotations` are empty.
         classes: Examples by class name, by split.
-        instances: likewise boxes, or else labels of Examples with several; empty where no split has any.
-        annotations: what became of annotations, over all splits.
+        instances: boxes, or else labels of Examples with several, by class name, by split; empty if no split has any.
+        annotations: totals of annotations over all splits.
     """
 
     reports: list[ShardReport] = field(default_factory=list)
@@ -33,11 +33,11 @@ class FinishedShards:
 
     @property
     def class_counts(self) -> Counter[str]:
-        """By class name, over all splits: boxes or labels where Examples may have several, else Examples."""
+        """By class name, over all splits: boxes or labels if Examples may have several, otherwise Examples."""
         return sum(self.instances.values(), Counter()) or self.class_totals
 
     def add(self, report: ShardReport) -> None:
-        """Takes in one report."""
+        """Adds one report."""
         self.classes.setdefault(report.split, Counter()).update(report.classes)
         if report.instances:
             self.instances.setdefault(report.split, Counter()).update(report.instances)
@@ -45,7 +45,7 @@ class FinishedShards:
         self.reports.append(replace(report, classes={}, instances={}, annotations=AnnotationTotals()))
 
     def merge(self, other: "FinishedShards") -> None:
-        """Takes in the reports of others; commutative but for the reports' order."""
+        """Adds the reports of others; commutative except for the order of reports."""
         for split, classes in other.classes.items():
             self.classes.setdefault(split, Counter()).update(classes)
         for split, instances in other.instances.items():

@@ -4,5 +4,5 @@ from importlib.metadata import PackageNotFoundError, version
 
 try:
     VERSION = version("recordmill")
-except PackageNotFoundError:  # run from a folder of sources that was never installed
+except PackageNotFoundError:  # run from a source folder without installation
     VERSION = "0+uninstalled"

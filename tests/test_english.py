@@ -111,9 +111,16 @@ def _without_code(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]
         yield place, re.sub("`[^`]*`", "`", line)
 
 
+def _apart(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The lines, each a paragraph of its own."""
+    for place, line in lines:
+        yield place, line
+        yield place, ""
+
+
 def messages() -> Iterator[tuple[str, str]]:
     """What the product says: see tests/golden/messages.txt."""
-    return _without_code(product_text.messages())
+    return _apart(_without_code(product_text.messages()))
 
 
 def explanations() -> Iterator[tuple[str, str]]:

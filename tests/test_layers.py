@@ -157,7 +157,7 @@ def declared_distributions() -> set[str]:
     return {re.match(r"[\w-]+", requirement)[0].lower() for requirement in requirements}
 
 
-def test_what_is_imported_is_a_declared_dependency():
+def test_imported_packages_are_declared_dependencies():
     # The environment also holds what our dependencies depend on: an import may work here and fail for a user.
     installed = metadata.packages_distributions()
     wrong = {}

@@ -14,7 +14,7 @@ REPO = Path(__file__).parents[1]
 LINKED = ["configs", "pipeline", "schemas", "transforms"]
 
 
-def test_the_version_is_stated_once():
+def test_the_version_is_defined_once():
     project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert recordmill.__version__ == project["version"]
 

@@ -78,7 +78,7 @@ def dataset(run, project):
     return project / "dataset"
 
 
-def test_what_the_wheel_installs_lies_below_the_package(wheel):
+def test_the_wheel_installs_only_below_the_package(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     entries = {f"pipeline/{name}.py" for name in ("__init__", "analyze", "inspect", "run", "verify")}
     assert {name for name in names if not name.startswith(("recordmill/", "recordmill-"))} == entries

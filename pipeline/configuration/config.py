@@ -1,4 +1,4 @@
-"""YAML and `--set` become `DatasetSettings`, or every error in them is said at once, before any work."""
+"""Turns YAML and `--set` into `DatasetSettings`, or reports all errors in them at once, before any work."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,17 +22,17 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 AUTO = "auto"
-"""What stands for a configuration, or for a layout, that the files decide."""
+"""The value for a configuration, or a layout, that the files determine."""
 
 COMMENT = "# Recognised "
-"""What the first line of a dataset's configuration begins with if its layout was recognised."""
+"""The beginning of the first line of a dataset's configuration if its layout was recognised."""
 
 DEFAULT_KIND = "class_folders"
 """The `kind:` of the source that `DatasetSettings` begins with."""
 
 
 Recogniser = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Fills in settings that the files of the input decide."""
+"""Fills in settings that the input's files determine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
-            (`configs/class_folders.yaml`, wherever the process runs); None or `auto` for what the files say.
+            (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: as the files determine.
         overrides: `key.path=value`, the value in YAML; later ones win.
         recogniser: is asked where there is no file and no `source.kind`, or the file says `layout: auto`.
 
@@ -81,7 +81,7 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
 
 
 def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
-    """Whether files say what settings don't; the key `layout` is taken out."""
+    """Whether the files determine missing settings; removes the key `layout`."""
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
     if layout not in (AUTO, ""):
         raise ConfigError(f"layout is {layout!r}: write auto, or remove it")
@@ -115,7 +115,7 @@ def _read_text(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Override:
-    """One `--set`: the flag's own text, the keys that lead to the setting, and its value."""
+    """One `--set`: the flag's text, the path of keys, and the value."""
 
     text: str
     keys: tuple[str, ...]
@@ -134,7 +134,7 @@ def _parse_override(override: str) -> _Override:
 
 
 def _set(plain: dict[str, Any], override: _Override) -> None:
-    """Puts a value in its place. A mapping keeps the entries that are not set, those of its default too."""
+    """Sets a value. A mapping keeps its other entries, including those of its default."""
     kind: Any = DatasetSettings
     for key in override.keys[:-1]:
         kind, default = _step_into(kind, key, plain.get(key))
@@ -147,7 +147,7 @@ def _set(plain: dict[str, Any], override: _Override) -> None:
 
 
 def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:
-    """The type of the setting called `key` of a type, and the mapping that it is by default."""
+    """The type of a type's setting `key`, and the setting's default if that is a mapping."""
     if kind is DatasetSettings and key == "source":
         name = value.get("kind", DEFAULT_KIND) if isinstance(value, dict) else DEFAULT_KIND
         return load_source(name) if name in source_names() else None, {}
@@ -199,7 +199,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
 
 
 def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
-    """The numbers that need all 64 bits, or more: a `seed` may."""
+    """The numbers that need 64 bits or more, as a `seed` may."""
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _too_large(each, f"{path}.{key}" if path else f"{key}")
@@ -208,16 +208,16 @@ def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> str:
-    """Where a wrong value comes from: `--set`, if an override leads to the key that the sentence begins with."""
+    """The origin of a wrong value: `--set`, if an override has the key with which the sentence begins."""
     key = tuple(re.split(r"[^\w.]", problem, maxsplit=1)[0].rstrip(".").split("."))
     leads = any(key[: len(keys)] == keys or (len(key) > 1 and keys[: len(key)] == key) for keys in overridden)
     return "--set" if leads else where
 
 
 def _spell(kind: Any, values: Any) -> Any:
-    """Values as their settings' types have them, where YAML has another word for the same.
+    """Converts values for which YAML has another notation to their settings' types.
 
-    `yes` and `no` are truth values in YAML, and a key without a value is null, which for a text means the empty one.
+    `yes` and `no` are truth values in YAML, and a key without a value is null, which for text means the empty string.
     """
     if kind is str:
         return "" if values is None else values
@@ -250,7 +250,7 @@ def _read_convention(convention: Any) -> tuple[type[Any], Any]:
 
 
 def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict[str, Any]:
-    """Values with `name: text` written as `name: {key: text}`, in each setting for which `short_forms` has a key."""
+    """Expands `name: text` to `name: {key: text}`, in each setting for which `short_forms` has a key."""
     long = dict(values)
     for setting, key in short_forms.items():
         if isinstance(inner := values.get(setting), dict):

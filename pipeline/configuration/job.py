@@ -1,4 +1,4 @@
-"""What a conversion is built from."""
+"""The definition of a conversion."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""The flags: where and how a run works. What the dataset is stands in YAML.
+"""The flags: where and how a run works. YAML describes the dataset.
 
-Every boolean has a `--no_` twin, since Airflow can only give flags, not leave them out, and takes a value, since
-templates of Dataflow cannot give flags without one.
+Every boolean has a `--no_` variant, since Airflow can only add flags, not omit them, and takes a value, since
+Dataflow's templates cannot pass flags without one.
 """
 
 import argparse
@@ -18,19 +18,19 @@ from typing import NoReturn, TextIO
 from recordmill.schemas.version import VERSION
 
 MODULE = "python -m pipeline.run"
-"""The form of the command that converts the sample where no place is given."""
+"""The command that, without arguments, converts the sample."""
 
 IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
-"""Runners that are done when they have started: they work in this process."""
+"""Runners that work in this process, and are done when `run` returns."""
 
 LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
-"""Runners that work on this machine, in or beside this process."""
+"""Runners that work on this machine, in this process or in another."""
 
 EXAMPLES = """\
 examples:
   a folder of class folders to train and test TFRecords:
     %(prog)s --input photos --output dataset
-  what would be done, without doing it:
+  a preview, without writing anything:
     %(prog)s --input photos --output dataset --plan
   other splits, every image re-encoded, no side over 512 pixels:
     %(prog)s --input photos --output dataset \\
@@ -65,10 +65,10 @@ class LaunchOptions:
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
-        threads: images decoded at once; 0 for one a processor.
+        threads: images decoded at once; 0 for one per processor.
         summary_json: where the line of JSON is written too.
-        outcome_file: where the job itself writes how it ended, and leaves it.
-        json: whether the line of JSON is written to stdout; None: where that is no terminal.
+        outcome_file: the file to which the job itself writes its outcome; it is not deleted.
+        json: whether the line of JSON is written to stdout; None: unless that is a terminal.
         traceback: whether to show where an unexpected error comes from.
         runner: the name of a Beam runner.
         alone: whether the process is the command's own, and may be forked.
@@ -100,7 +100,7 @@ class LaunchOptions:
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong as every other error is said, instead of ending the process."""
+    """Raises errors, to be reported as all others are, instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
@@ -109,50 +109,53 @@ class Parser(argparse.ArgumentParser):
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("what to convert")
-    _add_switch(data, "sample", "convert a sample of 250 pictures that Recordmill draws itself", default=None)
+    _add_switch(data, "sample", "convert a sample of 250 generated pictures", default=None)
     data.add_argument(
         "--input",
         action="append",
         metavar="[NAME=]DIR",
         help="a folder or file, on any of Beam's file systems; several need names, which keys then begin with",
     )
-    _add_path(data, "output", "the dataset's folder; must not lie inside an input", "DIR")
+    _add_path(data, "output", "the dataset's folder; must not be inside an input", "DIR")
     named = "recognised from the names of files (docs/layouts.md)"
     _add_path(data, "config", f"what the dataset is, as YAML; auto, the default: {named}")
     data.add_argument(
-        "--set", action="append", metavar="KEY.PATH=VALUE", help="overrides one setting, the value in YAML; repeatable"
+        "--set",
+        action="append",
+        metavar="KEY.PATH=VALUE",
+        help="overrides one setting, with a value in YAML; repeatable",
     )
     run = parser.add_argument_group("how to run")
     _add_switch(
         run,
         "plan",
-        "show counts, splits, shards and sizes, write nothing, and exit as the run would, as far as that is known",
+        "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known",
     )
-    _add_switch(run, "overwrite", "replace another dataset that the output holds")
+    _add_switch(run, "overwrite", "replace another dataset in the output")
     _add_switch(
         run,
         "discard",
-        "first delete the unfinished work of earlier runs there; a complete dataset whose publishing was cut is "
-        "put in place instead",
+        "first delete the unfinished work of earlier runs there; a complete dataset whose publishing was interrupted "
+        "is published instead",
     )
-    _add_switch(run, "wait", default=True, help_without="leave once a runner elsewhere has the job")
+    _add_switch(run, "wait", default=True, help_without="exit as soon as a remote runner has accepted the job")
     run.add_argument(
-        "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one a processor)"
+        "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one per processor)"
     )
-    told = parser.add_argument_group("what is told")
-    _add_path(told, "summary_json", "also write the JSON of the last line to this file")
-    _add_path(told, "outcome_file", "where the job itself writes how it ended, and leaves it")
-    add_json_switch(told)
-    _add_switch(told, "traceback", "show where an unexpected error comes from")
+    reports = parser.add_argument_group("what to report")
+    _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
+    _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
+    add_json_switch(reports)
+    _add_switch(reports, "traceback", "show where an unexpected error comes from")
 
 
 def add_json_switch(group: argparse._ActionsContainer) -> None:
     """Adds `--json` and `--no_json`; without either, see `wants_json`."""
-    _add_switch(group, "json", "write the line of JSON even where stdout is a terminal", default=None)
+    _add_switch(group, "json", "write the line of JSON even if stdout is a terminal", default=None)
 
 
 def wants_json(asked: bool | None, stdout: TextIO) -> bool:
-    """Whether stdout gets the line of JSON: where `--json` or `--no_json` says so, else where it is no terminal."""
+    """Whether stdout gets the line of JSON: as `--json` or `--no_json` says, otherwise if it is not a terminal."""
     return not stdout.isatty() if asked is None else asked
 
 
@@ -163,7 +166,7 @@ def _add_switch(
     default: bool | None = False,
     help_without: str = argparse.SUPPRESS,
 ) -> None:
-    """Adds `--name` and `--no_name`; a value may follow, since templates of Dataflow give every flag one."""
+    """Adds `--name` and `--no_name`; a value may follow, since Dataflow's templates give every flag one."""
     group.add_argument(
         f"--{name}",
         nargs="?",
@@ -188,12 +191,12 @@ def _true_or_false(text: str) -> bool:
 
 def _positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text} is no number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of 1 or more")
     return int(text)
 
 
 def _known_runner(text: str) -> str:
-    """A local runner's full name; Beam takes `direct` and `directrunner` for one too."""
+    """A local runner's full name; Beam also accepts `direct` and `directrunner`."""
     short = text.lower().removesuffix("runner")
     return next((name for name in LOCAL_RUNNERS if name.lower().removesuffix("runner") == short), text)
 
@@ -260,14 +263,14 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
     """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none.
 
-    Beam is not imported: that takes two seconds, which is long for a typing error.
+    Beam is not imported: that takes two seconds, which is long for a typo.
 
     Args:
-        arguments: what Recordmill's own parser left over.
-        elsewhere: whether a runner elsewhere may know more: then only a flag that is nearly one of ours is unknown.
+        arguments: the arguments that Recordmill's parser does not know.
+        elsewhere: whether a remote runner may know more: then only a near miss of Recordmill's flags is unknown.
     """
     ours = [flag for action in build_parser()._actions for flag in action.option_strings]
-    after_flag = False  # such a word may be the flag's value
+    after_flag = False  # the word may be the flag's value
     for word in arguments:
         flag, equals, _ = word.partition("=")
         if word.startswith("-") and flag in _flags_of_beam():
@@ -279,8 +282,8 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
         near = difflib.get_close_matches(flag, ours, 1, cutoff=0.85 if elsewhere else 0.6)
         if near or not elsewhere:
             advice = f"did you mean {near[0]}?" if near else "see --help"
-            if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell cut a value at its blanks
-                advice = "quote what follows --set, as in --set 'splits.fractions={train: 1}'"
+            if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell split a value at its spaces
+                advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
             elif os.path.exists(word):
                 advice = f"to convert it, write --input {word} --output DIR"
             return f"there is no flag {word}: {advice}"
@@ -290,7 +293,7 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
 
 @cache
 def _flags_of_beam() -> frozenset[str]:
-    """The flags of Beam and of its runners, as the source of the installed Beam spells them."""
+    """The flags of Beam and of its runners, as spelt in the source of the installed Beam."""
     spec = find_spec("apache_beam")
     folders = spec.submodule_search_locations if spec else None
     if not folders:

@@ -1,4 +1,4 @@
-"""What the launcher finds wrong before any work: each a sentence that says what to do."""
+"""Checks before any work; each error is a sentence that says what to do."""
 
 import errno
 import os
@@ -19,14 +19,14 @@ _SECRETS = {
 
 
 class PathError(ValueError):
-    """A place that the run needs is not as it must be; exit code 1."""
+    """A path that the run needs is unusable; exit code 1."""
 
 
 def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     """`--input` values as inputs.
 
     Raises:
-        UsageError: several inputs of which one has no name, or two have the same.
+        UsageError: one of several inputs has no name, or two have the same.
     """
     parsed = []
     for text in inputs:
@@ -45,7 +45,7 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
 
 
 def check_secrets(arguments: Sequence[str]) -> None:
-    """Refuses Beam's flags that hold secrets; their values are not told.
+    """Refuses Beam's flags that hold secrets, without printing their values.
 
     Raises:
         UsageError: there is one.
@@ -59,10 +59,10 @@ def check_secrets(arguments: Sequence[str]) -> None:
 
 
 def normal_path(path: str) -> str:
-    """A path without slashes at its end.
+    """A path without trailing slashes.
 
     Raises:
-        UsageError: it is empty, or no text.
+        UsageError: it is empty, or not valid text.
     """
     if not path:
         raise UsageError("a path is empty: name a folder")
@@ -75,12 +75,12 @@ def normal_path(path: str) -> str:
 
 
 def find_folder(source: Input, text: str, here: bool) -> str:
-    """The folder that an input's paths are below: the input itself, or the folder of the one file that it is.
+    """The folder of an input's paths: the input itself, or its folder if it is a file.
 
     Args:
         source: the input.
-        text: what the user wrote; with a slash at its end it is a folder, and a store need not be asked.
-        here: whether the job works on this machine, so that it reaches no more than this process does.
+        text: the user's text; with a trailing slash it is a folder, and its store need not be probed.
+        here: whether the job works on this machine and so reaches the same stores as this process.
 
     Raises:
         PathError: there is no file system for such paths, or its store does not answer.
@@ -93,7 +93,7 @@ def find_folder(source: Input, text: str, here: bool) -> str:
 
 
 def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
-    """Asks the output's store for something, unless that is the store of an input, which was asked.
+    """Probes the output's store, unless it is also an input's store, which has been probed.
 
     Raises:
         PathError: there is no file system for such paths, or the store does not answer.
@@ -109,7 +109,7 @@ def _bucket(path: str) -> str:
 def _is_file(what: str, place: str, path: str, here: bool) -> bool:
     try:
         return describe_with_timeout(path) is not None
-    except OSError as error:  # the job, whose rights may be others, says what is wrong
+    except OSError as error:  # left to the job, which may have other permissions
         if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
             why = " ".join(str(error.strerror or error).split())
             raise PathError(f"the store of the {what} {place} cannot be reached: {why:.300}") from None
@@ -119,10 +119,10 @@ def _is_file(what: str, place: str, path: str, here: bool) -> bool:
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
-    """Checks that inputs are there, and that the output can be written, lies outside them and is a folder of its own.
+    """Checks that inputs exist, and that the output can be written, is outside them and is a folder of its own.
 
     Raises:
-        PathError: one of them is not so, or a store's client is not installed.
+        PathError: one of the checks fails, or a store's client is not installed.
     """
     _check_client("output", output)
     for each in inputs:
@@ -131,12 +131,12 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
             _check_local_input(each.path)
         if _is_inside(output, each.path):
             raise PathError(
-                f"the output {output} lies inside the input {each.path} and would become part of it: "
+                f"the output {output} is inside the input {each.path} and would become part of it: "
                 "choose a folder outside it"
             )
         if _is_inside(each.path, output) and not _holds_dataset(output):
             raise PathError(
-                f"the output {output} holds the input {each.path}, so that the dataset's files would lie among others: "
+                f"the output {output} contains the input {each.path}, so the dataset's files would be among others: "
                 f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
             )
     if storage.is_local(output) and not preview:
@@ -144,7 +144,7 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
 
 
 def _holds_dataset(output: str) -> bool:
-    """Whether a folder is a dataset already; yes where that cannot be found out, since the job will say why."""
+    """Whether a folder is already a dataset; True if that is unknown, since the job will say why."""
     try:
         return describe_with_timeout(os.path.join(output, MARKER)) is not None
     except (OSError, ValueError):
@@ -152,7 +152,7 @@ def _holds_dataset(output: str) -> bool:
 
 
 def check_summary(path: str | None, output: str | None) -> None:
-    """Checks that `--summary_json` names a file in a folder that is there, or that the run makes for its output.
+    """Checks that `--summary_json` names a file in an existing folder, or in one that the run creates for its output.
 
     Raises:
         PathError: it does not.

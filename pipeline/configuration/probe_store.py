@@ -1,4 +1,4 @@
-"""Object stores, asked before any work: whether their clients are installed, and whether they answer."""
+"""Checks before any work that the clients of object stores are installed, and that stores answer."""
 
 import queue
 import threading
@@ -8,26 +8,26 @@ from typing import Any
 from recordmill import storage
 
 SECONDS_TO_ANSWER = 30.0
-"""How long a store may take for its first answer; its client would go on for minutes, and so would the job."""
+"""How long a store may take to answer; its client, and so the job, would retry for minutes."""
 
 _CLIENTS = {"gs": ("gcp", "google.cloud.storage"), "s3": ("aws", "boto3")}
 
 
 def find_missing_extra(path: str) -> str:
-    """The extra that has the client of a path's store, where that is not installed; else the empty string."""
+    """The extra with the client of a path's store if that is not installed; otherwise the empty string."""
     extra, client = _CLIENTS.get(path.partition("://")[0], ("", ""))
     try:
         missing = bool(extra) and find_spec(client) is None
-    except ModuleNotFoundError:  # nor is what it lies in
+    except ModuleNotFoundError:  # nor is its parent
         missing = True
     return extra if missing else ""
 
 
 def describe_with_timeout(path: str) -> Any:
-    """What `storage.describe` says of a file.
+    """Calls `storage.describe` with a timeout.
 
     Raises:
-        TimeoutError: it says nothing in `SECONDS_TO_ANSWER`.
+        TimeoutError: no answer within `SECONDS_TO_ANSWER`.
         Exception: whatever `storage.describe` raises.
     """
     answers: queue.Queue[tuple[Any, Exception | None]] = queue.Queue()
@@ -35,7 +35,7 @@ def describe_with_timeout(path: str) -> Any:
     def ask() -> None:
         try:
             answers.put((storage.describe(path), None))
-        except Exception as error:  # noqa: BLE001  # raised where the answer is waited for
+        except Exception as error:  # noqa: BLE001  # raised by the caller's thread
             answers.put((None, error))
 
     threading.Thread(target=ask, daemon=True, name="recordmill-ask").start()

@@ -1,4 +1,4 @@
-"""`--config auto`: what an input's files are is recognised on the launcher, and becomes settings as if written."""
+"""`--config auto`: recognises the layout of an input's files on the launcher, and turns it into settings."""
 
 import posixpath
 import shlex
@@ -26,17 +26,17 @@ from recordmill.transforms.inputs.sources import Recognised, load_source, source
 from recordmill.transforms.inputs.sources.manifest import TABLE_ENDINGS
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
-"""Keys below `splits` by which a user decides what becomes of splits that are there."""
+"""Keys below `splits` with which users map existing splits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What was recognised.
+    """A recognised layout.
 
     Attributes:
         kind: the source.
-        why: by which files.
-        flags: what to add to the command in place of `--config auto`, to recognise nothing the next time.
+        why: the files that show it.
+        flags: the flags that replace `--config auto` the next time.
     """
 
     kind: str
@@ -45,15 +45,15 @@ class Layout:
 
     @property
     def sentence(self) -> str:
-        """For people."""
-        return f"recognised {self.kind}: {self.why}; to say it yourself: {self.flags}"
+        """The sentence for people."""
+        return f"recognised {self.kind}: {self.why}; to set it explicitly: {self.flags}"
 
 
 class LayoutFinder:
-    """Recognises what the inputs of one run are, and says so.
+    """Recognises the layouts of a run's inputs, and reports them.
 
     Attributes:
-        found: what was recognised; None if nothing was, or nothing was to be.
+        found: the recognised layout; None if there is none, or none was needed.
     """
 
     def __init__(self, inputs: Sequence[Input], say: Callable[[str], None]) -> None:
@@ -62,14 +62,14 @@ class LayoutFinder:
 
     @property
     def comment(self) -> str:
-        """The reason, for the dataset's `config.yaml`, in which the settings are."""
+        """The reason, for the dataset's `config.yaml`, which contains the settings."""
         return f"{COMMENT}{self.found.kind}: {printable(self.found.why)}\n" if self.found else ""
 
     def fill_in(self, written: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds to settings in YAML's shape what the files say; what is written stays.
+        """Adds recognised settings to settings in YAML's shape; given ones stay.
 
-        A `source.kind` that is written is the only one that is looked for; of it, where it is not found in the names,
-        the usual words stand for splits.
+        If `source.kind` is given, only this kind is considered; if the names do not show it, the usual words for splits
+        are used.
 
         Raises:
             ConfigError: the user must choose between layouts, or say more; one sentence.
@@ -77,7 +77,7 @@ class LayoutFinder:
         source = _part(written, "source")
         kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
         found: list[tuple[Input, Recognised]] = []
-        with suppress(OSError):  # this process may have no right to look where the job has
+        with suppress(OSError):  # the job may have permissions that this process lacks
             for each in self._inputs:
                 if recognised := _look(each.path, kinds, written):
                     found.append((each, recognised))
@@ -100,8 +100,8 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     """Recognises one input.
 
     Raises:
-        ConfigError: as `recognise`; or all annotations lie in one folder, or no file looks like an image.
-        OSError: the input cannot be looked at.
+        ConfigError: as `recognise`; or all annotations are in one folder, or no file looks like an image.
+        OSError: the input cannot be listed.
     """
     ignore = partial(why_ignored, _listing(written))
     sketch = look_at_input(place, ignore)
@@ -122,9 +122,9 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
 
 
 def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[str], ignore: Ignore) -> None:
-    """Refuses folders that hold annotated datasets of their own, whose boxes would be lost among class folders."""
+    """Refuses class folders that are annotated datasets of their own, whose boxes would be lost."""
     about_boxes = [kind for kind in kinds if load_source(kind).is_about_boxes]
-    most, below = (3, 3) if storage.is_local(place) else (1, 2)  # of a store each folder is a request or more
+    most, below = (3, 3) if storage.is_local(place) else (1, 2)  # on a store, each folder takes at least one request
     level = [("", sketch)]
     for _ in range(below):
         inner = [posixpath.join(at, each) for at, seen in level for each in seen.folders_around[:most]]
@@ -139,7 +139,7 @@ def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[
 
 
 def _refuse_files(files: Sequence[str], place: str) -> None:
-    """Refuses files that all have endings other than an image's."""
+    """Refuses inputs in which no file has the extension of an image."""
     endings = {posixpath.splitext(name)[1].lower() for name in files}
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
@@ -153,16 +153,16 @@ def _refuse_files(files: Sequence[str], place: str) -> None:
 
 
 def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:
-    """The one way in which an input may be meant; None if its names say nothing.
+    """The only possible layout of an input; None if its names do not show any.
 
     Args:
         sketch: the input.
-        kinds: the sources that are asked.
+        kinds: the sources to try.
         place: the input's path, for messages.
-        written: what the user has said already.
+        written: the settings that the user has given.
 
     Raises:
-        ConfigError: there are several ways, or something must be said first; one sentence that has the flags.
+        ConfigError: there are several, or a setting is missing; one sentence with the flags.
     """
     if sketch.only:
         kinds = [kind for kind in kinds if _reads(load_source(kind), sketch.only)]
@@ -186,31 +186,31 @@ def flags_of(settings: Mapping[str, Any]) -> str:
         below = value.items() if isinstance(value, Mapping) else ()
         for path, each in [(f"{key}.{inner}", each) for inner, each in below] or [(key, value)]:
             text = yaml.safe_dump(each, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
-            text = orjson.dumps(each).decode() if "'" in text else text.splitlines()[0]  # a shell quotes by ' too
+            text = orjson.dumps(each).decode() if "'" in text else text.splitlines()[0]  # shells also quote with '
             flags.append(f"--set {shlex.quote(f'{path}={text}')}")
     return " ".join(flags)
 
 
 def _reads(source: type[Any], name: str) -> bool:
-    """Whether a source takes a file by its name, and not every file."""
+    """Whether a source selects files by name, instead of reading every file."""
     files = source().files
     return bool(files) and bool(GitIgnoreSpec.from_lines(files).match_file(name))
 
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:
-    """The sources that have all settings that are written."""
+    """The sources that have all given settings."""
     return [kind for kind in source_names() if set(source) <= {each.name for each in fields(load_source(kind))}]
 
 
 def _listing(written: Mapping[str, Any]) -> ListingSettings:
-    """What is left alone, as far as it is written as it must be."""
+    """The layouts that contradict no given setting."""
     given = [written.get(key) for key in ("include", "ignore")]
     texts = [each if isinstance(each, list) and all(isinstance(one, str) for one in each) else [] for each in given]
     return ListingSettings(include=tuple(texts[0]), ignore=tuple(texts[1]))
 
 
 def _agreements(settings: Any, written: Any) -> int:
-    """How many settings are written so already; less than none where one is written otherwise."""
+    """The number of settings that are given with the same value; negative if one is given with another."""
     if isinstance(settings, Mapping) and isinstance(written, Mapping):
         counts = [_agreements(value, written[key]) for key, value in settings.items() if key in written]
         return min(counts) if counts and min(counts) < 0 else sum(counts)
@@ -218,7 +218,7 @@ def _agreements(settings: Any, written: Any) -> int:
 
 
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Recognised settings without those of splits, where the user has decided what these are."""
+    """Recognised settings, without those of splits if the user has given them."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
     given = settings.get("splits", {})
     are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(labels.get("classes") or ())
@@ -227,7 +227,7 @@ def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
     if not (are_classes or are_other_words or any(splits.get(key) for key in _OWN_SPLITS)):
         return settings
     kept = {key: value for key, value in settings.items() if key != "splits"}
-    if "source" in kept:  # what finds words for splits would do nothing
+    if "source" in kept:  # patterns that find words for splits would have no effect
         idle = set(load_source(kept["source"]["kind"]).split_settings)
         kept["source"] = {key: value for key, value in kept["source"].items() if key not in {*idle, "sets"}}
         if isinstance(columns := kept["source"].get("columns"), Mapping):
@@ -247,7 +247,7 @@ def _has_key(written: Any, path: str) -> bool:
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings where those of `over` win, key by key; an empty mapping there is one that is meant to be empty."""
+    """Merges settings key by key; those of `over` win, and an empty mapping there stays empty."""
     merged = {**under, **over}
     for key in under.keys() & over.keys():
         if over[key] and isinstance(under[key], Mapping) and isinstance(over[key], Mapping):

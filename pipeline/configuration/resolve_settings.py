@@ -117,7 +117,7 @@ def _check_analysis(settings: DatasetSettings, images: ImageSettings, layout: Ex
         )
     if "train" not in settings.splits.names:
         raise ValueError(
-            "analyze learns from the split train, which is none of the splits: name one so, "
+            "analyze reads the split train, which does not exist: give a split this name, "
             "or run recordmill analyze PATH --split NAME afterwards"
         )
 
@@ -155,7 +155,7 @@ class _WholeFiles(Source):
 def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[ImageRef]:
     from recordmill.transforms.list_images import list_images  # needs Beam, for which most sources have no use here
 
-    # Of the listing only what leaves files out: whose split a file gives has no say here.
+    # Of the listing, only the selection of files matters here, not their splits.
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore, classes_known=True)
     for each in inputs:
         yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if type(ref) is ImageRef)

@@ -1,4 +1,4 @@
-"""Errors in settings, in sentences that say what to write: pydantic and PyYAML find them, and speak of Python."""
+"""Rewrites the errors of pydantic and PyYAML as sentences that say what to write."""
 
 import difflib
 import re
@@ -13,14 +13,14 @@ from yaml.reader import ReaderError
 
 
 class ConfigError(ValueError):
-    """The configuration is wrong; one line an error, each with the key's path."""
+    """The configuration is wrong; one line per error, each with the key's path."""
 
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 def explain_errors(error: ValidationError, kind: type[Any]) -> list[str]:
-    """A sentence an error, each with the key's path.
+    """One sentence per error, each with the key's path.
 
     Args:
         error: what pydantic found.
@@ -30,7 +30,7 @@ def explain_errors(error: ValidationError, kind: type[Any]) -> list[str]:
 
 
 def explain_yaml_error(error: yaml.YAMLError) -> str:
-    """What is not YAML in a text, and where in it."""
+    """What is wrong with a text in YAML, and where."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
@@ -43,14 +43,14 @@ def _explain(error: Any, kind: Any) -> str:
     key = ".".join(map(str, loc))
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         near = _near_key(kind, loc, value)
-        return f"{key} is no setting: " + (f"did you mean {near}?" if near else "remove it or correct its name")
+        return f"unknown setting {key}: " + (f"did you mean {near}?" if near else "correct it, or remove it")
     if error["type"] == "value_error":
         message = str(error["ctx"]["error"])
         parent, _, last = key.rpartition(".")  # a message may begin with the whole key, or with its last part
         prefix = parent if last and message.startswith((f"{last}.", f"{last}:")) else key
         return message if not prefix or message.startswith(key) else f"{prefix}.{message}"
     if error["type"] == "invalid_key" or loc[-1] == "[key]":
-        return f"the key {value!r:.80} is no text: write it in quotes"
+        return f"the key {value!r:.80} is not text: write it in quotes"
     if error["type"] == "missing" and isinstance(loc[-1], str):
         return f"{key} is missing: add it"
     expected, found = _follow(kind, loc[:-1] if error["type"] == "missing" else loc)
@@ -60,7 +60,7 @@ def _explain(error: Any, kind: Any) -> str:
 
 
 def _follow(kind: Any, loc: Sequence[str | int]) -> tuple[Any, Sequence[str | int]]:
-    """The type to which keys and indices lead, and those of them that do: pydantic adds the members of a union."""
+    """The type at a path of keys and indices, and the path without the members of unions, which pydantic adds."""
     for depth, part in enumerate(loc):
         kind = without_none(kind)
         arguments = get_args(kind)
@@ -76,13 +76,13 @@ def _follow(kind: Any, loc: Sequence[str | int]) -> tuple[Any, Sequence[str | in
 
 
 def without_none(kind: Any) -> Any:
-    """What `kind | None` is next to None; other types as they are."""
+    """The type without `None`."""
     members = [each for each in get_args(kind) if each is not NoneType]
     return members[0] if NoneType in get_args(kind) and len(members) == 1 else kind
 
 
 def _what_to_write(kind: Any, value: Any) -> str:
-    """What to write in place of a value; the empty string where it is not known."""
+    """What to write instead of a value; the empty string if unknown."""
     if is_dataclass(kind):
         return f"write one of its keys below it ({', '.join(each.name for each in fields(kind))})"
     if get_origin(kind) is Mapping:
@@ -112,10 +112,10 @@ def _which_list(kinds: Sequence[Any], value: Any) -> str:
 
 
 def _near_key(kind: Any, loc: Sequence[str | int], value: Any) -> str:
-    """The key that an unknown one most likely was to be; the empty string if there is none.
+    """The key that was most likely meant by an unknown one; the empty string if there is none.
 
-    A very similar one next to it, an entry of a mapping next to it whose entries are such values, a similar one, or one
-    of its name elsewhere.
+    In this order: a very similar one next to it, an entry of a mapping next to it whose values have the type, a similar
+    one, or one of the same name elsewhere.
     """
     *above, last = map(str, loc)
     parent = _follow(kind, loc[:-1])[0]

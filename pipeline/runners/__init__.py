@@ -1,1 +1,1 @@
-"""Where a job runs."""
+"""Runs jobs on runners."""

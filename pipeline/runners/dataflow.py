@@ -1,4 +1,4 @@
-"""What is special about Dataflow: what Beam does not check before a job starts there, and what is said after.
+"""Dataflow: checks that Beam does not make before a job starts, and messages about started jobs.
 
 Sources: `apache_beam.runners.dataflow.dataflow_runner` and `internal.apiclient` of Beam 2.77.
 """
@@ -19,12 +19,12 @@ from recordmill.pipeline.configuration.options import UsageError
 
 
 def is_dataflow(runner: str) -> bool:
-    """Whether Beam takes the name for Dataflow's runner."""
+    """Whether the name means Dataflow's runner to Beam."""
     return runner.lower().removesuffix("runner") == "dataflow"
 
 
 def check_dataflow(beam_arguments: Sequence[str], inputs: Sequence[str], output: str, outcome_file: str | None) -> None:
-    """Checks what Beam does not: a job without the package, or with a folder of this machine, fails on its workers.
+    """Checks what Beam does not: a job without the package, or with a local folder, fails on its workers.
 
     Raises:
         UsageError: the workers could not do the job.
@@ -43,9 +43,9 @@ def check_dataflow(beam_arguments: Sequence[str], inputs: Sequence[str], output:
 
 
 def explain_built(options: PipelineOptions) -> str:
-    """What was made instead of a running job; the empty string where one was started.
+    """What was made instead of a running job; the empty string if a job was started.
 
-    A flex template's launcher asks for a template too, and starts the job from it once this process has exited: there
+    A flex template's launcher requests a template too, and starts the job from it once this process has exited: there
     is nothing to wait for here, whatever the flags.
     """
     if options.view_as(TestOptions).dry_run:
@@ -55,7 +55,7 @@ def explain_built(options: PipelineOptions) -> str:
 
 
 def name_job(result: Any, options: PipelineOptions) -> str:
-    """The line that names a started job, in the words by which Airflow's operator recognises its id."""
+    """The line about a started job, in the form from which Airflow's operator reads its id."""
     cloud = options.view_as(GoogleCloudOptions)
     place = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{result.job_id()}?project={cloud.project}"
-    return f"Created job with id: [{result.job_id()}], to be seen at {place}"
+    return f"Created job with id: [{result.job_id()}], see {place}"

@@ -1,4 +1,4 @@
-"""What portable runners need of their flags and of the machines they name, looked at before any work."""
+"""Checks the flags of portable runners, and the machines they name, before any work."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.terminal.terminal import Terminal
 
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
-"""Runners that start a job server, which ends with this process, where no `--job_endpoint` names one."""
+"""Runners that start a job server, which ends with this process, unless `--job_endpoint` names one."""
 
 QUIET_LOGGERS = ("apache_beam", "PIL")
 
@@ -28,7 +28,7 @@ SECONDS_TO_CONNECT = 5.0
 
 
 def loops_back(runner: str, options: PipelineOptions) -> bool:
-    """Whether a portable runner sends the work back to this process, as Beam decides it in `default_environment`."""
+    """Whether a portable runner sends the work back to this process; Beam decides it in `default_environment`."""
     chosen = options.view_as(PortableOptions).environment_type
     if chosen:
         return bool(chosen == "LOOPBACK")
@@ -36,19 +36,19 @@ def loops_back(runner: str, options: PipelineOptions) -> bool:
 
 
 def ends_with_this_process(runner: str, options: PipelineOptions) -> bool:
-    """Whether a job would be lost if this process left: the work is done here, or the job server is ours."""
+    """Whether a job would be lost if this process ended: the work is done here, or this process owns the job server."""
     ours = runner in OWN_JOB_SERVERS and not options.view_as(PortableOptions).job_endpoint
     return loops_back(runner, options) or (ours and not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar)
 
 
 def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) -> None:
-    """Checks that there is a job server, or what is needed to start one.
+    """Checks that there is a job server, or everything needed to start one.
 
-    A job server that does not answer yet is waited for as long as `--job_server_timeout` says, as Beam does.
+    Waits up to `--job_server_timeout` for a job server that does not answer yet, as Beam does.
 
     Raises:
-        UsageError: a flag is missing, or names a file that is not there.
-        PathError: nobody answers at an address.
+        UsageError: a flag is missing, or names a file that does not exist.
+        PathError: there is no answer at an address.
     """
     portable = options.view_as(PortableOptions)
     endpoint = portable.job_endpoint
@@ -62,14 +62,14 @@ def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) 
 
 
 def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
-    """Cancels a job through Flink's own interface: Beam's job server says that it has, and lets a batch job go on.
+    """Cancels a job through Flink's own interface: Beam's job server claims to, but lets a batch job continue.
 
     Args:
-        options: what names the cluster.
+        options: the flags, which name the cluster.
         name: the job's.
 
     Returns:
-        Whether Flink has taken it on; False where no cluster is named, or it knows no such job that runs.
+        Whether Flink accepted it; False if no cluster is named, or it has no such running job.
 
     Raises:
         OSError: it does not answer.
@@ -88,10 +88,10 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
 
 
 def quiet_beam(quiet: bool) -> None:
-    """Keeps what Beam and Pillow log to itself, or lets it through: whatever matters ends in one sentence."""
+    """Mutes or restores the logs of Beam and Pillow: whatever matters is reported in one sentence."""
     for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL if quiet else logging.WARNING)
-    # What a job server says Beam logs on the root logger; a filter there sees that alone, not what others log.
+    # Beam logs a job server's output on the root logger; a filter there sees only that, not other loggers.
     root = logging.getLogger()
     root.removeFilter(_drop)
     threading.excepthook = _tell_thread if quiet else threading.__excepthook__
@@ -104,7 +104,7 @@ def _drop(_: logging.LogRecord) -> bool:
 
 
 def _tell_thread(args: threading.ExceptHookArgs) -> None:
-    """Beam's threads end with an error of gRPC's where the runner has hung up, which is how every job here ends."""
+    """Beam's threads end with a gRPC error when the runner closes the connection, as at the end of every job."""
     if args.exc_type.__module__.partition(".")[0] != "grpc":
         threading.__excepthook__(args)
 
@@ -131,7 +131,7 @@ def _check_flink(options: PipelineOptions, terminal: Terminal) -> None:
 
 
 def _check_address(address: str, seconds: float, problem: str, terminal: Terminal) -> None:
-    """Tries HOST:PORT; what else gRPC may understand is left to it."""
+    """Tries HOST:PORT; other forms are left to gRPC."""
     parts = re.fullmatch(r"\[?([\w.:-]+?)\]?:(\d+)", address)
     if not parts:
         return

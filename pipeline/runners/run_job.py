@@ -1,4 +1,4 @@
-"""One job on its runner: built, run, waited for, and asked how it ended."""
+"""Builds one job, runs it, waits for it, and finds out how it ended."""
 
 import os
 import signal
@@ -32,29 +32,29 @@ from recordmill.transforms.shards.progress import PROGRESS
 Build = Callable[[beam.Pipeline, Job], Any]
 
 JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
-"""Runners behind a Beam job server, whose word that a job was cancelled says nothing about the cluster."""
+"""Runners that a Beam job server controls; its answer that a job was cancelled says nothing about the cluster."""
 
 SECONDS_TO_CANCEL = 10.0
-"""How long a runner may take to answer that a job is to end."""
+"""How long a runner may take to accept a cancellation."""
 
 
 def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) -> Outcome:
     """Runs one job.
 
     Returns:
-        How it ended; that it was submitted, where it works elsewhere and is not waited for; that it was only built.
+        How it ended; or that it was submitted to a remote runner and not waited for, or only built.
 
     Raises:
         UsageError: there is no such runner, or it lacks a flag.
         PathError: its job server does not answer.
-        KeyboardInterrupt: so it was ended; what became of a job elsewhere is its text. `Terminated` likewise.
+        KeyboardInterrupt: it was interrupted; the text says what happened to a remote job. So does `Terminated`.
         Exception: whatever the runner raises.
     """
     PROGRESS.reset(job.settings.unit)
     quiet_beam(not options.traceback)
     pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
     check_job_server(options.runner, pipeline.options, terminal)
-    named = pipeline.options.view_as(GoogleCloudOptions)  # where Beam keeps it, whatever the runner
+    named = pipeline.options.view_as(GoogleCloudOptions)  # Beam's attribute for every runner
     named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
     leave = not options.wait and not here
     if leave and ends_with_this_process(options.runner, pipeline.options):
@@ -69,14 +69,14 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
                 if sentence := explain_built(pipeline.options):
                     return Outcome("built", sentence, 0)
                 terminal.say(name_job(result, pipeline.options))
-            if leave:  # what works in this process ends with it
+            if leave:  # a job in this process ends with it
                 sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
                 return Outcome("submitted", sentence, 0)
             if not here:
                 terminal.say(f"the job runs on {options.runner}; progress is shown there")
             state = result.wait_until_finish()
     except BaseException as error:
-        if here and not options.plan:  # the job's last step, which takes the claim back, was not reached
+        if here and not options.plan:  # the job's last step, which releases the lock, was not reached
             release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_stop(error)):
             raise
@@ -89,29 +89,28 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
 
 
 def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:
-    """An empty pipeline, and whether its work is done in this process."""
+    """An empty pipeline, and whether the work is done in this process."""
     in_process = runner in IN_PROCESS_RUNNERS
     try:
         options = PipelineOptions(list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"])
         options.view_as(SetupOptions).save_main_session = False
-        # Behind the name DirectRunner Beam would look for a Prism binary, and run elsewhere on line than off line.
+        # For the name DirectRunner, Beam would look for a Prism binary, and so behave differently online and offline.
         pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
-        os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a run that is killed would leave it
+        os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a killed run would leave it
         return pipeline, in_process or loops_back(runner, options)
     except SystemExit:
         raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None
-    except (ValueError, ImportError, AttributeError) as error:  # the last two: a runner named by its class's path
+    except (ValueError, ImportError, AttributeError) as error:  # the last two: for a runner given by its class's path
         raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
 
 
 def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None]]:
-    """Hands the job to its runner, and takes Ctrl-C back.
+    """Submits the job to its runner, and handles Ctrl-C itself.
 
-    A runner that starts a job server has it ended by Ctrl-C, before the job could be cancelled through it.
+    A runner that starts a job server would end it at Ctrl-C, before the job could be cancelled through it.
 
     Returns:
-        The runner's result, and what ends its job server: an interrupted launcher leaves without doing what is due at
-        exit.
+        The runner's result, and a function that ends its job server: an interrupted launcher skips exit handlers.
     """
     ours = signal.getsignal(signal.SIGINT)
     result = pipeline.run()
@@ -121,7 +120,7 @@ def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None]]:
     signal.signal(signal.SIGINT, ours)
 
     def end_server() -> None:
-        with suppress(KeyboardInterrupt):  # which the runner's handler passes on
+        with suppress(KeyboardInterrupt):  # called by the runner's handler
             theirs(signal.SIGINT, None)
 
     return result, end_server
@@ -132,14 +131,14 @@ def _nothing_to_end() -> None:
 
 
 def _find_stop(error: BaseException | None) -> BaseException | None:
-    """The signal behind an error: Beam makes a RuntimeError of one that arrives while this thread runs a step."""
+    """The signal that caused an error: Beam turns a signal during a step in this thread into a RuntimeError."""
     while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
         error = error.__cause__ or error.__context__
     return error
 
 
 def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
-    """Ends a job that would go on without this process; says what was done."""
+    """Cancels a job that would continue without this process; returns a sentence about it."""
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
     problem, certain = [f"no answer in {SECONDS_TO_CANCEL:.0f} s"], [runner not in JOB_SERVER_RUNNERS]
@@ -150,7 +149,7 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
                 certain[0] = cancel_on_flink(options, options.view_as(GoogleCloudOptions).job_name)
             result.cancel()
             problem[0] = ""
-        except Exception as error:  # noqa: BLE001  # whatever a runner raises is told
+        except Exception as error:  # noqa: BLE001  # whatever a runner raises is reported
             problem[0] = last_line(error)
 
     thread = threading.Thread(target=attempt, daemon=True)
@@ -159,7 +158,7 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
         thread.join(SECONDS_TO_CANCEL)
     except (KeyboardInterrupt, Terminated):
         problem[0] = "stopped while asking"
-    again = "run the same command again to go on from its finished shards"
+    again = "run the same command again to continue from its finished shards"
     if certain[0] and (not problem[0] or runner in JOB_SERVER_RUNNERS):
         return f"the job on {runner} was cancelled; {again}"
     if problem[0]:

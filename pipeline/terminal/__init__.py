@@ -1,1 +1,1 @@
-"""What people see while a command works, and after."""
+"""The output for people, during and after a command."""

@@ -1,4 +1,4 @@
-"""What a dataset holds, and one of its records, as tables for people."""
+"""Tables of a dataset's content, and of one record, for people."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ _BAR = 24  # cells of the longest bar
 _KINDS = {
     "recordmill": "a dataset of Recordmill",
     "tfds": "a dataset described by dataset_info.json",
-    "files": "TFRecord files that nobody describes",
+    "files": "TFRecord files without a description",
 }
 
 
 def summary_view(summary: Summary, most_labels: int) -> Iterator[RenderableType]:
-    """What is in a dataset: splits, features, labels."""
+    """The content of a dataset: splits, features, labels."""
     dataset = summary.dataset
     convention = dataset.marker.convention if dataset.marker else ""
     known = f", convention {convention}" if convention else ""
@@ -69,7 +69,7 @@ def _features(summary: Summary) -> Table:
 
 
 def _labels(summary: Summary, most: int) -> RenderableType:
-    """Records by label and split, a bar for all of them together, in the order of the ids."""
+    """Records by label and split, with a bar for the total, in the order of the ids."""
     names = list(summary.splits)
     totals: Counter[str] = Counter()
     for split in summary.splits.values():
@@ -96,7 +96,7 @@ def _number(label: str) -> int:
 
 
 def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
-    """One record: where it is, where it came from, and its values."""
+    """One record: its position, its source, and its values."""
     where = f"record {found.place:,} of {found.shard.name}, {len(found.data):,} bytes, frame at byte {found.offset:,}"
     head = Text.assemble((f"{printable(found.shard.split)}:{found.number}", "bold"), f"  {printable(where)}")
     lines: list[RenderableType] = [head]
@@ -115,7 +115,7 @@ def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
 
 
 def show_values(values: list[Any], most: int = 8) -> str:
-    """A feature's values in one line: text as text, images by what they are, other bytes by their first."""
+    """A feature's values in one line: text as text, images by format and size, other bytes by the first ones."""
     shown = [_show(value) for value in values[:most]]
     more = [f"... {len(values):,} values"] if len(values) > most else []
     return ", ".join([*shown, *more]) if values else "no value"

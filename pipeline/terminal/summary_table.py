@@ -14,7 +14,7 @@ from recordmill.transforms.publishing.acted_settings import say_idle
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
-    """What an outcome's numbers say: images, shards and bytes by split; then what became of everything listed."""
+    """An outcome's numbers: images, shards and bytes by split; then what happened to everything listed."""
     numbers = outcome.numbers
     if numbers.get("splits"):
         yield _table_of_splits(numbers, "about " if outcome.status == "planned" else "")
@@ -31,7 +31,7 @@ def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
     for name, split in splits.items():
         table.add_row(name, f"{split['images']:,}", f"{split['shards']:,}", about + format_size(split["bytes"]))
     images, shards, size = (sum(split[key] for split in splits.values()) for key in ("images", "shards", "bytes"))
-    table.add_row("together", f"{images:,}", f"{shards:,}", about + format_size(size), style="dim", end_section=True)
+    table.add_row("total", f"{images:,}", f"{shards:,}", about + format_size(size), style="dim", end_section=True)
     return table
 
 
@@ -61,8 +61,8 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         if "report" in numbers:
-            yield "look at", f"{output}/{numbers['report']}"
-        yield "beside them", f"{output}/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/{listed}"
+            yield "report", f"{output}/{numbers['report']}"
+        yield "also written", f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}"
 
 
 def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]]:
@@ -93,8 +93,8 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
     parts = []
     if same.get("groups"):
         found, unit = same["groups"] + same["images"], numbers["unit"]
-        hold = f"files hold {format_count(same['groups'], unit)}"
-        only = f"{unit}s are only {same['groups']:,} different ones"
+        hold = f"files contain {format_count(same['groups'], unit)}"
+        only = f"{unit}s contain only {same['groups']:,} different ones"
         parts.append(f"{found:,} {hold if unit == 'image' else only}" + _crossing(same))
     if alike.get("pairs"):
         pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
@@ -104,9 +104,9 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
 
 
 def _crossing(numbers: Mapping[str, int]) -> str:
-    said = [(numbers["across_splits"], "across splits"), (numbers["conflicting"], "with different classes")]
-    told = [f"{count:,} {what}" for count, what in said if count]
-    return f", {' and '.join(told)}" if told else ""
+    kinds = [(numbers["across_splits"], "across splits"), (numbers["conflicting"], "with different classes")]
+    parts = [f"{count:,} {what}" for count, what in kinds if count]
+    return f", {' and '.join(parts)}" if parts else ""
 
 
 def _counted(counts: Mapping[str, int]) -> str:

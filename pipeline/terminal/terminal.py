@@ -1,4 +1,4 @@
-"""What people see: lines, a progress bar on a terminal, a table at the end. All of it on stderr."""
+"""Output for people on stderr: lines, a progress bar on a terminal, and a table at the end."""
 
 import io
 import json
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from recordmill.reading.dataset import Dataset
 
 SECONDS_BETWEEN_LINES = 10.0
-"""How often progress is told where there is no terminal."""
+"""How often progress is reported without a terminal."""
 
 
 class Terminal:
-    """Tells a person, or a log, what a run does."""
+    """Reports to a person, or a log, what a run does."""
 
     def __init__(self, stream: TextIO | None) -> None:
-        """Tells it to a stream; without one to nobody."""
+        """Reports to a stream; without one, reports nothing."""
         self.muted = stream is None
         stream = stream or io.StringIO()
         self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=_width(stream))
 
     def say(self, text: str) -> None:
-        """One line; names of files in it cannot steer the terminal."""
+        """Prints one line; file names in it cannot control the terminal."""
         self._console.print("\n".join(map(printable, text.split("\n"))), markup=False)
 
     @contextmanager
     def watch(self, work: progress.Progress) -> Iterator[None]:
-        """Shows progress while the block runs: a live bar on a terminal, a line now and then elsewhere."""
+        """Shows progress while the block runs: a live bar on a terminal, otherwise occasional lines."""
         done = threading.Event()
         show = self._show_bar if self._console.is_terminal else self._write_lines
         thread = threading.Thread(target=show, args=(work, done), daemon=True)
@@ -74,7 +74,7 @@ class Terminal:
             self.say(f"{work.stage}: {_count(work, seconds)}" + (f", about {left:,.0f} s left" if left else ""))
 
     def tell(self, outcome: Outcome, job: "Job | None") -> None:
-        """How a run ended: notes, a table of splits, what became of everything listed, and one sentence."""
+        """Prints how a run ended: notes, a table of splits, what happened to everything listed, and one sentence."""
         for note in outcome.notes:
             self.say(f"note: {note}")
         if outcome.numbers:
@@ -85,7 +85,7 @@ class Terminal:
                 self._console.print()
                 with self._console.capture() as drawn:
                     self._console.print(table)
-                for line in drawn.get().splitlines():  # columns are filled up with blanks
+                for line in drawn.get().splitlines():  # columns are padded with spaces
                     self._console.out(line.rstrip(), highlight=False)
             self._console.print()
         for line in outcome.sentence.splitlines():
@@ -94,12 +94,12 @@ class Terminal:
 
 @contextmanager
 def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator[Callable[[int], None]]:
-    """A live bar on a terminal, nothing elsewhere; gives what is to be called with numbers of records.
+    """A live bar on a terminal, otherwise nothing; yields a function to be called with numbers of records.
 
     Args:
-        console: where.
-        what: is being done, in a word.
-        dataset: whose records are read; says how many there are, if it can.
+        console: the console.
+        what: the activity, in a word.
+        dataset: the dataset whose records are read.
     """
     if not console.is_terminal:
         yield lambda records: None
@@ -121,7 +121,7 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
 
 
 def fail(sentence: str, exit_code: int, as_json: bool) -> int:
-    """Says why a command did not do its work: people on stderr, programs by a line of JSON on stdout.
+    """Reports why a command failed: to people on stderr, to programs by a line of JSON on stdout.
 
     Returns:
         The exit code.
@@ -133,17 +133,17 @@ def fail(sentence: str, exit_code: int, as_json: bool) -> int:
 
 
 def _width(stream: TextIO) -> int | None:
-    """A terminal's own width; in a log no table is folded."""
+    """A terminal's own width; in a log, tables are not wrapped."""
     return None if stream.isatty() else 200
 
 
 def _seconds(work: progress.Progress, started: float) -> float:
-    """How long listing has taken, or converting, if that has begun."""
+    """How long listing has taken, or converting once it has begun."""
     return time.monotonic() - work.entered.get("converting" if work.planned else "listing", started)
 
 
 def _count(work: progress.Progress, seconds: float) -> str:
-    """How much has been found or done in so many seconds, and how fast."""
+    """How much has been found or done in this time, and how fast."""
     if not work.planned:
         return f"{format_count(work.listed, 'file')} found" + _rate(work.listed, "file", seconds)
     share = f"{work.done:,}/{work.planned:,} {work.unit}s ({work.done / work.planned:.0%})"
@@ -151,7 +151,7 @@ def _count(work: progress.Progress, seconds: float) -> str:
 
 
 def _rate(number: int, thing: str, seconds: float) -> str:
-    """With a comma before it; empty where it is too early to tell."""
+    """Begins with a comma; empty if it is too early to say."""
     if not number or seconds < 0.5:
         return ""
     rate = number / seconds

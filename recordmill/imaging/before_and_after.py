@@ -1,4 +1,4 @@
-"""Two small pictures of an image that was changed: as its file has it, and as it is stored."""
+"""Two thumbnails of a changed image: as in its file, and as stored."""
 
 import io
 
@@ -11,27 +11,27 @@ from recordmill.imaging.sniff import sniff
 from recordmill.schemas.rejection import Rejected
 
 SIDE = 192
-"""Pixels of a picture's longer side at most."""
+"""Maximum length of a thumbnail's longer side, in pixels."""
 
 CROP = 64
-"""Pixels of each side of what is cut out where only the encoding differs; shown three times as large."""
+"""Side of the crop, in pixels, if only the encoding differs; it is enlarged three times."""
 
 MOST_PIXELS = 2**25
-"""Larger images are not decoded once more."""
+"""Larger images are not decoded again."""
 
 _TRANSPARENT = frozenset({"LA", "PA", "RGBA", "La", "RGBa"})
 _PLAIN = frozenset({"1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr"})
 
 
 def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, bytes] | None:
-    """Two JPEGs, the second of what is stored; None for images that cannot be shown so.
+    """Two JPEGs, the second of the stored image; None for images that cannot be shown this way.
 
-    Where nothing but the encoding differs, these are enlarged crops from where it differs most; else the whole images,
-    the first without any of the changes: not turned, colours as the numbers say, transparency as a chequered ground.
+    If only the encoding differs, these are enlarged crops from where it differs most; otherwise the whole images,
+    the first without any of the changes: not rotated, colours unconverted, transparency as a checkerboard.
 
     Args:
         data: the file's bytes.
-        stored: what became of them.
+        stored: the image made from them.
     """
     before, after = _decode(data), _decode_stored(stored)
     if before is None or after is None:

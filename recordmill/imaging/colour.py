@@ -1,4 +1,4 @@
-"""Any of Pillow's modes becomes 8-bit gray or sRGB, without transparency."""
+"""Converts any of Pillow's modes to 8-bit gray or sRGB without transparency."""
 
 from PIL import Image
 
@@ -14,11 +14,11 @@ def to_gray_or_srgb(image: Image.Image, icc_profile: bytes | None, background: C
     Args:
         image: of any mode that the accepted formats load as.
         icc_profile: as embedded in the file; one that cannot be used is ignored.
-        background: sRGB colour behind transparent pixels.
+        background: sRGB colour that replaces transparency.
 
     Returns:
-        An image of mode L (where gray was stored, and the background is neutral or not needed) or RGB, and the names of
-        what was changed.
+        An image of mode L (if it was gray, and the background is neutral or not needed) or RGB, and the names of the
+        changes.
     """
     plain, changes = _unpack(image)
     alpha = plain.getchannel("A") if plain.mode in ("LA", "RGBA") else None
@@ -37,7 +37,7 @@ def to_gray_or_srgb(image: Image.Image, icc_profile: bytes | None, background: C
 
 
 def apply_profile(image: Image.Image, icc_profile: bytes | None) -> tuple[Image.Image, set[str]]:
-    """Converts an L, RGB, CMYK or LAB image to sRGB by its profile, where that makes a difference."""
+    """Converts an L, RGB, CMYK or LAB image to sRGB by its profile, if that makes a difference."""
     match judge_profile(icc_profile, image.mode):
         case "needed" if icc_profile is not None:
             return to_srgb(image, icc_profile), {"icc_converted"}

@@ -1,4 +1,4 @@
-"""Gray pictures of more than 8 bits, brought to 8 without the saturation of Pillow's `convert`."""
+"""Reduces gray images of more than 8 bits to 8, without the saturation of Pillow's `convert`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,15 +6,15 @@ from PIL import Image
 
 
 def is_deep(mode: str) -> bool:
-    """Whether a Pillow mode has more than 8 bits a channel."""
+    """Whether a Pillow mode has more than 8 bits per channel."""
     return mode in ("I", "F") or mode.startswith("I;")
 
 
 def reduce_depth(image: Image.Image) -> Image.Image:
-    """An L image, or LA where one gray value is declared transparent, from one of 16-bit, 32-bit or float values.
+    """Converts an image of 16-bit, 32-bit or float values to L, or to LA if one gray value is declared transparent.
 
-    16 bits keep their high byte, as TensorFlow and libpng do. 32-bit integers and floats have no agreed range: values
-    that all lie within 0..255 are taken as they are (rounded), else within 0..65535 as 16 bits, else the smallest
+    16-bit values keep their high byte, as in TensorFlow and libpng. 32-bit integers and floats have no agreed range: if
+    all values are within 0..255 they are rounded, if within 0..65535 treated as 16 bits; otherwise the smallest
     value becomes black and the largest white. Floats within 0..1 are multiplied by 255 first. NaN and minus infinity
     become the smallest finite value, infinity the largest.
     """
@@ -42,8 +42,8 @@ def _from_integers(values: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 
 def _from_floats(values: NDArray[np.float32]) -> NDArray[np.uint8]:
-    with np.errstate(invalid="ignore"):  # which some kinds of NaN are said to be
-        wide = values.astype(np.float64)  # where a float32's largest minus its smallest still fits
+    with np.errstate(invalid="ignore"):  # which some kinds of NaN are reported to be
+        wide = values.astype(np.float64)  # in which a float32's largest minus its smallest value fits
     finite = wide[np.isfinite(wide)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     wide = np.nan_to_num(wide, nan=low, posinf=high, neginf=low)

@@ -1,7 +1,7 @@
-"""The difference hash: 64 bits that pictures share if they look alike, whatever their size and quality.
+"""The difference hash: 64 bits that are equal for images that look alike, whatever their size and quality.
 
-The picture is reduced to 8 rows of 9 gray cells; each bit says whether a cell is darker than its right neighbour
-(Neal Krawetz, "Kind of Like That", 2013). Cells are plain means of their pixels, so that a JPEG decoded to a fraction
+The image is reduced to 8 rows of 9 gray cells; each bit says whether a cell is darker than its right neighbour
+(Neal Krawetz, "Kind of Like That", 2013). Cells are plain means of their pixels, so a JPEG decoded to a fraction
 of its size gives nearly the same bits.
 """
 
@@ -14,7 +14,7 @@ COLUMNS, ROWS = 9, 8
 
 
 def difference_hash(raster: Raster) -> int:
-    """The hash of a decoded picture, 0 to 2**64 - 1; the first bit is the highest. A picture of one colour has 0."""
+    """The hash of a decoded image, 0 to 2**64 - 1; the first bit is the highest. The hash of a single colour is 0."""
     height, width, channels = raster.shape
     mode = "L" if channels == 1 else "RGBX"
     shown = Image.frombuffer(mode, (width, height), raster, "raw", mode, 0, 1)  # no copy

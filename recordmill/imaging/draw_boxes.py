@@ -1,4 +1,4 @@
-"""Boxes drawn on a picture, for people to look at."""
+"""Draws boxes on an image, for people."""
 
 import io
 from collections.abc import Iterable
@@ -7,19 +7,19 @@ from PIL import Image, ImageDraw
 
 from recordmill.imaging.geometry import Box
 
-_INNER, _OUTER = (255, 214, 10), (20, 20, 20)  # one of them stands out on any picture
+_INNER, _OUTER = (255, 214, 10), (20, 20, 20)  # one of them stands out on any image
 _OTHER = (255, 255, 255, 150)
 
-_THICK = 200  # pixels of a picture's longer side from which lines are thicker
+_THICK = 200  # length of the longer side, in pixels, from which lines are thicker
 
 
 def draw_boxes(encoded: bytes, boxes: Iterable[Box], others: Iterable[Box] = ()) -> bytes:
-    """A small JPEG with its boxes, as a JPEG.
+    """Draws boxes on a small JPEG; returns a JPEG.
 
     Args:
-        encoded: the picture.
-        boxes: left, top, right and bottom of each, as fractions of width and height; what lies beyond is cut off.
-        others: boxes that are only hinted at.
+        encoded: the JPEG.
+        boxes: left, top, right and bottom of each, as fractions of width and height; boxes are clipped to the image.
+        others: boxes that are drawn faintly.
     """
     with Image.open(io.BytesIO(encoded), formats=["JPEG"]) as stored:
         picture = stored.convert("RGB")

@@ -1,4 +1,4 @@
-"""Where a point of the source is on the image that is stored, after the same turns, crops and resizing."""
+"""Maps points of the source image to the stored image, through rotation, crop and resize."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,13 +19,13 @@ _INVERSE = {6: 8, 8: 6}
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How the pixels of a stored image came from those of its source.
+    """How a stored image was made from its source, geometrically.
 
     Attributes:
         source_size: width and height as the source's bytes have them.
-        orientation: what the source's metadata ask for, 1 to 8.
-        turned: whether the stored image was turned so; if not, it is as its bytes are.
-        resize: how it was resized; None where it was not.
+        orientation: the orientation in the source's metadata, 1 to 8.
+        turned: whether the stored image was rotated accordingly; if not, it is as its bytes are.
+        resize: how it was resized; None if it was not.
         stored_size: width and height of the stored image.
     """
 
@@ -37,7 +37,7 @@ class Geometry:
 
     @property
     def displayed_size(self) -> Size:
-        """Width and height of the source as people see it."""
+        """Width and height of the source, upright."""
         width, height = self.source_size
         return (height, width) if is_turned_sideways(self.orientation) else (width, height)
 
@@ -52,11 +52,11 @@ class Geometry:
         return stored / shown if self.resize.fit == "crop" else shown / source
 
     def place(self, box: Box, drawn_on: Literal["displayed", "stored"]) -> Box:
-        """A box on the stored image; what sticks out was cropped away.
+        """Maps a box to the stored image; parts outside it were cropped away.
 
         Args:
             box: in fractions of the source.
-            drawn_on: which way up the source was then.
+            drawn_on: the orientation in which the box was drawn.
 
         Returns:
             The box in fractions of the stored image.
@@ -76,21 +76,21 @@ class Geometry:
         )
 
     def _shown(self) -> Box:
-        """For `crop` the part of the source that is shown, for `pad` that of the target which shows it; in pixels."""
+        """The part of the source that is shown (`crop`), or the part of the target that shows it (`pad`), in pixels."""
         if self.resize is not None and self.resize.fit == "crop":
             return centred_box(self.displayed_size, self.stored_size)
         return padded_box(self.displayed_size, self.stored_size)
 
 
 def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) -> Geometry:
-    """The geometry of an image that was prepared.
+    """The geometry of a prepared image.
 
-    For a JPEG it reads the header once more; any other file is loaded again, since its metadata may follow the pixels.
+    A JPEG's header is read again; any other file is loaded again, since its metadata may follow the pixels.
 
     Args:
         data: the source's bytes.
-        image: what was made of them.
-        settings: how.
+        image: the image made from them.
+        settings: the settings it was prepared with.
     """
     file_format = accepted_format(data, settings)
     if file_format == "JPEG":
@@ -104,7 +104,7 @@ def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) ->
 
 
 def turn_box(box: Box, orientation: int) -> Box:
-    """A box in fractions on the image as `orientation` wants it seen."""
+    """A box in fractions of the image after rotation by `orientation`."""
     left, top, right, bottom = box
     return {
         2: (1 - right, top, 1 - left, bottom),

@@ -1,10 +1,10 @@
-"""Whether a GIF has a second frame (GIF89a, 18 to 26): found as Pillow does, without keeping what lies on the way."""
+"""Whether a GIF has a second frame (GIF89a, 18 to 26): found as Pillow does, without keeping the blocks in between."""
 
 import re
 
 _FRAME, _TRAILER = b",", b";"
 _COMMENT, _APPLICATION = 0xFE, 0xFF
-_BLOCK = re.compile(rb"[;,!]")  # a trailer, a frame or an extension; bytes between them are passed over
+_BLOCK = re.compile(rb"[;,!]")  # a trailer, a frame or an extension; bytes between them are skipped
 
 
 def has_second_frame(data: bytes) -> bool:
@@ -29,7 +29,7 @@ def _find_frame(data: bytes, position: int, is_first: bool) -> int:
 
 def _skip_extension(data: bytes, position: int, is_first: bool) -> int:
     kind, position = data[position], position + 1
-    if kind != _COMMENT:  # the first block is taken without a look at whether it ends the extension
+    if kind != _COMMENT:  # the first block is read without checking whether it ends the extension
         loops = is_first and kind == _APPLICATION and data.startswith(b"NETSCAPE2.0", position + 1)
         position += 1 + data[position]
         if loops:

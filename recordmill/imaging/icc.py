@@ -1,4 +1,4 @@
-"""Embedded ICC profiles: what is not sRGB becomes sRGB, since no reader of the dataset will look at the profile."""
+"""Embedded ICC profiles: images that are not sRGB are converted, since readers of the dataset ignore the profile."""
 
 import io
 from functools import lru_cache
@@ -11,7 +11,7 @@ from PIL import Image, ImageCms
 _SIGNATURES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK", "LAB": "Lab "}
 
 # Profiles that move no probe by more than this many of 255 levels count as sRGB. Measured on the RGB profiles found in
-# 2,403 real files: all that are named sRGB move them by 0 or 1, all others by 64 or more.
+# 2,403 real files: all profiles named sRGB move them by 0 or 1, all others by 64 or more.
 _TOLERANCE = 2
 
 
@@ -19,8 +19,8 @@ def judge_profile(profile: bytes | None, mode: str) -> Literal["harmless", "need
     """What a profile means for an image of mode L, RGB, CMYK or LAB.
 
     Returns:
-        `harmless` where there is none or it amounts to sRGB, `needed` where the image looks different with it,
-        `unusable` where it is unreadable or for another kind of image.
+        `harmless` if there is none or it amounts to sRGB, `needed` if the image looks different with it,
+        `unusable` if it is unreadable or made for another kind of image.
     """
     if profile is None:
         return "harmless"
@@ -49,12 +49,12 @@ def _lab_transform() -> ImageCms.ImageCmsTransform:
 
 
 class _UnusableProfile(Exception):
-    """The profile cannot be read, or is for another kind of image."""
+    """The profile cannot be read, or is made for another kind of image."""
 
 
 @lru_cache(maxsize=64)  # a collection has few profiles, and building a transform takes longer than using it
 def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """The conversion to sRGB, or None where there is nothing to convert."""
+    """The conversion to sRGB, or None if there is nothing to convert."""
     try:
         opened = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         if opened.profile.xcolor_space != _SIGNATURES[mode]:

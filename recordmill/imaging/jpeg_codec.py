@@ -1,4 +1,4 @@
-"""JPEG in and out through libjpeg-turbo (simplejpeg), which lets other threads run meanwhile."""
+"""Decodes and encodes JPEG with libjpeg-turbo (simplejpeg), which releases the GIL."""
 
 import re
 
@@ -9,13 +9,14 @@ from recordmill.imaging.pixels import Raster, count_channels
 from recordmill.schemas.rejection import Rejected, describe_error
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS
 
-# Each scan visits every pixel, so that a small file can ask for hours. Real files have about ten scans, at most some
-# thirty; libjpeg-turbo's own fuzzers stop at 500.
+# Each scan visits every pixel, so a small file can take hours to decode. Real files have about ten scans, at
+# most about thirty; libjpeg-turbo's own fuzzers stop at 500.
 MAX_SCANS = 500
 MAX_SCANS_OF_LARGEST = 28  # about five seconds at `max_pixels`
 
-# At an eighth of each side only the mean of each block is transformed, but every coefficient is still decoded: on 2,000
-# JPEGs cut short and 2,000 with a flipped bit libjpeg-turbo said the same as at full size, in 0.7 of the time.
+# At an eighth of each side, only the mean of each block is transformed, but every coefficient is still decoded. On
+# 2,000 truncated JPEGs and 2,000 with a flipped bit, libjpeg-turbo reported the same as at full size, in 0.7 of the
+# time.
 SMALLEST_REDUCTION = 8
 
 # libjpeg's two warnings for missing data, JWRN_HIT_MARKER and JWRN_JPEG_EOF. It fills the gap with gray and goes on.
@@ -23,7 +24,7 @@ _MISSING_DATA = re.compile(r"premature end", re.IGNORECASE)
 
 
 class UnusualJpeg(Exception):
-    """libjpeg-turbo warned, or cannot do it, though the data do not end early: let Pillow decide."""
+    """libjpeg-turbo warned or failed, although the data do not end early: let Pillow decide."""
 
 
 def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
@@ -31,8 +32,8 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
 
     Args:
         data: the file.
-        header: what `read_jpeg_header` said of it.
-        reduction: 1, 2, 4 or 8: decodes to this fraction of the size (rounded up), for a fraction of the time.
+        header: the result of `read_jpeg_header`.
+        reduction: 1, 2, 4 or 8; divides the size by this number (rounded up), for a fraction of the time.
 
     Raises:
         Rejected: `truncated` or `decode_error`.
@@ -56,10 +57,10 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
 
 
 def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
-    """Refuses JPEGs whose scans visit far more pixels than those of any real one: Rejected `too_much_work`."""
+    """Rejects JPEGs whose scans visit far more pixels than those of any real file, as `too_much_work`."""
     in_first_scan = data[header.scan_start + 4 : header.scan_start + 5]
     if in_first_scan == bytes([header.components]) and not header.is_progressive:
-        return  # which is the only scan that a decoder reads
+        return  # the only scan that a decoder reads
     scans = data.count(b"\xff\xda", header.scan_start)
     pixels = scans * header.width * header.height
     if scans > MAX_SCANS or pixels > MAX_SCANS_OF_LARGEST * max(max_pixels, DEFAULT_MAX_PIXELS):
@@ -67,7 +68,7 @@ def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
 
 
 def check_end(data: bytes, header: JpegHeader) -> None:
-    """Refuses a JPEG without an end marker behind its first scan: Rejected `truncated`. What follows it is no harm."""
+    """Rejects a JPEG without an end marker after its first scan, as `truncated`. Data after the marker do no harm."""
     if data.rfind(b"\xff\xd9", header.scan_start) < 0:
         raise Rejected("decode", "truncated", "JPEG: no end of image marker")
 

@@ -1,4 +1,4 @@
-"""What a JPEG says about itself before its first scan (ITU-T T.81, annex B), read without decoding anything."""
+"""Reads the header of a JPEG, up to its first scan (ITU-T T.81, annex B), without decoding anything."""
 
 import re
 import struct
@@ -14,18 +14,18 @@ from recordmill.schemas.rejection import Rejected
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})  # TEM, RST0 to RST7
-_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}  # but for reserved markers
+_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}  # except for reserved markers
 _SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})  # APP0 to APP15, COM: libjpeg bears any length of these
-_MARKER = re.compile(rb"\xff[^\x00\xff]")  # any number of 0xFF may precede a marker; 0xFF00 is none
+_MARKER = re.compile(rb"\xff[^\x00\xff]")  # any number of 0xFF may precede a marker; 0xFF00 is not a marker
 _SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the length of what follows with these two bytes
 _APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
-_READ = _FRAME_HEADERS | {_APP0, _APP1, _APP2, _APP13, _APP14}  # what is looked into; the rest is only stepped over
+_READ = _FRAME_HEADERS | {_APP0, _APP1, _APP2, _APP13, _APP14}  # the segments that are read; all others are skipped
 _HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
 
 Subsampling = Literal["4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1"]
-"""How many samples of colour a JPEG has for its samples of brightness, as libjpeg-turbo can encode it."""
+"""A chroma subsampling that libjpeg-turbo can encode."""
 
-# By how many times fewer samples of colour there are, across and down.
+# The factors by which chroma is reduced, across and down.
 _SUBSAMPLINGS: dict[tuple[float, float], Subsampling] = {
     (2, 1): "4:2:2",
     (2, 2): "4:2:0",
@@ -34,43 +34,43 @@ _SUBSAMPLINGS: dict[tuple[float, float], Subsampling] = {
 }
 _TURNED: dict[Subsampling, Subsampling] = {"4:2:2": "4:4:0", "4:4:0": "4:2:2", "4:1:1": "4:2:0"}
 
-_NEEDED = _FRAME_HEADERS | {0xC4, 0xCC, 0xDB, 0xDD, _APP14}  # tables, restarts, and Adobe's word for the colours
+_NEEDED = _FRAME_HEADERS | {0xC4, 0xCC, 0xDB, 0xDD, _APP14}  # tables, restarts, and Adobe's marker for the colour space
 
 _EXIF = b"Exif\0"
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
 _ICC = b"ICC_PROFILE\0"
 
 # Readers in Python take a microsecond for each segment and each stray byte, and copy all of Exif for each part of it.
-# Real headers have some twenty segments, at most 4,096 full ones in 256 MiB, and Exif of at most a few parts.
+# Real headers have about twenty segments, at most 4,096 full ones in 256 MiB, and Exif of at most a few parts.
 MAX_SEGMENTS = 65_536
 MAX_STRAY_BYTES = 2**20
 MAX_EXIF_BYTES = 2**24
 
 
 class Soundness(Enum):
-    """How far a header can be trusted to be read by everybody."""
+    """Whether all readers can be expected to read a header."""
 
-    PLAIN = "segments that every reader steps over, one after the other"
-    UNUSUAL = "stray bytes, or a segment that some reader may stumble over"
+    PLAIN = "consecutive segments that every reader skips"
+    UNUSUAL = "stray bytes, or a segment that some reader may fail on"
     MALFORMED = "a segment shorter than its own length field"
 
 
 @dataclass(slots=True)
 class JpegHeader:
-    """The frame header and the metadata that change how the picture looks.
+    """The frame header and the metadata that affect how the image looks.
 
     Attributes:
         process: the frame header's marker, 0xC0 (baseline) to 0xCF.
-        precision: bits a sample.
-        height: of the stored picture in pixels, at least 1.
-        width: likewise.
+        precision: bits per sample.
+        height: height of the stored image in pixels, at least 1.
+        width: width of the stored image in pixels, at least 1.
         components: 1 gray, 3 colour, 4 CMYK.
-        subsampling: of the stored picture's colours. Gray, which has none, counts as 4:2:0; a rare sampling that cannot
+        subsampling: of the stored image's colours. Gray, which has none, counts as 4:2:0; a rare sampling that cannot
             be encoded counts as 4:4:4, which loses nothing.
         orientation: 1 to 8, see `imaging.orientation`.
-        icc_profile: None where there is none, or not all of it.
-        scan_start: where in the file the first scan's marker stands.
-        soundness: whether other readers than libjpeg can be expected to read it.
+        icc_profile: None if there is none, or only part of one.
+        scan_start: the offset of the first scan's marker.
+        soundness: whether readers other than libjpeg can be expected to read it.
     """
 
     process: int
@@ -91,13 +91,13 @@ class JpegHeader:
 
     @property
     def upright_subsampling(self) -> Subsampling:
-        """`subsampling` of the picture once it is turned as `orientation` asks for."""
+        """`subsampling` of the image after it is rotated as `orientation` requires."""
         turned = is_turned_sideways(self.orientation)
         return _TURNED.get(self.subsampling, self.subsampling) if turned else self.subsampling
 
     @property
     def is_progressive(self) -> bool:
-        """Whether the picture comes in many scans over all of it."""
+        """Whether the image is stored in several scans, each over all of it."""
         return self.process in (0xC2, 0xC6, 0xCA, 0xCE)
 
 
@@ -107,8 +107,8 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
     As lenient as libjpeg: bytes between segments are skipped, and unknown segments too.
 
     Raises:
-        Rejected: `truncated` where the data end before the first scan, `too_much_work` where there is far more
-            before it than in any real file, else `bad_header`.
+        Rejected: `truncated` if the data end before the first scan, `too_much_work` if there is far more
+            before it than in any real file, otherwise `bad_header`.
     """
     segments, scan_start, soundness = _header_segments(data)
     frames = [(marker, *_read_frame(payload)) for marker, payload in segments if marker in _FRAME_HEADERS]
@@ -130,9 +130,9 @@ def _check_exif(parts: list[bytes]) -> None:
 
 
 def plain_copy(data: bytes, header: JpegHeader) -> bytes:
-    """The same picture with nothing before its first scan but what decoding it takes.
+    """The same image, with only the segments that decoding needs before its first scan.
 
-    For a decoder to which stray bytes, and a version of JFIF that it does not know, are damage like any other.
+    For a decoder that treats stray bytes, and versions of JFIF that it does not know, as damage.
     """
     kept = [b"\xff\xd8"]
     for marker, start, end in _walk(data, 2):
@@ -146,7 +146,7 @@ def plain_copy(data: bytes, header: JpegHeader) -> bytes:
 
 
 def _header_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int, Soundness]:
-    """Markers and payloads of what is read, where in the file the first scan's marker stands, and what is odd."""
+    """Markers and payloads of the segments that are read, the offset of the first scan's marker, and the soundness."""
     segments, adjacent_end = _adjacent_segments(data)
     if data.startswith(b"\xff\xda", adjacent_end):  # as in nearly all files
         _segment_end(data, adjacent_end + 2, _SOS)
@@ -178,7 +178,7 @@ def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
                 return False
             case 0xE2 if payload.startswith(b"MPF\0") or (payload.startswith(_ICC) and len(payload) < len(_ICC) + 2):
                 return False
-            case 0xED if payload[-6:-2] == b"8BIM":  # of a Photoshop resource nothing but its number
+            case 0xED if payload[-6:-2] == b"8BIM":  # only the number of a Photoshop resource
                 return False
             case 0xEE if len(payload) < 7:
                 return False
@@ -186,7 +186,7 @@ def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
 
 
 def _walk(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
-    """Marker, and start and end of the payload, of each segment up to the first scan's header, which is last."""
+    """Marker, start and end of the payload of each segment, up to and including the first scan's header."""
     stray = 0
     for _ in range(MAX_SEGMENTS):
         marker, start = _next_marker(data, position)
@@ -203,11 +203,11 @@ def _walk(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
             yield marker, start + 2, position
         if marker == _SOS:
             return
-    raise Rejected("decode", "too_much_work", "JPEG: segments or stray bytes without end before the first scan")
+    raise Rejected("decode", "too_much_work", "JPEG: too many segments or stray bytes before the first scan")
 
 
 def _adjacent_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
-    """What of the header is well-formed, without bytes between segments, and where that ends: a quick first look."""
+    """The leading segments that are well-formed, without bytes between them, and where they end: a fast first pass."""
     segments = []
     position = 2
     for _ in range(MAX_SEGMENTS):
@@ -224,7 +224,7 @@ def _adjacent_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
 
 
 def _next_marker(data: bytes, position: int) -> tuple[int, int]:
-    """The next marker and the position behind it."""
+    """The next marker and the position after it."""
     found = _MARKER.search(data, position)
     if found is None:
         raise Rejected("decode", "truncated", "JPEG: ends before its first scan")
@@ -232,7 +232,7 @@ def _next_marker(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _segment_end(data: bytes, position: int, marker: int) -> int:
-    """The position behind the segment whose length stands at `position`."""
+    """The position after the segment whose length field is at `position`."""
     length = int.from_bytes(data[position : position + 2], "big")
     end = position + length
     if position + 2 > len(data) or end > len(data):
@@ -250,7 +250,7 @@ def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
     if not height or not width or not components:
         raise Rejected("decode", "bad_header", f"JPEG: {width} x {height} pixels, {components} components")
     if len(payload) != 6 + 3 * components:
-        raise Rejected("decode", "bad_header", "JPEG: the frame header is as long as for another number of components")
+        raise Rejected("decode", "bad_header", "JPEG: the frame header's length does not fit its components")
     return precision, height, width, components, _read_subsampling(components, payload[7::3])
 
 

@@ -1,4 +1,4 @@
-"""What is looked at before anything is decoded: size in bytes, format, size in pixels."""
+"""Checks that are made before anything is decoded: size in bytes, format, size in pixels."""
 
 import re
 
@@ -24,12 +24,12 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
     if other is None:
         text = re.match(rb"[ -~]{4,24}", data)  # a page, a table, a pointer of Git LFS
         shown = f" ({text[0].decode()!r})" if text else ""
-        raise Rejected("decode", "unknown_format", f"no known image format begins with {data[:8].hex(' ')}{shown}")
+        raise Rejected("decode", "unknown_format", f"unknown format: the file begins with {data[:8].hex(' ')}{shown}")
     raise Rejected("decode", "format_not_allowed", f"{other}; accepted are {', '.join(settings.formats)}")
 
 
 def check_size(width: int, height: int, settings: ImageSettings) -> None:
-    """Refuses what the header promises too much of.
+    """Rejects images whose header announces too many pixels.
 
     Raises:
         Rejected: `bad_header`, `side_too_long` or `too_many_pixels`.

@@ -1,4 +1,4 @@
-"""Samples of PBM, PGM and PPM files, read by numpy where Pillow runs a loop in Python, a microsecond for each."""
+"""Reads the samples of PBM, PGM and PPM files with numpy; Pillow uses a Python loop at a microsecond per sample."""
 
 import io
 import re
@@ -10,7 +10,7 @@ from PIL import ImageFile
 from recordmill.schemas.rejection import Rejected
 
 _MAX_COMMENTS = 2**20
-_PART = 2**24  # bytes of text whose numbers are taken at once
+_PART = 2**24  # bytes of text that are parsed at a time
 _COMMENT = re.compile(rb"#[^\r\n]*(?:[\r\n]|\Z)")
 _TOO_FEW = "not enough image data"  # in Pillow's words
 _SPACES = b" \t\n\r\v\f"
@@ -22,7 +22,7 @@ Samples = NDArray[np.integer]
 
 
 def read_samples(opened: ImageFile.ImageFile) -> None:
-    """Replaces what an opened file is decoded from by the same samples in Pillow's own layout, where it would loop.
+    """Replaces an opened file's data by the same samples in Pillow's own layout, if Pillow would loop over them.
 
     Args:
         opened: the file, in memory and not yet loaded.
@@ -76,14 +76,14 @@ def _read_binary(data: bytes, offset: int, wanted: int, largest: int) -> Samples
 
 
 def _read_plain(text: bytes, wanted: int, largest: int) -> Samples:
-    """Decimal numbers between spaces; what follows the last one that is wanted may be anything."""
+    """Decimal numbers between spaces; anything may follow the last one needed."""
     samples = np.empty(wanted, np.uint16)
     found = position = 0
     while found < wanted and position < len(text):
         space = _SPACE.search(text, position + _PART)
         end = space.start() if space else len(text)
         match = _NUMBERS.match(text, position, end)
-        assert match is not None  # nothing at all matches too
+        assert match is not None  # an empty text matches too
         numbers = match[0] if match.end() == end else match[0].rstrip(b"0123456789")
         if _TOO_LONG.search(numbers):
             raise ValueError("a sample has more than ten digits")
@@ -100,7 +100,7 @@ def _read_plain(text: bytes, wanted: int, largest: int) -> Samples:
 
 
 def _scale(samples: Samples, largest: int, mode: str) -> bytes:
-    """Stretches 0 to `largest` to all of 8 bits, or 16 in mode I; nearest, and to the even one of two."""
+    """Scales 0 to `largest` to the whole range of 8 bits, or 16 in mode I, rounding half to even."""
     white = 65_535 if mode == "I" else 255
     values = np.arange(65_536 if largest > 255 else 256)
     table = np.minimum(np.rint(values / largest * white), white).astype(">u2" if mode == "I" else np.uint8)

@@ -5,7 +5,7 @@ import struct
 
 from PIL import Image
 
-# How the stored picture must be turned to stand as it was taken; the tag's other values mean nothing.
+# How the stored image must be transformed to be upright; other values of the tag have no meaning.
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -17,15 +17,15 @@ _TURNS = {
 }
 
 _ORIENTATION_TAG = 0x0112
-_FIELD_FORMATS = {1: "B", 3: "H", 4: "I"}  # BYTE, SHORT (what the standard says), LONG; writers are not careful
+_FIELD_FORMATS = {1: "B", 3: "H", 4: "I"}  # SHORT is the standard's type; some writers use BYTE or LONG
 
 _XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([0-9])')
 
 
 def find_orientation(exif: bytes | None, xmp: bytes | None) -> int:
-    """The orientation, 1 to 8, that Exif data (with or without their `Exif` prefix) or XMP ask for.
+    """The orientation, 1 to 8, in Exif data (with or without their `Exif` prefix) or XMP.
 
-    Exif comes first, as in Pillow's `exif_transpose`. Where neither says anything valid it is 1: as stored.
+    Exif comes first, as in Pillow's `exif_transpose`. If neither has a valid value, it is 1: as stored.
     """
     value = _exif_orientation(exif) if exif else None
     if value is None and xmp and (match := _XMP_ORIENTATION.search(xmp)):
@@ -34,12 +34,12 @@ def find_orientation(exif: bytes | None, xmp: bytes | None) -> int:
 
 
 def is_turned_sideways(orientation: int) -> bool:
-    """Whether height and width change places."""
+    """Whether height and width are swapped."""
     return orientation >= 5
 
 
 def turn(image: Image.Image, orientation: int) -> Image.Image:
-    """The image as `orientation` wants it seen; itself for 1."""
+    """Transforms the image according to `orientation`; returns the same image for 1."""
     return image.transpose(_TURNS[orientation]) if orientation in _TURNS else image
 
 

@@ -1,7 +1,7 @@
-"""Opening and loading files with Pillow, one plugin for each accepted format, and nothing global changed but a filter.
+"""Opens and loads files with Pillow, with one plugin per accepted format; a warnings filter is the only global change.
 
 The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open` compares the size
-with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, where each caller here brings limits of its own.
+with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each caller here has its own limits.
 """
 
 import io
@@ -33,13 +33,13 @@ from recordmill.imaging.orientation import find_orientation
 from recordmill.imaging.work_limits import CountedReads, check_packed_pixels, check_runs, check_structure
 from recordmill.schemas.rejection import Rejected, describe_error
 
-# Pillow warns about odd metadata, file by file: on a million images that drowns everything else, and none of it changes
-# a pixel. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
+# Pillow warns about odd metadata of each file: on a million images that drowns everything else, and no pixel depends
+# on it. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning, module=r"PIL\.")
 
 _PLUGINS: dict[str, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
-    "JPEG": JpegImagePlugin.JpegImageFile,  # of a multi-picture file it reads the first
+    "JPEG": JpegImagePlugin.JpegImageFile,  # the first picture of a multi-picture file
     "PNG": PngImagePlugin.PngImageFile,
     "GIF": GifImagePlugin.GifImageFile,
     "WEBP": WebPImagePlugin.WebPImageFile,
@@ -48,7 +48,7 @@ _PLUGINS: dict[str, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
     "PPM": PpmImagePlugin.PpmImageFile,
 }
 
-# What the plugins raise on damaged files; none of them says "bad image" in one way.
+# The plugins raise any of these on damaged files; they have no exception in common.
 _ERRORS = (
     OSError,
     SyntaxError,
@@ -74,10 +74,10 @@ class Loaded:
     """A decoded first frame, of whatever mode.
 
     Attributes:
-        image: the pixels, as stored; TIFFs already as their orientation wants them.
+        image: the pixels as stored; TIFFs are already upright.
         orientation: 1 to 8, still to be applied.
         icc_profile: as embedded.
-        changes: what loading alone has changed.
+        changes: changes made by loading alone.
     """
 
     image: Image.Image
@@ -101,7 +101,7 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
 
 
 def opens_elsewhere(data: bytes, header: JpegHeader) -> bool:
-    """Whether Pillow opens a JPEG as its users do, whatever libjpeg says, and finds the same size and components."""
+    """Whether Pillow too opens a JPEG, and finds the same size and components."""
     try:
         opened = JpegImagePlugin.jpeg_factory(CountedReads(data, "JPEG"))
     except (*_ERRORS, AssertionError):
@@ -130,7 +130,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     if deep or is_deep(opened.mode):
         changes.add("depth_reduced")
     key = opened.info.get("transparency")
-    if deep and isinstance(key, tuple):  # Pillow kept the high bytes of the pixels, but all of the transparent colour
+    if deep and isinstance(key, tuple):  # Pillow reduces the pixels, but not the transparent colour
         opened.info["transparency"] = tuple(value >> 8 for value in key)
     profile = opened.info.get("icc_profile")
     return Loaded(
@@ -142,14 +142,14 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
 
 
 def has_more_frames(data: bytes, opened: ImageFile.ImageFile) -> bool:
-    """Whether anything follows the first frame; damage there counts as nothing."""
+    """Whether another frame follows the first; a damaged one does not count."""
     if opened.format != "GIF":
         return bool(getattr(opened, "is_animated", False))
-    return has_second_frame(data)  # Pillow would walk on to find out, and may lose the first frame on the way
+    return has_second_frame(data)  # Pillow would read on to find out, and may lose the first frame
 
 
 def count_encoded_channels(opened: ImageFile.ImageFile) -> int:
-    """How many channels a reader that keeps transparency decodes: 1 to 4."""
+    """The number of channels, 1 to 4, that a reader decodes if it keeps transparency."""
     transparent = "transparency" in opened.info
     if opened.mode in ("P", "PA"):
         return 4 if transparent or opened.mode == "PA" else 3
@@ -161,7 +161,7 @@ def _translated(file_format: str, code: str) -> Iterator[None]:
     """Turns the plugins' errors into Rejected."""
     try:
         yield
-    except Image.DecompressionBombError as error:  # a frame or tile far larger than the picture
+    except Image.DecompressionBombError as error:  # a frame or tile far larger than the image
         raise Rejected("decode", "too_many_pixels", f"{file_format}: {describe_error(error)}") from None
     except _ERRORS as error:
         early = _ENDS_EARLY.search(str(error)) is not None

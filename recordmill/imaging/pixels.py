@@ -1,4 +1,4 @@
-"""Decoded pixels as arrays, the form that libjpeg-turbo reads and writes, and their way to Pillow and back."""
+"""Decoded pixels as arrays, as libjpeg-turbo reads and writes them, and their conversion to and from Pillow."""
 
 from typing import TypeAlias
 
@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 # Values 0 to 255, of shape (height, width, 1), gray, or (height, width, 4): red, green, blue and a byte without
-# meaning. Four bytes a pixel are also what Pillow works on, so that its C code can take the same memory.
+# meaning. Pillow also uses four bytes per pixel, so its C code can use the same memory.
 Raster: TypeAlias = NDArray[np.uint8]
 
 Moments: TypeAlias = tuple[tuple[int, int], ...]
 
-# Pixels in a line, and lines, that stay in a processor's cache while they are squared and added up. No more than 257
-# lines, so that their values' sum stays below 2**16.
+# Pixels per line, and lines, that stay in a processor's cache while they are squared and added up. At most 257
+# lines, so that the sum of their values stays below 2**16.
 _LINE, _LINES = 512, 64
 
 
@@ -26,7 +26,7 @@ def count_channels(raster: Raster) -> int:
 
 
 def to_image(raster: Raster) -> Image.Image:
-    """A copy as an image of mode L or RGB; also of pixels of three bytes."""
+    """A copy as an image of mode L or RGB; pixels of three bytes are also accepted."""
     height, width, channels = raster.shape
     mode, raw = _MODES[channels]
     return Image.frombytes(mode, (width, height), raster, "raw", raw)
@@ -39,15 +39,15 @@ def to_raster(image: Image.Image) -> Raster:
 
 
 def copy_pixels(raster: Raster) -> NDArray[np.uint8]:
-    """A copy of the pixels alone: height, width, 1 or 3 channels, red first."""
-    # Pillow takes the fourth byte away in a quarter of the time of numpy's slice.
+    """A copy without the fourth byte: height, width, 1 or 3 channels, red first."""
+    # Pillow removes the fourth byte in a quarter of the time of numpy's slice.
     return raster.copy() if raster.shape[2] == 1 else np.array(to_image(raster))
 
 
 def moments(raster: Raster) -> Moments:
-    """Each channel's sum and sum of squares, exact; also of pixels of three bytes.
+    """Each channel's exact sum and sum of squares; pixels of three bytes are also accepted.
 
-    It takes less time than Pillow's histogram, and lets other threads run meanwhile.
+    It takes less time than Pillow's histogram, and releases the GIL.
     """
     channels, flat = raster.shape[2], raster.reshape(-1)
     length = _LINE * channels

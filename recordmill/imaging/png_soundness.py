@@ -1,4 +1,4 @@
-"""Whether a PNG that Pillow decodes is one for libpng too, and so for TensorFlow (PNG, third edition, 5 and 11.2)."""
+"""Checks whether libpng, and so TensorFlow, accepts a PNG that Pillow decodes (PNG, third edition, 5 and 11.2)."""
 
 import re
 import struct
@@ -15,7 +15,7 @@ _PIECE = 2**20
 def is_sound_png(data: bytes) -> bool:
     """Whether checksums, the chunks' order, the header and the length of the pixels are right.
 
-    Pillow minds none of these where it can go on: it leaves rows that are missing black.
+    Pillow ignores such errors as long as it can go on, and leaves missing rows black.
     """
     chunks = _read_chunks(data)
     kinds = [kind for kind, _ in chunks]
@@ -32,7 +32,7 @@ def is_sound_png(data: bytes) -> bool:
 
 
 def _read_chunks(data: bytes) -> list[tuple[bytes, memoryview]]:
-    """Kinds and bodies up to the end; nothing where a checksum is wrong or the end is missing."""
+    """Kinds and bodies of all chunks; nothing if a checksum is wrong or the end is missing."""
     chunks: list[tuple[bytes, memoryview]] = []
     view, position = memoryview(data), 8
     while position + 12 <= len(data):
@@ -48,7 +48,7 @@ def _read_chunks(data: bytes) -> list[tuple[bytes, memoryview]]:
 
 
 def _unpacked_size(parts: list[memoryview]) -> int:
-    """How many bytes the parts unpack to; -1 where they are damaged or end early."""
+    """The number of bytes the parts unpack to; -1 if they are damaged or end early."""
     unpacking, size = zlib.decompressobj(), 0
     try:
         for part in parts:
@@ -64,7 +64,7 @@ def _unpacked_size(parts: list[memoryview]) -> int:
 
 
 def _size_of_rows(width: int, height: int, bits: int, interlaced: bool) -> int:
-    """Bytes of all rows, each with the byte that says how it is filtered."""
+    """Bytes of all rows, each with its filter byte."""
     if not interlaced:
         return height * (1 + (width * bits + 7) // 8)
     size = 0

@@ -1,4 +1,4 @@
-"""One image from its file's bytes to what is stored: the package's one way in."""
+"""Turns the bytes of one image file into the stored image: the package's entry point."""
 
 from contextlib import suppress
 
@@ -100,7 +100,7 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
     reduction = jpeg_reduction(size, target)
     if untouched and not settings.moments and not keep_pixels:
-        # Nobody sees the pixels of an image that stays as it is: to check it, an eighth of each side will do.
+        # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
         reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
     raster = _decode(data, header, reduction)
     if untouched:
@@ -117,7 +117,7 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
     try:
         return decode_jpeg(data, header, reduction)
     except UnusualJpeg:
-        # Pillow is forgiving, as TensorFlow is: stray bytes between segments, odd subsampling. But it bears a cut, too.
+        # Pillow tolerates stray bytes between segments and odd subsampling, as TensorFlow does, but also cuts
         with suppress(UnusualJpeg):
             decode_jpeg(plain_copy(data, header), header, SMALLEST_REDUCTION)
         return to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
@@ -136,7 +136,7 @@ def _prepare_with_pillow(
     loaded = load_image(opened, file_format)
     if never:
         if file_format == "PNG" and not is_sound_png(data):
-            raise Rejected("decode", "decode_error", "PNG: damaged, though Pillow decodes it, and reencode is never")
+            raise Rejected("decode", "decode_error", "PNG: damaged, although Pillow decodes it, and reencode is never")
         read = to_raster(loaded.image) if settings.moments and _shows_as_it_is(loaded, file_format) else None
         shown = None
         if settings.near_duplicates or keep_pixels:
@@ -164,7 +164,7 @@ def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
 def _arrange(
     image: Image.Image, orientation: int, target: Size, settings: ImageSettings
 ) -> tuple[Image.Image, set[str]]:
-    """Turns, resizes and expands an L or RGB image; the names of what was changed."""
+    """Rotates, resizes and expands an L or RGB image; returns it with the names of the changes."""
     changes = set()
     mode = image.mode
     if orientation != 1:

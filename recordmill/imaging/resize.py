@@ -1,4 +1,4 @@
-"""Bringing images to the size asked for."""
+"""Resizes images to the configured size."""
 
 from PIL import Image
 
@@ -7,13 +7,13 @@ from recordmill.schemas.settings.images import Resize
 
 Size = tuple[int, int]  # width, height, in Pillow's order
 
-# Pillow may first shrink by whole factors as long as this many times the final size is left, which is several times
+# Pillow may first shrink by whole factors as long as this multiple of the final size remains, which is several times
 # faster; from 3.0 on its documentation calls the result indistinguishable.
 _REDUCING_GAP = 3.0
 
 
 def target_size(size: Size, resize: Resize | None) -> Size:
-    """Width and height after `resize` of an image of `size`, seen the right way up; the same size where it fits."""
+    """Width and height after `resize` of an image of `size`, upright; unchanged if it fits."""
     width, height = size
     if resize is None:
         return size
@@ -27,7 +27,7 @@ def target_size(size: Size, resize: Resize | None) -> Size:
 
 
 def jpeg_reduction(size: Size, target: Size) -> int:
-    """The fraction 1/1, 1/2, 1/4 or 1/8 to decode a JPEG to: at least twice the target is left for a good filter."""
+    """The fraction 1/1, 1/2, 1/4 or 1/8 to decode a JPEG to: at least twice the target remains for a good filter."""
     spare = min(size[0] / target[0], size[1] / target[1]) / 2
     return next((reduction for reduction in (8, 4, 2) if spare >= reduction), 1)
 
@@ -35,8 +35,7 @@ def jpeg_reduction(size: Size, target: Size) -> int:
 def resize_image(image: Image.Image, target: Size, resize: Resize, background: Colour) -> Image.Image:
     """Resamples an L or RGB image to the target with a Lanczos filter.
 
-    Where the shapes differ, `resize.fit` says what happens. Padding makes a gray image RGB if the background is
-    coloured.
+    If the aspect ratios differ, `resize.fit` decides. Padding makes a gray image RGB if the background is coloured.
     """
     if resize.exact is None:
         return _resample(image, target)
@@ -50,7 +49,7 @@ def _resample(image: Image.Image, target: Size, box: tuple[float, float, float, 
 
 
 def centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
-    """The largest part of the image that has the target's shape: left, top, right, bottom in pixels."""
+    """The largest part of the image with the target's aspect ratio: left, top, right, bottom in pixels."""
     width, height = size
     scale = min(width / target[0], height / target[1])
     box_width, box_height = min(width, target[0] * scale), min(height, target[1] * scale)

@@ -1,8 +1,8 @@
-"""Recognising a format by a file's first bytes; names and extensions are never looked at."""
+"""Recognises a format by a file's first bytes, never by its name."""
 
 import re
 
-# Formats that can be allowed. PPM stands for the family: bit, gray and pixel maps, plain or binary, and float maps.
+# Formats that can be accepted. PPM means the family: bit, gray and pixel maps, plain or binary, and float maps.
 _ACCEPTABLE = (
     ("JPEG", re.compile(rb"\xff\xd8\xff")),
     ("PNG", re.compile(rb"\x89PNG\r\n\x1a\n")),
@@ -13,7 +13,7 @@ _ACCEPTABLE = (
     ("PPM", re.compile(rb"P[1-6f]\s|P[1-6]#")),
 )
 
-# Formats that are never decoded; knowing them makes for a better message than "unknown".
+# Formats that are never decoded, known for a better message than "unknown".
 _OTHERS = (
     ("AVIF", re.compile(rb"....ftypavi[fs]", re.DOTALL)),
     ("HEIF", re.compile(rb"....ftyp(?:hei[cfmsx]|hev[cmsx]|mif1|msf1)", re.DOTALL)),
@@ -53,7 +53,7 @@ _OTHERS = (
 def sniff(data: bytes) -> str | None:
     """The format that the first bytes announce: one of `settings.FORMATS`, or None.
 
-    Announced is not yet kept: the rest may be anything.
+    The rest of the file may be anything.
     """
     return _match(_ACCEPTABLE, data)
 

@@ -1,4 +1,4 @@
-"""The form in which pixels are stored: JPEG, PNG, or the pixels themselves."""
+"""Encodes pixels in the form in which they are stored: JPEG, PNG, or the pixels themselves."""
 
 import io
 
@@ -9,17 +9,17 @@ from recordmill.schemas.settings.images import ImageSettings
 
 
 def stored_format(settings: ImageSettings) -> str:
-    """What re-encoded images are: `JPEG`, `PNG` or `RAW`."""
+    """The format of re-encoded images: `JPEG`, `PNG` or `RAW`."""
     return {"png": "PNG", "raw": "RAW"}.get(settings.store, "JPEG")
 
 
 def encode_raster(raster: Raster, settings: ImageSettings, header: JpegHeader | None = None) -> bytes:
-    """The bytes that are stored of an image; same pixels, same bytes, on any thread.
+    """The stored bytes of an image; same pixels, same bytes, on any thread.
 
     Args:
         raster: the pixels.
-        settings: which form it is.
-        header: of the JPEG that they were decoded from; None where it was none. See `choose_subsampling`.
+        settings: which form to use.
+        header: of the JPEG that they were decoded from; None for other formats. See `choose_subsampling`.
 
     Returns:
         A baseline JFIF; a PNG of mode L or RGB without any metadata; or height x width x channels bytes, red first.
@@ -35,11 +35,11 @@ def encode_raster(raster: Raster, settings: ImageSettings, header: JpegHeader | 
 
 
 def choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> Subsampling:
-    """The subsampling of a JPEG that is encoded anew.
+    """The subsampling of a re-encoded JPEG.
 
     Args:
-        settings: what was asked for.
-        header: of the JPEG that the pixels come from, which were turned upright; None where they come from elsewhere.
+        settings: the image settings.
+        header: of the JPEG that the (now upright) pixels come from; None for other formats.
     """
     if settings.subsampling == "auto":
         return header.upright_subsampling if header else "4:4:4"
@@ -49,5 +49,5 @@ def choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> Su
 
 
 def as_stored(raster: Raster, encoded: bytes, settings: ImageSettings) -> Raster:
-    """What readers see of pixels that `encode_raster` encoded: JPEG changes each of them a little, the others none."""
+    """The pixels that readers of `encode_raster`'s result see: JPEG changes each of them a little, the others none."""
     return decode_jpeg(encoded, read_jpeg_header(encoded)) if stored_format(settings) == "JPEG" else raster

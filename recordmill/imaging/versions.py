@@ -4,7 +4,7 @@ import simplejpeg
 from PIL import __version__ as pillow_version
 from PIL import features
 
-# simplejpeg carries a libjpeg-turbo of its own, fixed by its version and not reported apart.
+# simplejpeg contains its own libjpeg-turbo, determined by its version and not reported separately.
 _PILLOW_LIBRARIES = {
     "jpg": "libjpeg",
     "libtiff": "libtiff",
@@ -15,7 +15,7 @@ _PILLOW_LIBRARIES = {
 
 
 def imaging_versions() -> dict[str, str]:
-    """Versions of all that decodes, converts and encodes pixels: same versions and same input, same bytes."""
+    """Versions of the libraries that decode, convert and encode pixels: same versions and same input, same bytes."""
     versions = {"pillow": pillow_version, "simplejpeg": simplejpeg.__version__}
     if (turbo := features.version_feature("libjpeg_turbo")) is not None:
         versions["pillow.libjpeg_turbo"] = turbo

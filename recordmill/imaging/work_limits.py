@@ -1,7 +1,7 @@
-"""Bounds on the work that a file can ask of Pillow, which takes many small steps in Python for some structures.
+"""Bounds on the work that a file can cause in Pillow, which takes many small Python steps for some structures.
 
-A file of a few megabytes could keep it busy for hours. Steps are counted, never seconds, so that the verdict is the
-same on every machine. Real files stay far below each limit.
+A file of a few megabytes could keep it busy for hours. Steps are counted, never seconds, so the verdict is the same
+on every machine. Real files stay far below each limit.
 """
 
 import io
@@ -20,7 +20,7 @@ _MAX_PNG_PIXEL_BYTES = 8  # four channels of 16 bits
 _CHUNK = struct.Struct(">I4s")
 _MAX_RUN_LENGTH_PIXELS = 2**25  # of a BMP of runs, which are written pixel by pixel
 
-# A TIFF has at most 65,500 rows in four planes, so that this is also the largest number of strips.
+# A TIFF has at most 65,500 rows in four planes, so this is also the largest number of strips.
 _MAX_VALUES = 2**18
 _MAX_ENTRIES = 2**16
 _MAX_SHARED_BYTES = 2**26
@@ -38,7 +38,7 @@ class CountedReads(io.BytesIO):
         self._max_reads = _MAX_READS.get(file_format, _MAX_READS_ELSEWHERE)
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As of any file."""
+        """The same as for any file."""
         self._reads += 1
         if self._reads > self._max_reads:
             raise Rejected("decode", "too_much_work", f"{self._format}: more than {self._max_reads:,} pieces")
@@ -46,7 +46,7 @@ class CountedReads(io.BytesIO):
 
 
 def check_structure(data: bytes, file_format: str) -> None:
-    """Refuses what counting reads would not find, before Pillow opens the file: Rejected `too_much_work`."""
+    """Rejects, before Pillow opens the file, work that counting reads would not find, as `too_much_work`."""
     if file_format == "TIFF":
         check_directories(data)
     elif file_format == "PNG" and len(data) > 2**20 and (profiles := data.count(b"iCCP")) > _MAX_PROFILES:
@@ -54,13 +54,13 @@ def check_structure(data: bytes, file_format: str) -> None:
 
 
 def check_runs(width: int, height: int) -> None:
-    """Refuses a BMP of runs that is too large to be filled pixel by pixel: Rejected `too_much_work`."""
+    """Rejects a run-length encoded BMP that is too large to be filled pixel by pixel, as `too_much_work`."""
     if width * height > _MAX_RUN_LENGTH_PIXELS:
-        raise Rejected("decode", "too_much_work", f"BMP: {width} x {height} pixels in runs")
+        raise Rejected("decode", "too_much_work", f"BMP: {width} x {height} pixels, run-length encoded")
 
 
 def check_packed_pixels(data: bytes, width: int, height: int) -> None:
-    """Refuses a PNG whose packed pixels are far larger than the unpacked ones: empty blocks (RFC 1951) hold none.
+    """Rejects a PNG whose compressed pixels are far larger than the pixels: empty blocks (RFC 1951) contain none.
 
     Raises:
         Rejected: `too_much_work`.
@@ -79,7 +79,7 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
 
 
 def check_directories(data: bytes) -> None:
-    """Refuses directories (TIFF 6.0, section 2) whose values are far larger than the file, since many share bytes.
+    """Rejects directories (TIFF 6.0, section 2) whose values add up to far more than the file, by sharing bytes.
 
     Args:
         data: a TIFF, or Exif without its prefix.

@@ -1,1 +1,1 @@
-"""The readers' side: datasets are opened, verified, looked into and fed to training."""
+"""Opens, verifies, inspects, analyses and loads finished datasets."""

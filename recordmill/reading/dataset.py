@@ -1,6 +1,6 @@
-"""Opening a dataset: one of ours by its marker, anybody else's by what its files are called and hold.
+"""Opens a dataset: Recordmill's by its marker, others by the names and content of their files.
 
-The one way by which loading, verifying and inspecting find files.
+Loading, verifying and inspecting all find their files here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,21 +24,21 @@ from recordmill.storage.record_reader import is_something_else
 
 Kind = Literal["recordmill", "tfds", "files"]
 
-_NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that finds some"
+_NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches some"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dataset:
-    """What is known of a dataset before any record is read.
+    """A dataset as it is known before any record is read.
 
     Attributes:
-        folder: where it lies; of a single file its folder.
-        kind: `recordmill` with our marker, `tfds` with a `dataset_info.json`, else `files`.
+        folder: its folder; for a single file, the file's folder.
+        kind: `recordmill` with a marker, `tfds` with a `dataset_info.json`, otherwise `files`.
         shards: the files, split by split in the dataset's own order.
-        features: its features; empty where only the records can tell.
-        labels: class ids by name; empty where they are not known.
+        features: its features; empty if only the records show them.
+        labels: class ids by name; empty if they are not known.
         marker: `recordmill.json`; None for other kinds.
-        whole: False where some files were opened, not a folder.
+        whole: False if files were opened instead of a folder.
     """
 
     folder: str
@@ -56,12 +56,12 @@ class Dataset:
 
     @property
     def counts(self) -> dict[str, int | None]:
-        """How many records each split is said to hold; None where nobody has counted."""
+        """The number of records per split according to the metadata; None if unknown."""
         return {split: self.count([split]) for split in self.splits}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the conversion noted, and what is worth a look; empty for other kinds."""
+        """The conversion's notes and remarks; empty for other kinds."""
         return (*self.marker.notes, *(self.marker.remarks or ())) if self.marker else ()
 
     def __repr__(self) -> str:
@@ -70,16 +70,16 @@ class Dataset:
 
     @property
     def splits(self) -> dict[str, tuple[Shard, ...]]:
-        """The shards by split; a split of one of ours may have none."""
+        """The shards by split; a split of a Recordmill dataset may have none."""
         stated = self.marker.splits if self.marker and self.whole else ()
         names = dict.fromkeys([*stated, *(shard.split for shard in self.shards)])
         return {name: tuple(shard for shard in self.shards if shard.split == name) for name in names}
 
     def split_names(self, split: str | Sequence[str]) -> tuple[str, ...]:
-        """The splits that a caller names: one, several, or several in one text, joined by `+`.
+        """The splits that a caller names: one, several, or several in one string, joined by `+`.
 
         Raises:
-            LoadError: one of them is not there or named twice, or none is named.
+            LoadError: one of them does not exist or is named twice, or none is named.
         """
         if isinstance(split, str):
             names = [split] if split in self.splits else [name.strip() for name in split.split("+")]
@@ -104,7 +104,7 @@ class Dataset:
         return tuple(shard for name in self.split_names(split) for shard in self.splits[name])
 
     def count(self, split: str | Sequence[str]) -> int | None:
-        """How many records a split, or several, are said to hold; None where nobody has counted.
+        """The number of records in a split, or in several, according to the metadata; None if unknown.
 
         Raises:
             LoadError: there is no such split.
@@ -120,19 +120,19 @@ class Dataset:
 
 
 def open_dataset(path: str) -> Dataset:
-    """Opens a dataset's folder, a TFRecord file, or the files that a pattern finds.
+    """Opens a dataset's folder, a TFRecord file, or the files that match a pattern.
 
-    Records are read only of a single file that does not begin with one, up to the first sound one.
+    Records are read only from a single file that does not begin with one, up to the first intact record.
 
-    Files that lie in a dataset which lists them are opened with all that the dataset says of them.
+    Files in a dataset that lists them are opened with all metadata of the dataset.
 
     Args:
-        path: on any of Beam's file systems. In a pattern `*`, `?` and `[a-z]` stand for what has no slash, and `**` for
-            any folders between.
+        path: on any of Beam's file systems. In a pattern, `*`, `?` and `[a-z]` match anything but slashes, and `**`
+            matches any folders.
 
     Raises:
-        LoadError: there is nothing of the kind, or a folder of ours whose publishing was cut.
-        OSError: it cannot be looked at.
+        LoadError: there is nothing of the kind, or a Recordmill folder whose publishing was interrupted.
+        OSError: it cannot be read.
     """
     path = path.rstrip("/") or path
     if storage.size_of(path) is not None:
@@ -146,11 +146,11 @@ def open_dataset(path: str) -> Dataset:
         return _open_described(path) or _open_undescribed(path, names)
     if found := match_files(path):
         return _open_files(found)
-    raise LoadError(f"{path} is not there, or holds nothing: {_NAME_ONE}")
+    raise LoadError(f"{path} does not exist or is empty: {_NAME_ONE}")
 
 
 def _open_described(folder: str) -> Dataset | None:
-    """A dataset that says what it is made of; None where none does."""
+    """A dataset with metadata; None if there is none."""
     if storage.exists(storage.join(folder, MARKER)):
         return _open_ours(folder)
     if storage.exists(storage.join(folder, DATASET_INFO)):
@@ -184,7 +184,7 @@ def _open_ours(folder: str) -> Dataset:
     except FileNotFoundError:
         raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
     except DamagedMarkerError as error:
-        raise LoadError(f"{error}: restore it, or make the dataset anew") from None
+        raise LoadError(f"{error}: restore it, or convert the dataset again") from None
 
 
 def _our_shards(folder: str, marker: Marker) -> tuple[Shard, ...]:

@@ -1,4 +1,4 @@
-"""What a serialised Example holds: keys, kinds, how many values, and the values."""
+"""Parses serialised Examples: keys, kinds, numbers of values, and values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +14,11 @@ Profile = tuple[tuple[str, Kind | None, int], ...]
 
 
 class DamagedExampleError(ValueError):
-    """A record is not a `tf.train.Example`; the message says so in a few words."""
+    """A record is not a `tf.train.Example`; the message says so."""
 
 
 class ParsedExample:
-    """One record, as protobuf reads it: of a key that stands twice the last one counts."""
+    """One record, as protobuf reads it: if a key occurs twice, the last one counts."""
 
     __slots__ = ("_features",)
 
@@ -31,11 +31,11 @@ class ParsedExample:
         try:
             self._features = Example.FromString(data).features.feature
         except DecodeError:
-            raise DamagedExampleError("the data are no tf.train.Example: they cannot be parsed") from None
+            raise DamagedExampleError("the data cannot be parsed as a tf.train.Example") from None
 
     @property
     def profile(self) -> Profile:
-        """Key, kind and number of values of each feature, sorted by key; the kind is None where no list is set."""
+        """Key, kind and number of values of each feature, sorted by key; the kind is None if no list is set."""
         found = []
         for key, feature in self._features.items():
             name = feature.WhichOneof("kind")
@@ -44,7 +44,7 @@ class ParsedExample:
         return tuple(found)
 
     def values(self, key: str) -> Sequence[Any] | None:
-        """The values of one feature; None where the record does not have it."""
+        """The values of one feature; None if the record does not have it."""
         if key not in self._features:
             return None
         feature = self._features[key]

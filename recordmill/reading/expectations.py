@@ -1,4 +1,4 @@
-"""What a dataset's records are expected to hold, as far as somebody has stated it."""
+"""What a dataset's metadata say of its records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ _IMAGES = ("image/encoded", "image", "image_raw", "train/image")
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What holds for every record of a dataset.
+    """The properties of every record of a dataset.
 
     Attributes:
-        features: by key; empty where nothing is stated.
-        label_ids: the ids that a label may be; empty where they are not known.
-        class_ids: the ids by class name, as the marker of one of ours gives them; empty for other datasets.
-        name_keys: the features that hold class names, each with the one that holds their ids, or the empty string.
-        label_keys: the features that hold them; the first that a record has counts.
-        image_keys: the features that hold encoded images; the first that a record has counts. Empty where images are
-            stored as raw pixels.
+        features: by key; empty if unknown.
+        label_ids: the valid ids of labels; empty if unknown.
+        class_ids: ids by class name, from Recordmill's marker; empty for other datasets.
+        name_keys: the features with class names, each with the feature that has their ids, or the empty string.
+        label_keys: the features with labels; the first that a record has counts.
+        image_keys: the features with encoded images; the first that a record has counts. Empty if images are stored
+            as raw pixels.
         images_are_stated: whether the image feature is known from the convention, not from its usual name.
-        max_pixels: images of ours have no more.
+        max_pixels: Recordmill's images have no more.
     """
 
     features: Mapping[str, Feature]
@@ -44,7 +44,7 @@ class Expectations:
     max_pixels: int
 
     def judge(self, profile: Profile) -> str:
-        """What is wrong with a record of this profile; the empty string if nothing is."""
+        """The problem of records with this profile; the empty string if there is none."""
         if not self.features:
             return ""
         there = {key: (kind, count) for key, kind, count in profile}
@@ -60,13 +60,13 @@ class Expectations:
             if not feature.many and count != 1:
                 return f"feature {key} holds {count} values and should hold one"
         if unknown := sorted(there.keys() - self.features.keys()):
-            return f"feature {unknown[0]} is none of the dataset's"
+            return f"feature {unknown[0]} is not one of the dataset's"
         return ""
 
 
 def expect(dataset: "Dataset") -> Expectations:
-    """What is expected of a dataset's records."""
-    from recordmill.imaging import ImageSettings  # not needed where expectations only arrive (shard_workers)
+    """The expectations of a dataset."""
+    from recordmill.imaging import ImageSettings  # not needed in workers, which receive expectations
 
     features = {feature.key: feature for feature in dataset.features}
     labels = [key for key, feature in features.items() if feature.field in _LABEL_FIELDS]

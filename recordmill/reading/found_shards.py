@@ -1,4 +1,4 @@
-"""TFRecord files that nobody lists: found by name or by their first bytes, and put into splits by name."""
+"""Finds TFRecord files that are not listed anywhere, by name or first bytes, and assigns them to splits by name."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ from recordmill.reading.shard import Shard
 from recordmill.storage.record_reader import looks_like_records, looks_like_shard
 
 SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
-"""A file's place in its set: `00000-of-00005` (TensorFlow's own), `01of02` (image-tfrecord-builder)."""
+"""A file's position in its set: `00000-of-00005` (TensorFlow's own), `01of02` (image-tfrecord-builder)."""
 
 _SPLIT = re.compile(r"train(?:ing)?|validation|valid|val|test(?:ing)?|eval|dev", re.IGNORECASE)
 _SAVED_MODEL = re.compile(r"\.data-\d+-of-\d+$")  # the variables of TensorFlow's saved models
@@ -19,28 +19,28 @@ _OTHER = (".json", ".jsonl", ".txt", ".yaml", ".pbtxt", ".idx", ".md", ".csv", "
 
 
 def find_shards(folder: str) -> tuple[Shard, ...]:
-    """All TFRecord files below a folder, sorted by name; hidden files and folders are left alone."""
+    """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
     paths = {name: storage.join(folder, name) for name in _names_below(folder)}
     return _in_splits({name: path for name, path in paths.items() if _holds_records(path, name)})
 
 
 def match_files(pattern: str) -> list[str]:
-    """The files that a pattern finds, whatever they hold."""
+    """The files that match a pattern, whatever their content."""
     if storage.is_local(pattern):
         return [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
     folder = re.split(r"[*?\[]", pattern)[0].rpartition("/")[0]
     if folder.endswith(":/"):  # a pattern of buckets
         return []
-    from apache_beam.io.filesystem import FileSystem  # local files need none of Beam
+    from apache_beam.io.filesystem import FileSystem  # local files do not need Beam
 
     fits = re.compile(FileSystem.translate_pattern(pattern))
     return [file.path for file in storage.list_below(folder) if fits.fullmatch(file.path)]
 
 
 def name_shards(paths: list[str]) -> tuple[str, tuple[Shard, ...]]:
-    """The folder below which all the files lie, and the files as its shards, sorted by name."""
+    """The common folder of the files, and the files as its shards, sorted by name."""
     folders = [path.split("/")[:-1] for path in paths]
-    pairs = zip(min(folders), max(folders), strict=False)  # what these two share all share
+    pairs = zip(min(folders), max(folders), strict=False)  # whatever these two share, all share
     depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     below = {"/".join(path.split("/")[depth:]): path for path in paths}
     return "/".join(folders[0][:depth]) or ("/" if depth else "."), _in_splits(below)
@@ -53,7 +53,7 @@ def _in_splits(paths: Mapping[str, str]) -> tuple[Shard, ...]:
 
 
 def split_of(name: str) -> str:
-    """The split that a file's name speaks of: `train`, `test`, ...; else the name without its shard's number."""
+    """The split in a file's name (`train`, `test`, ...), otherwise the name without its shard number."""
     parts = name.split("/")
     for part in reversed(parts):
         words = [word for word in re.split(r"[-_.]", part) if _SPLIT.fullmatch(word)]
@@ -79,7 +79,7 @@ def _names_below(folder: str) -> Iterator[str]:
 
 
 def _holds_records(path: str, name: str) -> bool:
-    """By name; where the name says nothing, by the first bytes. A damaged file must be found by its name."""
+    """Decides by name, otherwise by the first bytes. A damaged file must be found by its name."""
     base = name.rpartition("/")[2]
     if base.lower().endswith(_OTHER) or _SAVED_MODEL.search(base):
         return False
@@ -87,7 +87,7 @@ def _holds_records(path: str, name: str) -> bool:
 
 
 def read_label_lines(path: str) -> dict[str, int]:
-    """Class ids by name from `0:daisy` lines, as slim and we write them; none where the lines have no numbers."""
+    """Class ids by name from `0:daisy` lines, as slim and Recordmill write them; none if the lines have no numbers."""
     lines = storage.read_range(path).decode("utf-8", "replace").splitlines()
     numbered = [re.fullmatch(r"(-?\d{1,18}):(.*)", line) for line in lines]
     return {match[2]: int(match[1]) for match in numbered if match} if all(numbered) else {}

@@ -1,5 +1,5 @@
-"""What a reader says of a dataset that it cannot read."""
+"""The error of readers."""
 
 
 class LoadError(ValueError):
-    """A dataset cannot be opened, or not read as asked; the message is one sentence that says why."""
+    """A dataset cannot be opened, or not read as requested; the message says why in one sentence."""

@@ -1,4 +1,4 @@
-"""One file of a dataset, and its sidecar's rows."""
+"""A file of a dataset, and its sidecar's rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One TFRecord file of a dataset. What nobody has stated is None, or the empty string.
+    """One TFRecord file of a dataset. Unknown values are None, or the empty string.
 
     Attributes:
         split: the split that it belongs to.
         name: its path below the dataset's folder.
-        path: its whole path.
-        records: how many records it is said to hold.
-        bytes: its size, as stated.
-        sha256: hex digest of the file, as stated.
-        sidecar: whole path of its sidecar.
-        sidecar_sha256: hex digest of the sidecar, as stated.
+        path: its full path.
+        records: its number of records, according to the metadata.
+        bytes: its size, according to the metadata.
+        sha256: hex digest of the file, according to the metadata.
+        sidecar: path of its sidecar.
+        sidecar_sha256: hex digest of the sidecar, according to the metadata.
     """
 
     split: str
@@ -34,11 +34,11 @@ class Shard:
     sidecar_sha256: str = ""
 
     def rows(self) -> Iterator[SidecarRow]:
-        """The sidecar's rows of the records in the file, in the file's order; none where there is no sidecar.
+        """The sidecar's rows of the records in the file, in the file's order; none if there is no sidecar.
 
         Raises:
             OSError: the sidecar cannot be read.
-            orjson.JSONDecodeError: a line of it is no JSON.
+            orjson.JSONDecodeError: one of its lines is not JSON.
         """
         if self.sidecar:
             with storage.open_to_read(self.sidecar) as lines:

@@ -1,4 +1,4 @@
-"""What a sidecar says of the records that a verifier meets."""
+"""Reads a shard's sidecar for the verifier."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -12,14 +12,14 @@ from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.sidecar_row import Row, RowTotals, SidecarRow, row_from_json
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
-"""What comes of rows that Recordmill has not written."""
+"""Errors that rows cause if Recordmill did not write them."""
 
 
 def add_rows(rows: Iterable[Row]) -> RowTotals:
-    """What rows add up to.
+    """The totals of rows.
 
     Raises:
-        AttributeError, KeyError, TypeError, ValueError: they are no rows of ours.
+        AttributeError, KeyError, TypeError, ValueError: Recordmill did not write them.
     """
     totals = RowTotals()
     for row in rows:
@@ -28,7 +28,7 @@ def add_rows(rows: Iterable[Row]) -> RowTotals:
 
 
 class Findings(Protocol):
-    """What takes findings."""
+    """Collects findings."""
 
     shard: Shard
 
@@ -37,11 +37,11 @@ class Findings(Protocol):
 
 
 class SidecarRows:
-    """A shard's sidecar, read when it is first needed.
+    """A shard's sidecar, read at its first use.
 
     Attributes:
-        sha256: hex digest of the sidecar; the empty string until it is read, or where it cannot be.
-        totals: what its rows add up to, those of rejected references too; None where they are not Recordmill's.
+        sha256: hex digest of the sidecar; the empty string until it is read, or if it cannot be read.
+        totals: totals of its rows, including those of rejected references; None if they are not Recordmill's.
     """
 
     def __init__(self, check: Findings) -> None:
@@ -52,7 +52,7 @@ class SidecarRows:
         self.totals: RowTotals | None = None
 
     def read(self) -> Sequence[SidecarRow]:
-        """The rows of the records, in their order; none, and a finding, where the sidecar cannot be read."""
+        """The rows of the records, in their order; if the sidecar cannot be read, none, and a finding is added."""
         sidecar = self._check.shard.sidecar
         if self._rows is None:
             self._rows = []
@@ -65,7 +65,7 @@ class SidecarRows:
                     self.totals = add_rows(everything)
                 self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
             except FileNotFoundError:
-                self._check.add("missing", f"the sidecar is not there ({sidecar})")
+                self._check.add("missing", f"the sidecar is missing ({sidecar})")
             except (OSError, *FORGED) as error:
                 self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
         return self._rows
@@ -75,7 +75,7 @@ class SidecarRows:
 
         Args:
             offset: in the unpacked file.
-            counted: the number by counting, which is taken where no row knows the offset.
+            counted: the number by counting, which is used if no row has the offset.
         """
         rows = self.read()
         number = self._by_offset.get(offset)

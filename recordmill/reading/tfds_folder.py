@@ -1,4 +1,4 @@
-"""A folder that TensorFlow Datasets wrote, or could read: what its `dataset_info.json` says, without TensorFlow."""
+"""Reads the `dataset_info.json` of a folder for TensorFlow Datasets, without TensorFlow."""
 
 import re
 from typing import Any
@@ -10,14 +10,14 @@ from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
 
 DATASET_INFO = "dataset_info.json"
-_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # of TFDS's own files
+_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # TFDS's own files
 
 
 def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     """The shards that `dataset_info.json` lists with their counts, and the class ids of the one label feature.
 
     Raises:
-        LoadError: the file is no such JSON, or of a format other than TFRecord.
+        LoadError: the file is malformed, or describes a format other than TFRecord.
     """
     path = storage.join(folder, DATASET_INFO)
     try:
@@ -28,7 +28,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
         what = f"{type(error).__name__}: {error}"
         raise LoadError(f"{path} cannot be understood ({what}): move it away to open the files alone") from None
     if file_format != "tfrecord":
-        raise LoadError(f"{path} speaks of {file_format} files: only TFRecord files can be opened")
+        raise LoadError(f"{path} describes {file_format} files: only TFRecord files can be opened")
     labels = [name for name in storage.folder_names(folder) if name.endswith(".labels.txt")]
     ids = {}
     if len(labels) == 1:

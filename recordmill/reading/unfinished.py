@@ -1,4 +1,4 @@
-"""What runs of ours leave in a folder when they are cut: shards as good as finished ones, and no marker."""
+"""Recognises what interrupted runs leave in a folder: valid shards, but no marker."""
 
 from collections.abc import Collection
 
@@ -7,11 +7,11 @@ from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, REJECTED, 
 
 
 def find_unfinished(folder: str, names: Collection[str]) -> str:
-    """The sentence that says so of a folder without a marker; the empty string where there is no trace of a run.
+    """A sentence about a folder without a marker; the empty string if there is no trace of a run.
 
     Args:
-        folder: where it lies.
-        names: of the files and folders in it.
+        folder: its path.
+        names: the names of the files and folders in it.
     """
     for staging in staging_names(sorted(names)):
         if storage.exists(storage.join(folder, staging, MARKER)):

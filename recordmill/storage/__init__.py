@@ -1,8 +1,8 @@
-"""Files, on this machine, on object stores, or wherever else Beam's file systems find them.
+"""Access to files on this machine, on object stores, and on Beam's other file systems.
 
-No rename is assumed atomic and no store is assumed to have folders: callers order their writes so that every prefix
-of them is a state that a later run understands. Only this module knows which store does what, and through whom; what is
-done to many files at once is in `many_files`.
+Renames are not assumed to be atomic, and stores need not have folders: callers order their writes so that a later run
+understands the state after each of them. Only this module knows the differences between stores; operations on many
+files at once are in `many_files`.
 """
 
 import errno
@@ -38,7 +38,7 @@ def _beam() -> "type[FileSystems]":
 
 
 def _find_store(path: str) -> "Store | None":
-    """The store that a URL is of, where it is one of ours; likewise imported at its first use."""
+    """The store of a URL, if it has a class here; also imported at its first use."""
     if is_local(path):
         return None
     from recordmill.storage.stores.find_store import find_store
@@ -47,7 +47,7 @@ def _find_store(path: str) -> "Store | None":
 
 
 def is_local(path: str) -> bool:
-    """Whether a path is one of this machine's file system, not a URL."""
+    """Whether a path is a local path, not a URL."""
     return _URL.match(path) is None
 
 
@@ -57,12 +57,12 @@ def join(folder: str, *names: str) -> str:
 
 
 def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
-    """Reads `length` bytes from `offset` on; -1 for all that follow.
+    """Reads `length` bytes from `offset`; -1 reads to the end.
 
     Raises:
-        FileNotFoundError: the file is not there, on whatever store.
+        FileNotFoundError: the file does not exist, on any store.
         PermissionError: it may not be read.
-        OSError: it cannot be read (Beam's own errors are OSErrors too); stores may raise errors of their own.
+        OSError: it cannot be read (Beam's errors are OSErrors too); stores may raise other errors.
     """
     if is_local(uri):
         return read_local(uri, offset, length)
@@ -81,7 +81,7 @@ def open_to_read(path: str) -> BinaryIO:
     """Opens a file's stored bytes as a stream.
 
     Raises:
-        FileNotFoundError: the file is not there; some stores find out at the first read, with an error of their own.
+        FileNotFoundError: the file does not exist; some stores raise an error of their own at the first read instead.
         PermissionError: it may not be read.
         OSError: it cannot be opened.
     """
@@ -98,7 +98,7 @@ def open_to_read(path: str) -> BinaryIO:
 
 
 def open_to_write(path: str) -> BinaryIO:
-    """Opens a file to be written as a stream; it is there when closed, on object stores not before."""
+    """Opens a file for writing as a stream; on object stores it exists only once it is closed."""
     if is_local(path):
         return create_local(path)
     if store := _find_store(path):
@@ -108,7 +108,7 @@ def open_to_write(path: str) -> BinaryIO:
 
 
 def exists(path: str) -> bool:
-    """Whether there is such a file; or such a folder, where there are folders."""
+    """Whether there is such a file, or such a folder if the store has folders."""
     if store := _find_store(path):
         return store.describe(path) is not None
     return os.path.exists(path) if is_local(path) else bool(_beam().exists(path))
@@ -121,9 +121,9 @@ def make_folder(path: str) -> None:
 
 
 def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
-    """Writes a whole file over whatever is there; by temporary name and rename, where it could be seen half written.
+    """Writes a whole file, replacing any other; by temporary name and rename if it could be seen half written.
 
-    After a power cut it is whole, or what was there before.
+    After a power cut there is either the complete file or the earlier one.
     """
     if store := _find_store(path):
         store.write(path, content)
@@ -138,19 +138,19 @@ def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
 
 
 def temporary_name(path: str) -> str:
-    """A name beside `path` that no other writer uses; hidden from readers that glob."""
+    """A name in the same folder that no other writer uses; hidden from readers that glob."""
     folder, name = os.path.split(os.path.abspath(path)) if is_local(path) else _beam().split(path)
     return join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
 
 
 def move_file(source: str, target: str) -> None:
-    """Renames a file over whatever is there.
+    """Renames a file, replacing any other.
 
-    Doing it twice is doing it once: where a store copies and then deletes, a cut in between leaves both files, and a
-    source already gone counts as moved if the target is there.
+    It is idempotent: on a store that copies and then deletes, an interruption leaves both files, and a missing source
+    counts as moved if the target exists.
 
     Raises:
-        FileNotFoundError: neither of them is there.
+        FileNotFoundError: neither of them exists.
         OSError: the file cannot be renamed.
     """
     store = _find_store(source)
@@ -169,13 +169,13 @@ def move_file(source: str, target: str) -> None:
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Deletes those of the files that are there, all of them on one store."""
+    """Deletes those of the files that exist; all must be on one store."""
     ordered = list(paths)
     if ordered and (store := _find_store(ordered[0])):
         store.delete(ordered)
         return
     for path in ordered:
-        if is_local(path):  # Beam's delete takes `*` and `[` in a path for a pattern
+        if is_local(path):  # Beam's delete treats `*` and `[` in a path as a pattern
             with suppress(FileNotFoundError):
                 os.unlink(path)
         elif exists(path):
@@ -183,7 +183,7 @@ def remove_files(paths: Iterable[str]) -> None:
 
 
 def remove_folder(path: str) -> None:
-    """Deletes a folder and all below it, if it is there; also what others put into it meanwhile, unless they go on."""
+    """Deletes a folder and everything below it, if it exists; also files added meanwhile, unless more keep coming."""
     if not is_local(path):
         remove_files([file.path for file in list_below(path)])
         return
@@ -201,9 +201,9 @@ def _tolerate_others(_: object, path: str, failure: tuple[Any, BaseException, An
 
 
 def list_below(folder: str) -> "Iterator[FileMetadata]":
-    """Every file below a folder of an object store or another of Beam's file systems, at any depth.
+    """Yields every file below a folder of an object store or another of Beam's file systems, at any depth.
 
-    Where the store has no folders the listing is read page by page: Beam's public `match` would hold all of it.
+    For stores without folders, the listing is read page by page; Beam's public `match` would hold all of it.
 
     Raises:
         OSError: the listing failed.
@@ -223,7 +223,7 @@ def list_below(folder: str) -> "Iterator[FileMetadata]":
 
 
 def size_of(path: str) -> int | None:
-    """Bytes of one file; None where there is no such file."""
+    """The size of one file in bytes; None if there is no such file."""
     if is_local(path):
         return os.path.getsize(path) if os.path.isfile(path) else None
     file = describe(path)
@@ -231,7 +231,7 @@ def size_of(path: str) -> int | None:
 
 
 def describe(path: str) -> "FileMetadata | None":
-    """Size and time of one file; None where there is no such file (a folder is none)."""
+    """Size and time of one file; None if there is no such file (a folder is not one)."""
     if store := _find_store(path):
         return store.describe(path)
     files = _beam().match([_like(path)])[0].metadata_list
@@ -239,7 +239,7 @@ def describe(path: str) -> "FileMetadata | None":
 
 
 def _like(path: str) -> str:
-    """A pattern that a path matches, and few others do; Beam's own escape, `[[]`, makes Python warn."""
+    """A pattern that matches a path and few others; Beam's own escape, `[[]`, makes Python warn."""
     return "".join("?" if letter in "*?[" else letter for letter in path)
 
 
@@ -248,19 +248,19 @@ def _escape(path: str) -> str:
 
 
 def folder_names(folder: str) -> list[str]:
-    """The names directly in a folder, files and folders, sorted; none where the folder is not there."""
+    """The names of the files and folders directly in a folder, sorted; none if the folder does not exist."""
     if is_local(folder):
         return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return sorted({name.rstrip("/") for name in _remote_names(folder)} - {""})
 
 
 def folder_entries(folder: str, most: int, start: str = "") -> list[str]:
-    """The names directly in a folder, those of folders with a slash at their end; none where the folder is not there.
+    """The names directly in a folder, those of folders with a trailing slash; none if the folder does not exist.
 
     Args:
         folder: on any file system.
-        most: of a store's folder no more names are listed; on this machine all are.
-        start: what the names begin with.
+        most: the maximum number of names listed in a store's folder; on this machine all are listed.
+        start: a prefix of the names.
 
     Raises:
         OSError: the folder may not be listed, or its store does not answer.

@@ -1,4 +1,4 @@
-"""A dataset's own files: its marker, the rows of its sidecars, and where they lie while it is made."""
+"""A dataset's own files: its marker, the rows of its sidecars, and the staging folder."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from recordmill.schemas.dataset.sidecar_row import Row, row_from_json
 
 
 class DamagedMarkerError(ValueError):
-    """A file called `recordmill.json` that this version of Recordmill cannot read."""
+    """A `recordmill.json` that this version of Recordmill cannot read."""
 
 
 def read_marker(folder: str) -> Marker:
@@ -21,13 +21,13 @@ def read_marker(folder: str) -> Marker:
 
     Raises:
         FileNotFoundError: there is none.
-        DamagedMarkerError: it is not a marker that can be understood; the sentence says why.
+        DamagedMarkerError: it is not a valid marker; the message says why.
     """
     return read_marker_json(folder)[0]
 
 
 def read_marker_json(folder: str) -> tuple[Marker, dict[str, Any]]:
-    """As `read_marker`, with all that the file holds."""
+    """As `read_marker`, with the whole content of the file."""
     try:
         value: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
         return Marker.from_json(value), value
@@ -39,7 +39,7 @@ def read_marker_json(folder: str) -> tuple[Marker, dict[str, Any]]:
 
 
 def find_marker(output: str) -> Marker | None:
-    """The marker of an output's finished dataset; None where there is none, or none that can be read."""
+    """The marker of an output's finished dataset; None if there is none that can be read."""
     try:
         return read_marker(output)
     except (FileNotFoundError, DamagedMarkerError):
@@ -47,12 +47,12 @@ def find_marker(output: str) -> Marker | None:
 
 
 def staging_folder(output: str, plan_id: str) -> str:
-    """Where a plan's shards are written until they are published: a hidden folder of the output's own."""
+    """The hidden folder in the output to which a plan's shards are written until they are published."""
     return storage.join(output, f"{STAGING_PREFIX}{plan_id}")
 
 
 def shard_path(staging: str, split: str, index: int, kind: str) -> str:
-    """Where a shard's file lies in staging; see `shard_name`."""
+    """The path of a shard's file in staging; see `shard_name`."""
     return storage.join(staging, shard_name(split, index, kind))
 
 

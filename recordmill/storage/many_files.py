@@ -1,4 +1,4 @@
-"""What is done to many files: one by one on this machine, many at a time where each waits for a network."""
+"""Operations on many files: one by one on this machine, concurrently on stores that are reached over a network."""
 
 import errno
 import hashlib
@@ -21,17 +21,17 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def force_to_disk(paths: Iterable[str]) -> None:
-    """Waits until files, and folders' lists of names, are on this machine's disk; stores keep what they have taken.
+    """Waits until files, and the names in folders, are on this machine's disk; object stores need no such call.
 
     Raises:
-        OSError: one of them is not there, or could not be written.
+        OSError: one of them does not exist, or could not be written.
     """
     for path in filter(storage.is_local, paths):
         local_file.force_to_disk(path)
 
 
 def sizes_of(paths: Iterable[str]) -> list[int | None]:
-    """Bytes of each file, in their order; None where there is no such file."""
+    """The size of each file in bytes, in their order; None if there is no such file."""
     ordered = list(paths)
     return _of_each(storage.size_of, ordered, all(map(storage.is_local, ordered)))
 
@@ -40,8 +40,7 @@ def check_targets(paths: Iterable[str]) -> None:
     """Makes sure that files can be renamed to these paths; stores, which have no folders, are not asked.
 
     Raises:
-        OSError: a folder is called so, the folder that it would lie in is missing or cannot be written, or the name is
-            too long.
+        OSError: the path is a folder, its parent folder is missing or cannot be written, or the name is too long.
     """
     folders = set()
     for path in filter(storage.is_local, paths):
@@ -60,10 +59,10 @@ def check_targets(paths: Iterable[str]) -> None:
 
 
 def digests_of(paths: Iterable[str]) -> list[str]:
-    """The SHA-256 of each file in hex, in their order; they are read piece by piece.
+    """The SHA-256 of each file in hex, in their order; files are read piece by piece.
 
     Raises:
-        OSError: one of them is not there, or cannot be read.
+        OSError: one of them does not exist, or cannot be read.
     """
     ordered = list(paths)
     return _of_each(_digest_of, ordered, all(map(storage.is_local, ordered)))

@@ -1,4 +1,4 @@
-"""What a user can mend about an output: a full disk, a read-only folder, missing permissions, a name that is taken."""
+"""Output errors that a user can fix: a full disk, a read-only folder, missing permissions, a name that is taken."""
 
 import errno
 
@@ -17,10 +17,10 @@ _USERS_ERRORS = _OF_NAMES | {
 
 
 def explain_output_error(error: OSError, output: str) -> str:
-    """One sentence on what keeps an output from being written.
+    """Says in one sentence why an output cannot be written.
 
     Raises:
-        OSError: the error itself, where it is a store's outage or bug: the runner may try again.
+        OSError: the error itself, if it is an outage or a bug: the runner may try again.
     """
     if error.errno not in _USERS_ERRORS and not is_local(output):
         raise error
@@ -28,7 +28,7 @@ def explain_output_error(error: OSError, output: str) -> str:
 
 
 def describe_output_error(error: OSError, output: str) -> str:
-    """One sentence on whatever keeps an output from being written."""
+    """Says in one sentence why an output cannot be written, whatever the error."""
     name = (error.filename2 or error.filename) if error.errno in _OF_NAMES else None
     where = f" ({name})" if name else ""
     why = " ".join((error.strerror or str(error)).split()).lower()

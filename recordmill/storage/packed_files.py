@@ -1,7 +1,7 @@
-"""Images inside files that are packed: their byte ranges are those of what unpacking gives.
+"""Images inside compressed files: their byte ranges are those of the unpacked content.
 
-A packed file that cannot be entered in its middle is unpacked once in each process that reads from it, to a temporary
-file, so that memory does not grow with it; the file goes when the process ends. What is unpacked is bounded.
+A compressed file without random access is unpacked once in each process that reads from it, to a temporary file, so
+memory does not grow with its size. The temporary file is deleted when the process ends. The unpacked size is bounded.
 """
 
 import atexit
@@ -19,13 +19,13 @@ from recordmill.storage.unpacking import MAX_RATIO, BadPacking, TooLarge, ZipMem
 
 
 class Unpacked(NamedTuple):
-    """What unpacking gave.
+    """The result of unpacking.
 
     Attributes:
         path: a local file.
-        size: bytes that are good.
-        fault: why there are no more, in one sentence; the empty string where that is all.
-        is_doubtful: whether they may be wrong all the same: a checksum over all of them does not fit.
+        size: number of intact bytes.
+        fault: why there are no more, in one sentence; the empty string if the content is complete.
+        is_doubtful: whether even these bytes may be wrong, because a checksum over all of them does not match.
     """
 
     path: str
@@ -35,7 +35,7 @@ class Unpacked(NamedTuple):
 
 
 class UnpackedFiles:
-    """The unpacked files of this process, each unpacked when first asked for."""
+    """The unpacked files of this process; each file is unpacked at its first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,17 +44,17 @@ class UnpackedFiles:
         self._folder = ""
 
     def unpack(self, uri: str, packing: str, version: str = "", max_ratio: int = MAX_RATIO, most: int = -1) -> Unpacked:
-        """A packed file's contents, up to where it is damaged.
+        """Unpacks a file as far as it is not damaged.
 
         Args:
             uri: the packed file.
             packing: see `read_packed_range`.
-            version: the file's, so that one written anew is unpacked anew.
-            max_ratio: how many times its size it may become, from 64 MiB on.
-            most: how many bytes it may become; -1: any number.
+            version: the file's, so that a changed file is unpacked again.
+            max_ratio: how many times its size it may unpack to, above 64 MiB.
+            most: how many bytes it may unpack to; -1: any number.
 
         Raises:
-            OSError: it cannot be read, or there is no room to unpack it.
+            OSError: it cannot be read, or there is no space to unpack it.
             ValueError: there is no such packing.
         """
         key = (uri, f"{packing}\0{version}")
@@ -79,7 +79,7 @@ class UnpackedFiles:
                         unpacked.write(piece)
                         size += len(piece)
                         if 0 <= most < size:
-                            raise TooLarge(f"more comes out of it than the {most:,} bytes that it should hold")
+                            raise TooLarge(f"it unpacks to more than the {most:,} bytes declared")
                 except BadPacking as damage:
                     fault, is_doubtful = damage.detail, damage.is_doubtful
                     size = 0 if isinstance(damage, TooLarge) else size
@@ -90,7 +90,7 @@ class UnpackedFiles:
         return Unpacked(path, size, fault, is_doubtful)
 
     def clear(self) -> None:
-        """Deletes what was unpacked."""
+        """Deletes the unpacked files."""
         with self._lock:
             folder, self._folder = self._folder, ""
             self._unpacked.clear()
@@ -99,7 +99,7 @@ class UnpackedFiles:
 
 
 def _unpack_pieces(uri: str, packing: str, max_ratio: int) -> Generator[bytes | memoryview, None, None]:
-    """What a packed file becomes, piece by piece; raises BadPacking behind what is good of it."""
+    """Yields the unpacked content piece by piece; raises BadPacking after the intact part."""
     kind, _, name = packing.partition(":")
     if kind == "gzip":
         with StoredFile(uri) as stored:
@@ -112,11 +112,11 @@ def _unpack_pieces(uri: str, packing: str, max_ratio: int) -> Generator[bytes | 
 
 
 UNPACKED = UnpackedFiles()
-"""This process's."""
+"""This process's instance."""
 
 
 def read_packed_start(uri: str, packing: str, length: int) -> bytes:
-    """Reads the first bytes of a packed file's contents, and unpacks little more than those; raises as below."""
+    """Reads the first bytes of a compressed file's content, and unpacks little more; raises as `read_packed_range`."""
     with closing(_unpack_pieces(uri, packing, MAX_RATIO)) as pieces:
         start = b""
         while len(start) < length and (piece := next(pieces, None)) is not None:
@@ -127,21 +127,21 @@ def read_packed_start(uri: str, packing: str, length: int) -> bytes:
 def read_packed_range(
     uri: str, packing: str, offset: int, length: int, version: str = "", most: int = -1, max_ratio: int = MAX_RATIO
 ) -> bytes:
-    """Reads `length` bytes (-1: all that follow) from `offset` on of a packed file's contents.
+    """Reads `length` bytes (-1: to the end) from `offset` of a compressed file's content.
 
     Args:
         uri: the packed file.
-        packing: `gzip`: the whole file is a gzip stream. `gzip_records`: likewise, and what lies in it has checksums
-            of its own, so that a wrong one of the whole file says nothing. `member:NAME`: a member of a zip archive.
-            `zip:...`: a member by its place, see `files.unpacking.ZipMember`: only read as a whole, in memory.
-        offset: in bytes of what unpacking gives.
-        length: likewise.
-        version: the file's, so that one written anew is unpacked anew.
-        most: how many bytes its contents have at most; -1: any number.
-        max_ratio: how many times its size it may become, from 64 MiB on.
+        packing: `gzip`: the whole file is a gzip stream. `gzip_records`: the same, but the content has checksums of its
+            own, so a wrong checksum of the whole file is ignored. `member:NAME`: a member of a zip archive. `zip:...`:
+            a member by its position, see `unpacking.ZipMember`, which is read as a whole, in memory.
+        offset: in bytes of the unpacked content.
+        length: in bytes of the unpacked content.
+        version: the file's, so that a changed file is unpacked again.
+        most: maximum size of the content in bytes; -1: any size.
+        max_ratio: how many times its size it may unpack to, above 64 MiB.
 
     Raises:
-        BadPacking: it cannot be unpacked as far as that.
+        BadPacking: it cannot be unpacked that far.
         OSError: it cannot be read.
         ValueError: there is no such packing.
     """

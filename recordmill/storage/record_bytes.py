@@ -1,4 +1,4 @@
-"""The bytes of a TFRecord file, unpacked, by place: of plain files and of gzip files, on any of Beam's file systems."""
+"""Random access to the unpacked bytes of a TFRecord file, plain or gzip, on any of Beam's file systems."""
 
 import errno
 import hashlib
@@ -13,17 +13,17 @@ from typing import Any, BinaryIO
 from recordmill import storage
 
 BLOCK_BYTES = 2**20
-"""Read at a time: small enough to stay in a processor's cache while checksums and digests are taken."""
+"""Block size of reads: small enough to stay in a processor's cache while checksums and digests are computed."""
 
 _MOST_UNPACKED = 1032
-"""Bytes that one byte of a deflate stream can become (zlib's technical notes)."""
+"""Maximum number of bytes to which one byte of a deflate stream can unpack (zlib's technical notes)."""
 
 
 class StoredFile:
-    """A file as it is stored, open for reading by place.
+    """A stored file, open for random access.
 
     Attributes:
-        size: bytes.
+        size: in bytes.
     """
 
     def __init__(self, path: str, digest: bool = False) -> None:
@@ -31,15 +31,15 @@ class StoredFile:
 
         Args:
             path: on any of Beam's file systems.
-            digest: whether `sha256` will be asked for: it is taken on the way.
+            digest: whether `sha256` will be called: the digest is computed while reading.
 
         Raises:
-            OSError: it is not there, is not a file, or cannot be opened.
+            OSError: it does not exist, is not a file, or cannot be opened.
         """
         self._stream: BinaryIO | None = None
         self._file = -1
         if storage.is_local(path):
-            self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+            self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # do not wait for a pipe
             status = os.fstat(self._file)
             if not stat.S_ISREG(status.st_mode):  # some devices never end
                 os.close(self._file)
@@ -56,7 +56,7 @@ class StoredFile:
         """The `count` bytes from `offset` on; fewer only at the end of the file."""
         data = self._read(offset, count)
         while data and len(data) < count and (more := self._read(offset + len(data), count - len(data))):
-            data += more  # networks' file systems may give less
+            data += more  # network file systems may return less
         if self._digest and offset <= self._digested < offset + len(data):
             self._digest.update(memoryview(data)[self._digested - offset :])
             self._digested = offset + len(data)
@@ -69,7 +69,7 @@ class StoredFile:
         return self._stream.read(count)
 
     def sha256(self) -> str:
-        """The file's hex digest; what of it was not read yet is read now. Only where `digest` was asked for."""
+        """The file's hex digest; reads the rest of the file. Only with `digest=True`."""
         assert self._digest is not None
         while self.read_at(self._digested, BLOCK_BYTES):
             pass
@@ -86,11 +86,11 @@ class StoredFile:
 
 
 class PlainBytes:
-    """A file that is not packed.
+    """A file that is not compressed.
 
     Attributes:
-        members: gzip members met so far: none.
-        fault: why reading ended before the end: never.
+        members: number of gzip members: always 0.
+        fault: why reading ended early: always empty.
     """
 
     members = 0
@@ -101,28 +101,28 @@ class PlainBytes:
         self._stored = stored
 
     def read(self, offset: int, count: int) -> memoryview:
-        """The bytes from `offset` on: at least `count` of them, fewer only at the end; the view stays good."""
+        """The bytes from `offset`: at least `count`, fewer only at the end; the view stays valid."""
         return memoryview(self._stored.read_at(offset, max(count, BLOCK_BYTES)))
 
     def most_left(self, offset: int) -> int:
-        """How many bytes there are from `offset` on."""
+        """The number of bytes from `offset` to the end."""
         return self._stored.size - offset
 
     @contextmanager
     def looking_ahead(self) -> Iterator[None]:
-        """In the block `read` may go forward; after it reading goes on where it was."""
+        """Within the block, `read` may go forward; afterwards reading continues where it was."""
         yield
 
 
 class GzipBytes:
-    """A gzip file, unpacked: one member, or several one behind the other.
+    """An unpacked gzip file of one member, or of several concatenated ones.
 
-    `read` goes forward only: no byte before the last `offset` can be read again.
+    `read` only goes forward: bytes before the last `offset` cannot be read again.
 
     Attributes:
-        members: how many members have been met so far.
-        fault: why reading ended, where that is damage of the gzip file itself; the empty string where it is not.
-        is_checksum_fault: whether the fault is a trailer that does not fit what was unpacked.
+        members: number of members so far.
+        fault: why reading ended, if the gzip file itself is damaged; otherwise the empty string.
+        is_checksum_fault: whether the fault is a trailer that does not match the unpacked bytes.
     """
 
     def __init__(self, stored: StoredFile) -> None:
@@ -130,7 +130,7 @@ class GzipBytes:
         self._packed_at = 0  # in the stored file
         self._tail = b""  # read, and not unpacked yet
         self._unpacked = b""
-        self._start = 0  # of `_unpacked`, in the unpacked file
+        self._start = 0  # position of `_unpacked` in the unpacked file
         self._inflate: Any = zlib.decompressobj(wbits=31)
         self._ended = False
         self.members = 1
@@ -138,12 +138,12 @@ class GzipBytes:
         self.is_checksum_fault = False
 
     def read(self, offset: int, count: int) -> memoryview:
-        """As `PlainBytes.read`; what cannot be unpacked any more counts as beyond the end."""
+        """As `PlainBytes.read`; bytes that cannot be unpacked count as beyond the end."""
         at = offset - self._start
         if len(self._unpacked) - at < count and not self._ended:
             pieces, have = [self._unpacked[at:]], len(self._unpacked) - at
             at = 0
-            if have < 0:  # forward, over what nobody wants
+            if have < 0:  # skip bytes that are not needed
                 pieces = []
             while have < count and not self._ended:
                 piece = self._unpack()
@@ -155,11 +155,11 @@ class GzipBytes:
 
     @property
     def packed_bytes(self) -> int:
-        """How much of the stored file has been unpacked."""
+        """How many bytes of the stored file have been unpacked."""
         return self._packed_at - len(self._tail)
 
     def most_left(self, offset: int) -> int:
-        """How many bytes there can be from `offset` on, however well they are packed."""
+        """The maximum number of bytes from `offset` to the end, at the highest compression."""
         held = self._start + len(self._unpacked) - offset
         if self._ended:
             return held
@@ -168,7 +168,7 @@ class GzipBytes:
 
     @contextmanager
     def looking_ahead(self) -> Iterator[None]:
-        """In the block `read` may go forward; after it reading goes on where it was."""
+        """Within the block, `read` may go forward; afterwards reading continues where it was."""
         saved = dict(vars(self))
         if not self._ended:
             saved["_inflate"] = self._inflate.copy()
@@ -178,13 +178,13 @@ class GzipBytes:
             vars(self).update(saved)
 
     def _unpack(self) -> bytes:
-        """The next unpacked bytes; none where there are none left, and then `_ended` is set."""
+        """The next unpacked bytes; at the end none, and `_ended` is set."""
         while True:
             if not self._tail:
                 self._tail = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
                 self._packed_at += len(self._tail)
             if not self._tail:
-                return self._end("the gzip stream ends early: the file was cut")
+                return self._end("the gzip stream ends early: the file was truncated")
             before, tail = self._inflate.copy(), self._tail
             try:
                 piece: bytes = self._inflate.decompress(tail, BLOCK_BYTES)
@@ -199,7 +199,7 @@ class GzipBytes:
                 return piece
 
     def _begin_member(self) -> None:
-        """Goes on behind a member that is complete, with another one or to the end."""
+        """Continues after a complete member, with the next one or to the end."""
         self._tail = self._inflate.unused_data
         if len(self._tail) < 2:
             more = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
@@ -209,8 +209,8 @@ class GzipBytes:
             self.members += 1
             self._inflate = zlib.decompressobj(wbits=31)
         elif self._tail:
-            what = "zeros" if not self._tail.strip(b"\0") else "bytes that are no gzip"
-            self._end(f"{what} behind the end of the gzip stream")
+            what = "zeros" if not self._tail.strip(b"\0") else "bytes that are not gzip"
+            self._end(f"{what} after the end of the gzip stream")
         else:
             self._ended = True
 
@@ -224,7 +224,7 @@ def _reason(error: zlib.error) -> str:
 
 
 def _unpack_what_can_be(inflate: Any, tail: bytes) -> bytes:
-    """All that comes out before the place where unpacking fails, found by halves: a failing call gives nothing."""
+    """All bytes that unpack before the damage, found by bisection, since a failing call returns nothing."""
     pieces, count = [], len(tail)
     while count and not inflate.eof:
         attempt = inflate.copy()

@@ -1,7 +1,8 @@
-"""Reading any TFRecord file, whatever has happened to it: each record with its place, each damage in its stead.
+"""Reads any TFRecord file, however damaged: yields each record with its position, and a `Damage` for each damaged part.
 
-No length is believed: what a frame claims is compared with what is left before anything is read, and what is large is
-summed up in pieces before it is held. A file is gzip if its bytes say so, never by its name.
+Lengths are not trusted: a frame's length is compared with the bytes that remain before anything is read, and the
+checksum of large records is computed in pieces before they are held in memory. The bytes of a file decide whether it is
+gzip, not its name.
 
 A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, the data, and the data's masked CRC-32C
 (tensorflow/core/lib/io/record_writer.h).
@@ -31,26 +32,26 @@ _SHARD = re.compile(
     r"\.tf_?rec(?:ord)?s?\b"  # a.tfrecord, a.tfrec.gz, a.tfrecord-00000-of-00005
     r"|\.records?\b"
     r"|\d+-?of-?\d+"  # train-00000-of-01024, Inception's; test_01of02
-    r"|(?:^|_)shard_\d+(?:\.gz)?$",  # of scripts that write one file a process
+    r"|(?:^|_)shard_\d+(?:\.gz)?$",  # scripts that write one file per process
     re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What stands in the place of a record, or of several, that cannot be read.
+    """Stands for one or several records that cannot be read.
 
     Attributes:
-        kind: what does not fit: the `length` or the `data` with their checksums, the end (`cut`), the `gzip` stream
-            around them, or nothing but zeros are left (`zeros`).
-        detail: the same in a few words for people.
+        kind: `length` or `data` if their checksum does not match, `cut` if the file ends early, `gzip` if the stream
+            around them is damaged, or `zeros` if only zeros are left.
+        detail: the same for people.
     """
 
     kind: Literal["length", "data", "cut", "gzip", "zeros"]
     detail: str
 
 
-_BAD_DATA = Damage("data", "the data do not fit their checksum")
+_BAD_DATA = Damage("data", "the data do not match their checksum")
 
 
 class RecordFile:
@@ -63,14 +64,14 @@ class RecordFile:
 
     @property
     def members(self) -> int:
-        """How many gzip members have been met so far; 0 in a plain file."""
+        """The number of gzip members so far; 0 for a plain file."""
         return self._bytes.members
 
     def __iter__(self) -> Iterator[tuple[int, memoryview | Damage]]:
-        """Yields `(offset, record)`: where its frame begins in the unpacked file, and its data, or a `Damage`.
+        """Yields `(offset, record)`: where the frame begins in the unpacked file, and its data or a `Damage`.
 
-        The view stays good. Behind a damage reading goes on with the next frame whose length, below 4 GiB, fits its
-        checksum; what lies between is lost, so that the numbers of later records are not known from counting.
+        The view stays valid. After damage, reading continues with the next frame whose length, below 4 GiB, matches its
+        checksum. Whatever is in between is lost, so later records cannot be numbered by counting.
         """
         source, offset = self._bytes, 0
         block, at = source.read(0, BLOCK_BYTES), 0
@@ -107,10 +108,10 @@ class RecordFile:
     def _bad_length(self, offset: int) -> Damage:
         with self._bytes.looking_ahead():
             zeros = self._count_zeros(offset)
-        return _zeros(zeros) if zeros else Damage("length", "the length does not fit its checksum")
+        return _zeros(zeros) if zeros else Damage("length", "the length does not match its checksum")
 
     def _count_zeros(self, offset: int) -> int:
-        """How many bytes there are from `offset` on, where all of them are zeros; else 0."""
+        """The number of bytes from `offset` to the end if all of them are zeros, otherwise 0."""
         begin = offset
         while block := self._bytes.read(offset, BLOCK_BYTES):
             if _NOT_ZERO.search(block):
@@ -119,7 +120,7 @@ class RecordFile:
         return offset - begin
 
     def _take(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
-        """A block that begins with a record which was not in the last one, or what is wrong with it."""
+        """The block that begins with a record that was not in the last one, or its damage."""
         most = self._bytes.most_left(offset)
         damage = _cut(length, most) if length + FRAMING_BYTES > most else None
         if damage is None and length > _HELD_UNCHECKED:
@@ -130,7 +131,7 @@ class RecordFile:
         return block, self._ended_inside(length, len(block)) if len(block) < length + FRAMING_BYTES else None
 
     def _sum_up(self, offset: int, length: int) -> Damage | None:
-        """What is wrong with a large record, before as much as it claims is held."""
+        """Checks a large record before all of it is held in memory."""
         with self._bytes.looking_ahead():
             checksum, done = 0, _HEADER.size
             while done < _HEADER.size + length:
@@ -145,11 +146,11 @@ class RecordFile:
             return None if masked(checksum) == _CHECKSUM.unpack(stated)[0] else _BAD_DATA
 
     def _ended_inside(self, length: int, there: int) -> Damage:
-        """The file, or what can be unpacked of it, ends inside a record."""
+        """The damage if the file, or its part that can be unpacked, ends inside a record."""
         return Damage("gzip", f"{self._bytes.fault}") if self._bytes.fault else _cut(length, there)
 
     def _find_frame(self, offset: int) -> int:
-        """Where, from `offset` on, the next frame begins whose length fits its checksum and the file; -1 if nowhere."""
+        """The start of the next frame from `offset` whose length matches its checksum and fits the file; -1: none."""
         while len(block := self._bytes.read(offset, BLOCK_BYTES)) >= FRAMING_BYTES:
             for at in _frame_starts(block):
                 if _HEADER.unpack_from(block, at)[0] + FRAMING_BYTES <= self._bytes.most_left(offset + at):
@@ -158,7 +159,7 @@ class RecordFile:
         return -1
 
     def _look_at_end(self, offset: int, left: int, lost: bool, damaged: bool) -> Damage | None:
-        """What is wrong where no further frame begins, and was not told yet."""
+        """The damage at the end, if it has not been reported yet."""
         fault = self._bytes.fault
         if fault and not (damaged and self._bytes.is_checksum_fault):
             return Damage("gzip", fault)
@@ -170,19 +171,19 @@ class RecordFile:
 
 
 def _is_gzip(start: bytes) -> bool:
-    """By the first bytes; those of a plain file may be the same by chance, but then they fit their checksum."""
+    """Decides by the first bytes; a plain file may begin with them by chance, but then they match their checksum."""
     if len(start) == _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack(start)[1]:
         return False
     return start.startswith(b"\x1f\x8b")
 
 
 def _frame_starts(block: memoryview) -> Iterator[int]:
-    """Where in a block there are 8 bytes, the last four of them 0, and their checksum."""
+    """Positions in a block of 8 bytes, the last four of them 0, that are followed by their checksum."""
     text = block.tobytes()
     place = text.find(_HIGH_BYTES, 4)
     while 0 <= place <= len(text) - 8:
         at = place - 4
-        if text.startswith(_HIGH_BYTES, at) and text.startswith(_HIGH_BYTES, at + 8):  # zeros are no frame: over them
+        if text.startswith(_HIGH_BYTES, at) and text.startswith(_HIGH_BYTES, at + 8):  # skip zeros
             other = _NOT_ZERO.search(text, at)
             place = max(place + 1, (other.start() if other else len(text)) - 7)
         else:
@@ -195,12 +196,12 @@ def _frame_starts(block: memoryview) -> Iterator[int]:
 def _cut(length: int, left: int) -> Damage:
     inside = "data" if left < _HEADER.size + length else "checksum"
     held = max(left - _HEADER.size, 0)
-    claim = f"{length:,} bytes are claimed, by a length that fits its checksum, and {held:,} are left"
+    claim = f"{length:,} bytes are claimed, by a length that matches its checksum, and {held:,} are left"
     return Damage("cut", f"the file ends inside the record's {inside}: {claim}")
 
 
 def _zeros(count: int) -> Damage:
-    return Damage("zeros", f"{count:,} zeros where a record would begin, to the end of the file")
+    return Damage("zeros", f"{count:,} zeros instead of a record, up to the end of the file")
 
 
 def masked(checksum: int) -> int:
@@ -209,7 +210,7 @@ def masked(checksum: int) -> int:
 
 
 def looks_like_records(path: str) -> bool:
-    """Whether a file begins with a frame's length and its checksum, packed or not.
+    """Whether a file begins with a frame's length and its checksum, compressed or not.
 
     Raises:
         OSError: it cannot be read.
@@ -222,9 +223,9 @@ def looks_like_records(path: str) -> bool:
 
 
 def is_something_else(path: str) -> bool:
-    """Whether a file is not one of records: it does not begin with a frame, and no sound record is anywhere in it.
+    """Whether a file is not a TFRecord file: it does not begin with a frame and contains no intact record.
 
-    An empty file, one of zeros, and a damaged gzip stream may have been one of records.
+    An empty file, a file of zeros and a damaged gzip stream may have been TFRecord files.
 
     Raises:
         OSError: it cannot be read.
@@ -237,5 +238,5 @@ def is_something_else(path: str) -> bool:
 
 
 def looks_like_shard(name: str) -> bool:
-    """Whether a file of this base name is likely one of TFRecords."""
+    """Whether a file of this base name is likely a TFRecord file."""
     return bool(_SHARD.search(name))

@@ -13,9 +13,9 @@ from recordmill.storage.stores.beam import record_sink
 
 
 class RecordSink:
-    """One TFRecord file, written through `WriteToTFRecord`'s sink; which record goes where is the caller's.
+    """One TFRecord file, written through `WriteToTFRecord`'s sink; the caller assigns records to files.
 
-    `offset` is where the next record begins, in bytes of the uncompressed file.
+    `offset` is the start of the next record in the uncompressed file, in bytes.
     """
 
     def __init__(self, path: str, compression: str) -> None:
@@ -37,7 +37,7 @@ class RecordSink:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """What was read back from a finished file: its size in bytes, its hex digest, and how many records it holds."""
+    """The size in bytes, the hex digest and the number of records of a finished file, as read back."""
 
     bytes: int
     sha256: str
@@ -45,18 +45,18 @@ class FileContents:
 
 
 class DamagedFileError(Exception):
-    """A file is no TFRecord file, or one that was cut or changed; the message says where."""
+    """A file is not a TFRecord file, or was truncated or changed; the message says where."""
 
 
 def read_back(path: str, compression: str) -> FileContents:
-    """Reads a file from its first byte to its last: every frame, both checksums, the digest of the stored bytes.
+    """Reads a whole file: checks every frame and both checksums, and computes the digest of the stored bytes.
 
     Args:
         path: the file.
         compression: `none` or `gzip`.
 
     Raises:
-        DamagedFileError: a frame or a checksum is wrong, gzip's own too, or the file is not compressed as it should be.
+        DamagedFileError: a frame or a checksum (also gzip's) is wrong, or the file is not compressed as expected.
     """
     with StoredFile(path, digest=True) as stored:
         records = RecordFile(stored)
@@ -67,10 +67,10 @@ def read_back(path: str, compression: str) -> FileContents:
 
 
 def read_records(path: str) -> Iterator[memoryview]:
-    """Yields the data of each record of a file, plain or gzip by its bytes; both checksums are checked.
+    """Yields the data of each record of a file, plain or gzip, and checks both checksums.
 
     Raises:
-        DamagedFileError: at the first damage; says which record, and where.
+        DamagedFileError: at the first damage; the message says which record, and where.
         OSError: the file cannot be read.
     """
     with StoredFile(path) as stored:

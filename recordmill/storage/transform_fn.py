@@ -1,7 +1,7 @@
-"""`transform_fn/`: what was learnt from a finished dataset, and whether it still fits the dataset beside it.
+"""`transform_fn/`: the analysis of a finished dataset, and whether it still matches the dataset.
 
-The folder is no part of what the marker lists: it can be made, replaced and deleted without touching the dataset. Its
-note, `analysis.json`, says which shards it was learnt from; the switch to another dataset removes it.
+The marker does not list the folder: it can be made, replaced and deleted without touching the dataset. Its note,
+`analysis.json`, says which shards were analysed. Publishing another dataset removes the folder.
 """
 
 import errno
@@ -22,7 +22,7 @@ from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.dataset.marker import Marker
 
 DEFAULT_SIZE = (224, 224)
-"""Height and width of the model's images, where those of the dataset are of several sizes."""
+"""Height and width of the model's images if the dataset's images have several sizes."""
 
 NOTE = "analysis.json"
 _MODEL = "saved_model.pb"
@@ -32,13 +32,13 @@ _HOUR = 3600.0
 
 
 class ForeignFolderError(ValueError):
-    """A folder of that name which Recordmill did not write."""
+    """A folder of that name that Recordmill did not write."""
 
 
 def contents_digest(marker: Marker, split: str) -> str:
-    """What an analysis of one split depends on, in hex: the rows of its sidecars and the label map.
+    """The hex digest of what an analysis of one split depends on: the rows of its sidecars and the label map.
 
-    Not the plan's id: an image edited in place keeps that.
+    The plan id would not do: it stays the same if an image is edited in place.
     """
     labels = marker.plan.settings.labels.get("catch_all"), marker.labels
     shards = [shard.sidecar_sha256 for shard in marker.splits[split].shards]
@@ -46,7 +46,7 @@ def contents_digest(marker: Marker, split: str) -> str:
 
 
 def read_note(output: str) -> dict[str, Any] | None:
-    """The note of the `transform_fn/` beside a dataset; None where there is none, or none that is whole."""
+    """The note of a dataset's `transform_fn/`; None if there is none, or it is incomplete."""
     folder = storage.join(output, TRANSFORM_FN)
     if not storage.exists(storage.join(folder, _MODEL)):
         return None
@@ -63,13 +63,13 @@ def fits(
     split: str | None = None,
     size: tuple[int, int] | None = None,
 ) -> bool:
-    """Whether a note's analysis is of the dataset that a marker describes.
+    """Whether a note's analysis belongs to the dataset that a marker describes.
 
     Args:
-        note: what `read_note` gave.
+        note: the result of `read_note`.
         marker: the dataset's.
-        split: what it should have been learnt from; None for any.
-        size: height and width that its model should give; None for any.
+        split: the split that should have been analysed; None for any.
+        size: the height and width that its model should give; None for any.
     """
     if note is None or note["split"] not in marker.splits:
         return False
@@ -79,24 +79,24 @@ def fits(
 
 
 def remove_stale(output: str, marker: Marker) -> None:
-    """Removes a `transform_fn/` that was made of another dataset than the marker describes; strangers' folders stay."""
+    """Removes a `transform_fn/` of another dataset than the marker describes; other programs' folders stay."""
     if storage.exists(storage.join(output, TRANSFORM_FN, NOTE)) and not fits(read_note(output), marker):
         _remove(output)
 
 
 def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> None:
-    """Puts a finished SavedModel, with its note, in the place of whatever `transform_fn/` there is.
+    """Installs a finished SavedModel with its note, replacing any earlier `transform_fn/`.
 
-    On a file system readers see the old folder, for an instant none, or the new; in a store, which has no folders to
-    rename, the model itself goes first and comes last. Two at once are no harm: the later one stays.
+    On a file system, readers see the old folder, briefly none, and then the new one. An object store cannot rename
+    folders: there the model itself is deleted first and written last. If two run at once, the later one wins.
 
     Args:
         built: a local folder with the SavedModel.
-        note: written beside it as `analysis.json`.
+        note: written next to it as `analysis.json`.
         output: the dataset's folder.
 
     Raises:
-        ForeignFolderError: there is such a folder that Recordmill did not write.
+        ForeignFolderError: there is a folder of that name that Recordmill did not write.
         OSError: it cannot be written.
     """
     target = storage.join(output, TRANSFORM_FN)
@@ -121,7 +121,7 @@ def _publish_locally(built: Path, output: str) -> None:
             _remove(output)
             try:
                 os.rename(hidden, os.path.join(output, TRANSFORM_FN))
-            except OSError as error:  # another run was faster by an instant
+            except OSError as error:  # another run was slightly faster
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
             else:
@@ -132,7 +132,7 @@ def _publish_locally(built: Path, output: str) -> None:
 
 
 def _remove(output: str) -> None:
-    """Removes the folder; a cut leaves a note without a model, which is ours and not whole, or a hidden rest."""
+    """Removes the folder; an interruption leaves a note without a model, which counts as ours, or hidden remains."""
     target = storage.join(output, TRANSFORM_FN)
     if storage.is_local(output):
         away = _hidden_name(output)
@@ -146,7 +146,7 @@ def _remove(output: str) -> None:
 
 
 def _upload_order(path: Path) -> int:
-    """The model last: without it nothing is whole, and without a note it is a stranger's."""
+    """Writes the model last: without it the folder is incomplete, and without a note it is not recognised as ours."""
     return [NOTE, _MODEL].index(path.name) + 1 if path.name in (NOTE, _MODEL) else 0
 
 
@@ -155,7 +155,7 @@ def _hidden_name(output: str) -> str:
 
 
 def _remove_leftovers(output: str) -> None:
-    """Deletes what a killed run has left; younger folders may be another run's work."""
+    """Deletes the remains of killed runs; younger folders may belong to a run in progress."""
     for name in os.listdir(output):
         path = os.path.join(output, name)
         if name.startswith(_HIDDEN) and name.endswith(_TEMPORARY):

@@ -1,6 +1,6 @@
-"""Unpacking gzip files and members of zip archives, piece by piece and never beyond a bound.
+"""Unpacks gzip files and members of zip archives, piece by piece and within a bound.
 
-A deflate stream can become 1,032 times its size; ordinary files of pixels or text seldom become 20 times.
+A deflate stream can unpack to 1,032 times its size; ordinary files of pixels or text seldom reach 20 times.
 """
 
 import zipfile
@@ -16,23 +16,23 @@ from recordmill.storage.record_reader import Damage, RecordFile
 PIECE_BYTES = 2**20
 
 MAX_RATIO = 100
-"""How many times its size a packed file may become, beyond `FREE_BYTES`."""
+"""How many times its size a compressed file may unpack to, above `FREE_BYTES`."""
 
 FREE_BYTES = 64 * 2**20
-"""What any gzip file may become, however well it is packed, unless whoever reads it allows less."""
+"""Size to which any gzip file may unpack, whatever its ratio, unless the caller allows less."""
 
 FREE_BYTES_OF_RECORDS = 2**20
-"""What a gzip file of records may become in any case: less than others may, for sixteen bytes are a record already."""
+"""Size to which any gzip file of records may unpack: less than for other files, since 16 bytes can be a record."""
 
 STORED, DEFLATED = 0, 8
-"""Zip's methods that are read (APPNOTE.TXT, 4.4.5)."""
+"""The supported zip methods (APPNOTE.TXT, 4.4.5)."""
 
 
 class BadPacking(Rejected):
-    """A packed file cannot be unpacked.
+    """A compressed file cannot be unpacked.
 
     Attributes:
-        is_doubtful: whether what came out before may be wrong: a checksum over all of it does not fit.
+        is_doubtful: whether the bytes before it may be wrong, because a checksum over all of them does not match.
     """
 
     def __init__(self, message: str, is_doubtful: bool = False) -> None:
@@ -44,23 +44,23 @@ class BadPacking(Rejected):
 
 
 class TooLarge(BadPacking):
-    """A packed file becomes larger than is allowed."""
+    """A compressed file unpacks to more than is allowed."""
 
 
 def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> Iterator[memoryview]:
-    """Yields what a gzip file, of one member or several, unpacks to, as far as it is not damaged.
+    """Yields the unpacked bytes of a gzip file of one or several members, as far as it is not damaged.
 
-    Of a file that begins as a bomb does nothing is given before all of it was counted: to count takes a moment, and to
-    make something of every second byte hours.
+    If a file begins like a bomb, nothing is yielded before its whole size is known: counting takes a moment, whereas
+    processing the bytes could take hours.
 
     Args:
         stored: the file.
-        max_ratio: it may become `free_bytes` and so many times its size.
+        max_ratio: it may unpack to `free_bytes` plus this multiple of its size.
         free_bytes: None: `FREE_BYTES`.
 
     Raises:
-        TooLarge: it becomes larger.
-        BadPacking: the stream is damaged or was cut; after all that comes before.
+        TooLarge: it unpacks to more.
+        BadPacking: the stream is damaged or truncated; raised after the bytes before it.
     """
     content, total, is_counted = GzipBytes(stored), 0, False
     most = most_unpacked(stored.size, max_ratio, free_bytes)
@@ -77,21 +77,21 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
 
 
 def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> int:
-    """What so many bytes may become; see `gunzip`."""
+    """The size to which this number of bytes may unpack; see `gunzip`."""
     return (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * size
 
 
 def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Iterator[tuple[int, memoryview | Damage]]:
-    """Yields what `records` yields; of a gzip file that becomes too large a `Damage` instead, and then no more.
+    """Yields what `records` yields; if a gzip file unpacks to too much, a `Damage`, and then nothing more.
 
-    Of a file that begins as a bomb nothing else is given.
+    A file that begins as a bomb yields nothing else.
 
     Args:
         records: of the file.
         stored: the file.
-        max_ratio: a gzip file may become `FREE_BYTES_OF_RECORDS` and so many times its size.
+        max_ratio: a gzip file may unpack to `FREE_BYTES_OF_RECORDS` plus this multiple of its size.
     """
-    too_large = Damage("gzip", f"the gzip file becomes more than {max_ratio} times its size")
+    too_large = Damage("gzip", f"the gzip file unpacks to more than {max_ratio} times its size")
     if records.compression == "none":
         yield from records
         return
@@ -109,7 +109,7 @@ def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Ite
 
 
 def _check_ratio(stored: StoredFile, max_ratio: int, free_bytes: int) -> None:
-    """Raises TooLarge where a gzip file that begins as a bomb becomes larger than `gunzip` allows."""
+    """Raises TooLarge if a gzip file that begins like a bomb unpacks to more than `gunzip` allows."""
     content = GzipBytes(stored)
     total = len(content.read(0, PIECE_BYTES))
     if total > max_ratio * content.packed_bytes:
@@ -124,20 +124,20 @@ def _count(content: GzipBytes, total: int, most: int, max_ratio: int) -> None:
 
 def _check_size(total: int, most: int, max_ratio: int) -> None:
     if total > most:
-        raise TooLarge(f"the gzip file becomes more than {max_ratio} times its size")
+        raise TooLarge(f"the gzip file unpacks to more than {max_ratio} times its size")
 
 
 def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[bytes]:
-    """Yields what one member of a zip archive unpacks to.
+    """Yields the unpacked bytes of one member of a zip archive.
 
     Args:
         archive: the archive.
         name: the member's.
-        max_ratio: it may become `FREE_BYTES` and so many times its size.
+        max_ratio: it may unpack to `FREE_BYTES` plus this multiple of its size.
 
     Raises:
-        TooLarge: it becomes larger.
-        BadPacking: there is no such member, or it is damaged; then nothing of it is good.
+        TooLarge: it unpacks to more.
+        BadPacking: there is no such member, or it is damaged and none of its bytes can be trusted.
     """
     total = 0
     try:
@@ -146,7 +146,7 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
             while piece := member.read(PIECE_BYTES):
                 total += len(piece)
                 if total > most_unpacked(packed, max_ratio):
-                    raise TooLarge(f"{name} becomes more than {max_ratio} times its size")
+                    raise TooLarge(f"{name} unpacks to more than {max_ratio} times its size")
                 yield piece
     except (EOFError, zlib.error) as error:
         raise BadPacking(f"the zip archive is damaged: {error}", is_doubtful=True) from None
@@ -156,14 +156,14 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class ZipMember:
-    """Where one member of a zip archive lies.
+    """The position of one member of a zip archive.
 
     Attributes:
         method: `STORED` or `DEFLATED`.
-        start: first byte of its data in the archive, behind its header.
-        packed: bytes there.
-        size: bytes unpacked.
-        crc: the CRC-32 of those.
+        start: first byte of its data in the archive, after its header.
+        packed: compressed size in bytes.
+        size: unpacked size in bytes.
+        crc: CRC-32 of the unpacked bytes.
     """
 
     method: int
@@ -173,15 +173,15 @@ class ZipMember:
     crc: int
 
     def __str__(self) -> str:
-        """The text that stands for it in `ImageRef.packing`."""
+        """Its form in `ImageRef.packing`."""
         return f"zip:{self.method}:{self.start}:{self.packed}:{self.size}:{self.crc:08x}"
 
     @classmethod
     def from_text(cls, packing: str) -> "ZipMember":
-        """What `str` wrote.
+        """Parses the result of `str`.
 
         Raises:
-            ValueError: it is no packing.
+            ValueError: it is not a packing.
         """
         name, *numbers = packing.split(":")
         if name != "zip" or len(numbers) != 5:
@@ -190,13 +190,13 @@ class ZipMember:
         return cls(method, start, packed, size, int(numbers[4], 16))
 
     def unpack(self, data: bytes) -> bytes:
-        """Its contents.
+        """Unpacks its content.
 
         Args:
             data: the bytes of the archive from `start` on.
 
         Raises:
-            BadPacking: they are not what the archive's directory says.
+            BadPacking: they do not match the archive's directory.
         """
         if len(data) != self.packed:
             raise BadPacking("the archive ends inside the member")
@@ -208,7 +208,7 @@ class ZipMember:
                 raise BadPacking(f"the member is damaged: {error}") from None
         if len(data) != self.size:
             more = "more" if len(data) > self.size else "less"
-            raise BadPacking(f"the member becomes {more} than the {self.size} bytes stated")
+            raise BadPacking(f"the member unpacks to {more} than the {self.size} bytes declared")
         if zlib.crc32(data) != self.crc:
-            raise BadPacking("the member does not fit its checksum")
+            raise BadPacking("the member does not match its checksum")
         return data

@@ -1,4 +1,4 @@
-"""What a convention states, and how one is found by name."""
+"""The definition of a convention, and how to find one by name."""
 
 import pkgutil
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from recordmill.schemas.shard_name import SHARD_NAME
 
 @dataclass(frozen=True)
 class Convention:
-    """One way of laying an image out as a `tf.train.Example`.
+    """A layout of images as `tf.train.Example`s.
 
     Attributes:
         title: where the convention comes from, in a few words.
         features: the features, in the order in which they are documented.
         shard_name: pattern of a file's name; see `schemas.shard_name.PLACEHOLDERS`.
-        split_words: what a split is called in file names where that is not its own name.
-        label_offset: added to every label id unless the user says otherwise; 1 where readers keep 0 for background.
-        label_lines: how a line of `labels.txt` reads: `id:name`, or the `name` alone, in the order of the ids.
+        split_words: names of splits in file names, if they differ from the split's name.
+        label_offset: added to every label id unless the user says otherwise; 1 if readers keep 0 for background.
+        label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the order of the ids.
         label_map_file: the name of a label map in the Object Detection API's form; empty: none is written.
-        compression: of the files unless the user says otherwise.
-        stores: what images are stored as unless the user says otherwise: `jpeg`, or `raw` pixels.
-        format_names: what `image/format` says for a sniffed format; formats absent here are lower-cased.
+        compression: compression of the files unless the user says otherwise.
+        stores: how images are stored unless the user says otherwise: `jpeg`, or `raw` pixels.
+        format_names: the text of `image/format` for a format; others are lower-cased.
     """
 
     title: str
@@ -58,7 +58,7 @@ def load_convention(name: str) -> Convention:
     """The convention of that name.
 
     Raises:
-        ValueError: there is none, and the message lists those there are; or its module names none.
+        ValueError: there is none (the message lists those that exist), or its module does not define one.
     """
     if name not in convention_names():
         raise ValueError(f"there is no convention {name!r}: choose one of {', '.join(convention_names())}")

@@ -10,5 +10,5 @@ CONVENTION = Convention(
         Feature("feature", "float", "feature", "what the function of `features.feature` makes of it", many=True),
         Feature("label", "int64", "label", "class id, counted from the label map's offset"),
     ),
-    shard_name="{split}_shard_{index}",  # the scripts have no splits, and so no word before it
+    shard_name="{split}_shard_{index}",  # the scripts have no splits, and so no prefix
 )

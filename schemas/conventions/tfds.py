@@ -1,4 +1,4 @@
-"""tfds: TensorFlow Datasets' image features; `objects/` hold boxes where the source has such."""
+"""tfds: TensorFlow Datasets' image features; `objects/` contain boxes if the source has any."""
 
 from recordmill.schemas.conventions.convention import Convention
 from recordmill.schemas.features import Feature

@@ -1,4 +1,4 @@
-"""What became of boxes, as the marker counts it, and how to say it in words."""
+"""Counts of boxes and of images without boxes, as in the marker, and sentences about them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from recordmill.schemas.formatting import format_count
 
 NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
-"""What is counted of boxes and is no reason to drop them: `clipped` are some of those written, `enclosed` of those
+"""Counts of boxes that are not reasons for dropping them: `clipped` are some of those written, `enclosed` some of those
 listed."""
 
 MOST_NAMES = 5
-"""Classes that a sentence names under one reason."""
+"""The most classes that a sentence names for one reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +18,8 @@ class ImagesWithoutBoxes:
     """Images that were written and have no box, by cause.
 
     Attributes:
-        no_file: no file describes the image; YOLO takes it for one without objects.
-        no_objects: its annotation names no object.
+        no_file: no file describes the image; for YOLO, it is an image without objects.
+        no_objects: its annotation has no objects.
         all_dropped: all its boxes were dropped.
         dropped: the boxes of the images in `all_dropped`, by reason and class.
     """
@@ -35,7 +35,7 @@ class ImagesWithoutBoxes:
         return self.no_file + self.no_objects + self.all_dropped
 
     def explain(self, unit: str = "image") -> str:
-        """All causes in a sentence for people; the empty string where every image has a box."""
+        """All causes in a sentence for people; the empty string if every image has a box."""
         causes = [
             (self.no_file, "has no annotation file", "have no annotation file"),
             (self.no_objects, "has an annotation without objects", "have annotations without objects"),

@@ -1,4 +1,4 @@
-"""What the files of a dataset are called, in its folder and in the staging folder where it is made."""
+"""The names of a dataset's files, in its folder and in the staging folder."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
 """Those that every dataset has."""
 
 REPORT = "report.html"
-"""The page for people, where the settings ask for it."""
+"""The report for people, if the settings request it."""
 
 SIDECARS = "sidecars"
 """The folder of the sidecars."""
@@ -23,10 +23,10 @@ TRANSFORM_FN = "transform_fn"
 STAGING_PREFIX = ".staging-"
 
 OUTCOME = "outcome.json"
-"""How the last run of a plan failed, in its staging folder."""
+"""Why the last run of a plan failed, in its staging folder."""
 
 EXAMPLES = "examples.json"
-"""Pictures of changed images for the report, of a split's first shard, in the staging folder."""
+"""Thumbnails of changed images for the report, of a split's first shard, in the staging folder."""
 
 
 def sidecar_name(shard: str) -> str:
@@ -45,5 +45,5 @@ def shard_name(split: str, index: int, kind: str) -> str:
 
 
 def staging_names(names: Iterable[str]) -> list[str]:
-    """Those of an output folder's names that are staging folders."""
+    """The names in an output folder that are staging folders."""
     return [name for name in names if name.startswith(STAGING_PREFIX)]

@@ -1,8 +1,8 @@
-"""Plain JSON values: dataclasses made of them and written as them, how two of them differ, and their digest.
+"""Plain JSON values: conversion from and to dataclasses, differences, and digests.
 
-A dataclass is read by its annotations. A field with a default may be absent, and is left out where it is None. A field
-`X | None` without a default must be there and may be null. Metadata: `key` is the name in JSON where the field has
-another one, and `rest` marks the field that holds all keys that no field has.
+A dataclass is read by its annotations. A field with a default may be absent, and is omitted if it is None. A field
+`X | None` without a default must be present and may be null. Metadata: `key` is the name in JSON if it is not the
+field's, and `rest` marks the field for all other keys.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _WORDS: Mapping[type, str] = {
 
 
 class MisfitError(ValueError):
-    """A JSON value is not as its type requires; the message says where and why."""
+    """A JSON value does not fit its type; the message says where and why."""
 
     def __init__(self, problem: str, path: str = "") -> None:
         super().__init__(problem, path)
@@ -44,7 +44,7 @@ class MisfitError(ValueError):
 
 
 def from_json(kind: type[T], value: Any) -> T:
-    """The object of a type that a JSON value describes; keys that the type does not know are ignored.
+    """Converts a JSON value to a type; unknown keys are ignored.
 
     Raises:
         MisfitError: the value is not as the type requires.
@@ -54,7 +54,7 @@ def from_json(kind: type[T], value: Any) -> T:
 
 
 def to_json(value: Any) -> Any:
-    """A dataclass, or what holds some, as plain JSON values."""
+    """Converts a dataclass, or a container of dataclasses, to plain JSON values."""
     if is_dataclass(value):
         plain: dict[str, Any] = {}
         for each in fields(value):
@@ -80,7 +80,7 @@ def hash_json(value: Any) -> str:
 
 
 def differences(old: Any, new: Any, key: str = "") -> list[str]:
-    """What differs between two recipes, as `key: old -> new` or in words, sorted by key."""
+    """The differences between two recipes, as `key: old -> new` or in words, sorted by key."""
     if isinstance(old, dict) and isinstance(new, dict):
         found = []
         for name in sorted({*old, *new}):
@@ -98,7 +98,7 @@ def differences(old: Any, new: Any, key: str = "") -> list[str]:
 
 @cache
 def _reader(kind: Hashable) -> Reader:
-    """What makes a type's objects of JSON values. Paths are put together only where a value does not fit."""
+    """The function that converts JSON values to a type. Paths are computed only for errors."""
     if kind is Any:
         return lambda value: value
     origin, inner = get_origin(kind), get_args(kind)

@@ -1,4 +1,4 @@
-"""`recordmill.json`, the marker: what a dataset holds and how it was made. Only complete datasets have one."""
+"""`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ LABEL_FIELDS = frozenset(("label", "label_text"))
 
 
 def plan_id_of(recipe: Mapping[str, Any]) -> str:
-    """The name of a dataset's contents: equal recipes, equal bytes."""
+    """The id of a dataset's content: equal recipes, equal bytes."""
     return hash_json(recipe)[:16]
 
 
@@ -84,7 +84,7 @@ class ShardEntry:
 
     Attributes:
         name: its path below the dataset's folder.
-        records: how many records it holds.
+        records: number of records.
         bytes: its size.
         sha256: its SHA-256, in hex.
         sidecar: the path of its sidecar below the dataset's folder.
@@ -104,10 +104,10 @@ class SplitEntry:
     """One split.
 
     Attributes:
-        records: how many records it holds.
+        records: number of records.
         bytes: the size of its files.
         classes: records by class name; the empty name for records without one label.
-        instances: boxes by class name where records have boxes, labels where they have several; absent elsewhere.
+        instances: boxes by class name if records have boxes, labels if they have several; otherwise absent.
         shards: its files, in the order of their names.
     """
 
@@ -119,13 +119,13 @@ class SplitEntry:
 
     @property
     def class_counts(self) -> Mapping[str, int]:
-        """How often the split has each class: its boxes or labels where records may have several, else its records."""
+        """The number of boxes, labels (if records may have several) or records by class."""
         return self.classes if self.instances is None else self.instances
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What became of everything that was listed: `listed` is the sum of all others.
+    """What happened to everything that was listed: `listed` is the sum of all others.
 
     Attributes:
         listed: everything that was found.
@@ -142,7 +142,7 @@ class Ledger:
     left_out: Mapping[str, int]
 
     def by_fate(self) -> Iterator[tuple[Literal["rejected", "ignored", "left_out"], Mapping[str, int]]]:
-        """What is in no split: its fate, and how many by reason."""
+        """What is not in the dataset: counts by fate and reason."""
         yield "rejected", self.rejected
         yield "ignored", self.ignored
         yield "left_out", self.left_out
@@ -155,11 +155,11 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class NamedImages:
-    """Images that were found because a file names them.
+    """Images that were found through files that name them.
 
     Attributes:
-        images: how many.
-        files: how many files name them.
+        images: number of images.
+        files: number of files that name them.
     """
 
     images: int
@@ -195,10 +195,10 @@ class LookAlikes:
     """Pairs of images that look alike, as `duplicates.jsonl` lists them.
 
     Attributes:
-        pairs: how many.
+        pairs: number of pairs.
         across_splits: pairs in two splits.
         conflicting: pairs in two classes.
-        bits: by how many of its 64 bits the difference hash of a pair may differ.
+        bits: the number of bits, of 64, by which the difference hashes of a pair may differ.
         complete: whether all pairs are listed.
     """
 
@@ -216,11 +216,11 @@ class LookAlikes:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateCounts:
-    """What the dataset holds twice.
+    """Duplicates in the dataset.
 
     Attributes:
         same_bytes: images of the same bytes.
-        look_alike: pairs that look alike; null where `images.near_duplicates` is off.
+        look_alike: pairs that look alike; null if `images.near_duplicates` is off.
     """
 
     same_bytes: SameBytes
@@ -252,7 +252,7 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """How a dataset that is complete in staging gets into its folder; the key `switch` of the marker in staging.
+    """How a complete dataset is moved from staging into its folder; the key `switch` of the marker in staging.
 
     Attributes:
         moves: pairs of a file's name in staging and its path in the dataset's folder.
@@ -274,26 +274,26 @@ class Marker:
 
     Attributes:
         format: the format's version, 1. The key is `recordmill`.
-        name: the setting `name`; empty where it is not set.
+        name: the setting `name`; empty if it is not set.
         plan: what decides the dataset's bytes.
         convention: the convention's name; `own` for one that the settings declare.
-        unit: what a record is, in a word: `image`, `row` or `file`.
-        features: what records hold, by the key in the Example.
+        unit: what a record is: `image`, `row` or `file`.
+        features: the features of records, by their keys in the Example.
         labels: class ids by class name.
         splits: by name, in the order of the settings.
-        ledger: what became of everything that was listed.
-        named: absent where no file names images.
-        boxes: boxes by what became of them; absent where there are none.
-        dropped_boxes: boxes that no record has, by reason and class; absent where there are none.
-        images_without_boxes: absent where records have no boxes.
-        labels_of_images: labels of images that may have several, by what became of them; absent elsewhere.
-        changes: records by what was changed on the way.
-        duplicates: what the dataset holds twice.
+        ledger: what happened to everything that was listed.
+        named: absent if no file names images.
+        boxes: boxes by outcome; absent if there are none.
+        dropped_boxes: boxes that are in no record, by reason and class; absent if there are none.
+        images_without_boxes: absent if records have no boxes.
+        labels_of_images: labels of images that may have several, by outcome; otherwise absent.
+        changes: records by change.
+        duplicates: duplicates in the dataset.
         input_bytes: bytes of the sources of all records.
         output_bytes: bytes of all shards.
         files: paths of all files besides shards, their sidecars and the marker.
-        notes: what the conversion noted, for people.
-        remarks: what is worth a look, for people; absent in datasets of older versions.
+        notes: notes of the conversion, for people.
+        remarks: observations that are worth a look; absent in datasets of older versions.
         run: the run that published the dataset.
     """
 
@@ -359,14 +359,14 @@ class Marker:
 
     @property
     def counted_unit(self) -> str:
-        """What `SplitEntry.class_counts` counts, in a word: box or label where records may have several."""
+        """What `SplitEntry.class_counts` counts: `box` or `label` if records may have several."""
         if all(split.instances is None for split in self.splits.values()):
             return self.unit
         return "box" if self.boxes else "label"
 
     @property
     def class_counts(self) -> Counter[str]:
-        """How often the dataset has each class of its label map, and the empty name for what has none."""
+        """Counts by class of the label map, and under the empty name for records without a class."""
         counts = Counter(dict.fromkeys(self.labels, 0))
         for split in self.splits.values():
             counts.update(split.class_counts)

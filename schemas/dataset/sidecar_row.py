@@ -109,7 +109,7 @@ _OPTIONAL = {kind: [each.name for each in parts if each.default is None] for kin
 
 @dataclass(slots=True)
 class RowTotals:
-    """Totals of some rows, one a record or a rejected reference.
+    """Totals of rows, one per record or rejected reference.
 
     Attributes:
         records: rows of records.
@@ -117,11 +117,11 @@ class RowTotals:
         classes: records by class name; the empty name for those without a class of their own.
         rejected: rejected references by reason code.
         rejected_when_listed: those of them that were never read as images.
-        changes: records by what was changed on the way.
-        boxes: boxes of all references by what became of them.
+        changes: records by change.
+        boxes: boxes of all references by outcome.
         instances: boxes, or else labels of records with several, by class name.
-        boxes_of_records: as `boxes`, of records alone.
-        boxes_of_bare: likewise, of records that have no box left.
+        boxes_of_records: the same, of records only.
+        boxes_of_bare: the same, of records without any box left.
         bare: records that may have boxes and have none.
     """
 
@@ -138,7 +138,7 @@ class RowTotals:
     bare: int = 0
 
     def add(self, row: Row) -> None:
-        """Takes in one row."""
+        """Adds one row."""
         boxes = row.boxes
         if boxes is not None:
             self.boxes.update(boxes)
@@ -160,7 +160,7 @@ class RowTotals:
                 self.boxes_of_bare.update(boxes)
 
     def merge(self, other: "RowTotals") -> None:
-        """Takes in those of other rows."""
+        """Adds the totals of other rows."""
         for each in fields(self):
             mine, others = getattr(self, each.name), getattr(other, each.name)
             setattr(self, each.name, mine + others)

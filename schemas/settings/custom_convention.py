@@ -1,4 +1,4 @@
-"""A convention of the user's own, as YAML states it."""
+"""Conventions that users define in YAML."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ class CustomFeature:
         type: `bytes`, `float` or `int64`: that of its field.
         field: the field that fills it, e.g. `encoded`; an Example whose record lacks it lacks the feature too.
         shape: `[]` for one value, `[null]` for any number of them; that of its field.
-        default: what readers take where the feature is absent: it goes into what describes the dataset, not into
-            Examples. Without one the feature must be present.
+        default: the value that readers use if the feature is absent: it is stored in the dataset's metadata, not in
+            Examples. Without one, the feature must be present.
         value: the value that every Example has, in place of a field.
         meaning: one line for people.
     """
@@ -33,13 +33,13 @@ class CustomFeature:
     meaning: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the feature cannot be."""
+        """Raises ValueError if the feature is impossible."""
         if len(self.shape) > 1:
             raise ValueError("shape is [] for one value or [null] for any number of them")
         if bool(self.field) == (self.value is not None):
             raise ValueError("field or value: give one of the two")
         if self.shape and (self.default is not None or self.value is not None):
-            raise ValueError("shape [null] goes without default and value: where there are none the list is empty")
+            raise ValueError("shape [null] goes without default and value: a missing list is empty")
         for key in ("default", "value"):
             try:
                 self._coerced(key)
@@ -64,14 +64,14 @@ class CustomFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomConvention:
-    """A convention: the YAML keys under `convention:` where that is no name.
+    """A convention: the YAML keys under `convention:`, if that is not a name.
 
     Attributes:
         features: the features by their keys in the Example, in the order in which they are documented.
         shard_name: pattern of the files' names, unless `shards.name` gives another.
         label_offset: the id of the first class unless `labels.offset` says otherwise.
-        label_lines: how a line of `labels.txt` reads: `id:name`, or the `name` alone, in the order of the ids.
-        format_names: what the field `format` says for a format, e.g. `{JPEG: jpg}`; the rest are lower-cased.
+        label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the order of the ids.
+        format_names: the text of the field `format` for a format, e.g. `{JPEG: jpg}`; the others are lower-cased.
     """
 
     features: Mapping[str, CustomFeature]
@@ -81,7 +81,7 @@ class CustomConvention:
     format_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ValueError where it has no features, or cannot name files."""
+        """Raises ValueError if it has no features, or cannot name files."""
         if not self.features:
             raise ValueError("convention.features names none: give at least one")
         if abs(self.label_offset) > LARGEST_OFFSET:
@@ -89,7 +89,7 @@ class CustomConvention:
         check_pattern(self.shard_name, "convention.shard_name")
 
     def as_convention(self) -> Convention:
-        """The convention that it states."""
+        """The convention that it defines."""
         return Convention(
             title="the user's own",
             features=tuple(feature.as_feature(key) for key, feature in self.features.items()),

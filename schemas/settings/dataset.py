@@ -20,34 +20,35 @@ from recordmill.schemas.settings.splits import SplitSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetSettings:
-    """What the dataset is. Where it is read from and written to is said by flags, not here.
+    """The description of a dataset. Flags, not settings, name its inputs and its output.
 
     Attributes:
         name: the dataset's name, for conventions that put it into file names; empty: the output folder's.
         source: what the files mean, and its settings.
         include: patterns (gitignore's syntax) of the files to read; empty: all.
-        ignore: patterns of files and folders to leave alone, beside hidden ones and those that systems leave behind.
-        decode: `images`, or `none` for files of any kind, of which only features that need no pixels are made.
+        ignore: patterns of files and folders to ignore, in addition to hidden ones and those created by operating
+            systems.
+        decode: `images`, or `none` for files of any kind, which get only features that need no pixels.
         images: how images are checked, decoded and re-encoded.
-        boxes: how boxes are taken, from sources that have them.
+        boxes: how boxes are read, from sources that have them.
         labels: how classes get their ids.
-        duplicates: what becomes of images with the same bytes: `report` counts them; `together` keeps them in one
+        duplicates: what happens to images with the same bytes: `report` counts them; `together` keeps them in one
             split, and groups that share one too; `drop` leaves out all but the first by key. The last two read every
             image twice.
         splits: how images are split.
-        shards: how many files.
+        shards: number and names of the files.
         convention: which features an Example has: a name, or a mapping of your own; see docs/conventions.md.
-        features: features that functions compute, by name: `package.module:function` of your own, which is given the
-            image and gives a list of floats; or one that comes with Recordmill. See docs/features.md.
-        compression: of the files: `none` or `gzip`; `auto`, what the convention asks for, which is `none` unless its
-            own files are gzipped. JPEG does not compress further, and indexes need plain files.
+        features: features that functions compute, by name: `package.module:function` of your own, which takes the
+            image and returns a list of floats; or one that comes with Recordmill. See docs/features.md.
+        compression: compression of the files: `none` or `gzip`; `auto`, as the convention requires, which is `none`
+            unless its own files are gzipped. JPEG does not compress further, and indexes need plain files.
         index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
-        seed: other seeds give other splits, another order and another `limit`.
+        seed: other seeds give other splits, another order and another choice for `limit`.
         limit: at most this many images, chosen by hash.
         max_rejected: when rejected images fail the run.
-        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is there.
-            Sets `images.moments`; needs `images.check: decode` and a split called `train`.
-        report: whether `report.html`, a page for people to look at, is put beside the dataset.
+        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
+            finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
+        report: whether `report.html`, a page for people, is added to the dataset.
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
@@ -95,7 +96,7 @@ class DatasetSettings:
 
     @property
     def listing(self) -> ListingSettings:
-        """What of the inputs is read."""
+        """Selects the files to read, and gives them splits and groups."""
         return ListingSettings(
             include=self.include or self.source.files,
             not_included="not_included" if self.include else self.source.other_files,
@@ -117,7 +118,7 @@ class DatasetSettings:
 
 
 def as_yaml_dict(settings: DatasetSettings) -> dict[str, Any]:
-    """The settings as plain values, in the shape of the YAML that gives them; what has no say is left out."""
+    """The settings as plain values, in the shape of their YAML, without those that have no effect."""
     plain = asdict(settings)
     plain["source"] = {"kind": settings.source.kind, **plain["source"]}
     if settings.splits.given:

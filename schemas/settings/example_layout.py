@@ -73,7 +73,7 @@ class ExampleLayout:
         return self.settings.shards.name or self.convention.shard_name
 
     def file_name(self, split: str, index: int, count: int, records: int) -> str:
-        """The name of a published shard, one of `count` in its split, with so many records."""
+        """The name of a published shard, one of `count` in its split, with this number of records."""
         word = split if self.settings.shards.name else self.convention.split_words.get(split, split)
         own = self.settings.name or "dataset"  # the output folder's name comes later, before there are files
         name = fill_pattern(self.shard_name, name=own, split=word, index=index, count=count, records=records)

@@ -1,4 +1,4 @@
-"""What the `images:` section of a configuration can say."""
+"""The settings under `images:`."""
 
 import math
 from collections.abc import Collection
@@ -9,21 +9,21 @@ FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
 DEFAULT_MAX_PIXELS = 89_478_485
-"""Pixels of the largest image that is decoded by default, or that others are enlarged to: seconds of work."""
+"""Pixels of the largest image that is decoded by default, or that images are enlarged to: seconds of work."""
 
 LARGEST_LIMIT = 2**62
-"""The largest limit on bytes and pixels: one more still fits into 64 bits."""
+"""The largest limit on bytes and pixels: one more still fits in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resize:
-    """The size that images are brought to: `longest` or `exact`, one of the two.
+    """The size that images are resized to: either `longest` or `exact`.
 
     Attributes:
-        longest: pixels of the longest side at most. Smaller images stay as they are; nothing is enlarged.
+        longest: maximum length of the longest side in pixels. Smaller images stay as they are; nothing is enlarged.
         exact: height and width in pixels. Smaller images are enlarged.
-        fit: how an image of another shape fills `exact`: `crop` cuts what sticks out, equally on both sides; `pad`
-            shows all of it, centred on `background`.
+        fit: how an image of another aspect ratio fills `exact`: `crop` crops both sides equally; `pad` shows the whole
+            image, centred on `background`.
     """
 
     longest: int | None = None
@@ -51,33 +51,33 @@ class ImageSettings:
     """Which images are accepted, how they are checked, and what is stored of them.
 
     Attributes:
-        formats: formats that are accepted, recognised by their bytes. Everything else is rejected unopened.
+        formats: accepted formats, recognised by the first bytes. All other files are rejected unopened.
         max_bytes: larger files are rejected.
-        max_pixels: images with more pixels are rejected before they are decoded, by what their header says.
-        max_side: images with a longer side are rejected, likewise.
-        check: `decode` decodes every image. `header` reads only the headers of images that are stored untouched: much
-            faster, but damage inside goes unseen and there are no moments. What is re-encoded is decoded all the same.
-            On DirectRunner under Linux a second process then writes every other shard, with 200 MB mostly shared with
-            the first; `--threads=1` does without it.
-        store: what images are stored as: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
-            bytes; `auto`, what the convention asks for, which is `jpeg` unless it is one of raw pixels.
-        reencode: `when_needed` copies files that are of the form asked for, if every reader shows them correctly, and
-            re-encodes the rest; `always` re-encodes those too; `never` copies every file, whatever its format, so that
-            nothing is rotated or converted. `auto` is `always` where `quality` or `subsampling` is not its default,
+        max_pixels: images whose header announces more pixels are rejected without decoding them.
+        max_side: images whose header announces a longer side are rejected without decoding them.
+        check: `decode` decodes every image. `header` reads only the headers of images that are stored unchanged: much
+            faster, but damage to the pixels goes unseen and there are no moments. Re-encoded images are decoded in any
+            case. On DirectRunner under Linux a second process then writes every other shard, with 200 MB mostly shared
+            with the first; `--threads=1` does without it.
+        store: how images are stored: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
+            bytes; `auto`, as the convention requires: `jpeg`, except for conventions of raw pixels.
+        reencode: `when_needed` copies files that already have the required form, if every reader shows them correctly,
+            and re-encodes the rest; `always` re-encodes those too; `never` copies every file, whatever its format, so
+            that nothing is rotated or converted. `auto` is `always` if `quality` or `subsampling` is not its default,
             and `when_needed` otherwise.
-        quality: of re-encoded JPEGs, 1 to 100.
-        subsampling: of the colours of re-encoded JPEGs: 4:4:4 keeps them all, 4:2:0 takes the least space. `auto` keeps
-            the sampling of a JPEG, and takes 4:4:4 for other formats, where 4:2:0 would change the mean colour of
-            drawings and small pictures by up to 47 of 255. `by_format` is what `auto` was in version 0.1: 4:2:0 for
-            JPEGs and 4:4:4 for other formats.
-        grayscale: `keep` leaves one channel where there is one; `expand` makes it three.
-        background: red, green, blue (0 to 255) behind transparent pixels and around padded images.
+        quality: quality of re-encoded JPEGs, 1 to 100.
+        subsampling: chroma subsampling of re-encoded JPEGs: 4:4:4 keeps all colours, 4:2:0 takes the least space.
+            `auto` keeps the subsampling of a JPEG, and uses 4:4:4 for other formats, where 4:2:0 would change the mean
+            colour of drawings and small images by up to 47 of 255. `by_format` is the `auto` of version 0.1: 4:2:0
+            for JPEGs and 4:4:4 for other formats.
+        grayscale: `keep` stores grayscale images with one channel; `expand` repeats it three times.
+        background: red, green, blue (0 to 255) that replace transparency and surround padded images.
         resize: absent: images keep their size.
-        moments: whether each channel's sum and sum of squares over the stored image's pixels are taken too, for those
-            who analyse the dataset (`analyze` sets it): about a third more time, since to check a JPEG that is stored
-            untouched its coefficients are enough, and what is re-encoded is decoded once more.
-        near_duplicates: whether images that look alike are searched for, by the difference hash of each one's pixels.
-            Files with the same bytes are found without it.
+        moments: whether each channel's sum and sum of squares over the stored image's pixels are computed, for an
+            analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
+            stored unchanged needs only its coefficients, and re-encoded images are decoded again.
+        near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
+            same bytes are found without it.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -135,4 +135,4 @@ class ImageSettings:
 
 def _check_choice(key: str, value: str, choices: Collection[str]) -> None:
     if value not in choices:
-        raise ValueError(f"{key}: {value!r} is none of {', '.join(choices)}")
+        raise ValueError(f"{key}: {value!r} is unknown: choose one of {', '.join(choices)}")

@@ -8,7 +8,7 @@ class LossLimits:
     """When faulty boxes, or labels, fail the run: the YAML keys under `max_rejected.boxes:` and `max_rejected.labels:`.
 
     Attributes:
-        share: share of them that may be lost; the run fails where both this and `count` are passed.
+        share: share of them that may be lost; the run fails if both this and `count` are exceeded.
         count: how many may be lost, whatever their share.
     """
 
@@ -23,7 +23,7 @@ class LossLimits:
             raise ValueError(f"count is {self.count}: it cannot be negative")
 
     def are_passed(self, lost: int, kept: int) -> bool:
-        """Whether so many are too many."""
+        """Whether this number is too large."""
         return lost > self.count and lost / (lost + kept) > self.share
 
 
@@ -32,11 +32,11 @@ class RejectionLimits:
     """When rejected images fail the run: the YAML keys under `max_rejected:`.
 
     Attributes:
-        share: share of the images that may be rejected; the run fails where both this and `count` are passed.
+        share: share of the images that may be rejected; the run fails if both this and `count` are exceeded.
         count: how many may be rejected, whatever their share.
-        lost_classes: how many classes may lose all their images. A run of which nothing is left always fails.
-        boxes: when faulty boxes fail the run. A run always fails where all boxes are faulty, or all boxes of a class.
-        labels: when labels without an id fail the run, of images that may have several.
+        lost_classes: how many classes may lose all their images. A run without any image left always fails.
+        boxes: when faulty boxes fail the run. A run always fails if all boxes are faulty, or all boxes of a class.
+        labels: when labels without an id fail the run, for images that may have several labels.
     """
 
     share: float = 0.01

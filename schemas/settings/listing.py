@@ -1,4 +1,4 @@
-"""What is read."""
+"""The inputs, and the settings that select files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class ListingSettings:
-    """What of the inputs is read.
+    """Selects the files to read, and gives them splits and groups.
 
     Attributes:
         include: patterns in gitignore's syntax, matched against paths below an input; empty: everything.
-        ignore: patterns likewise, of files and folders that are none of ours.
-        from_folders: where set, the first folder gives the split: folder names to split names.
-        from_source: where set, the source gives the split: its words to split names.
+        ignore: patterns in the same syntax, of files and folders to ignore.
+        from_folders: if set, the first folder gives the split: folder names to split names.
+        from_source: if set, the source gives the split: its words to split names.
         classes_known: whether the user has said which classes there are, so that a folder `train` may be one.
-        group: where set, a pattern whose group `group`, found in a key, is what stays in one split.
-        not_included: the reason by which files that match none of `include` are ignored.
+        group: if set, a pattern; keys with the same text in its group `group` stay in one split.
+        not_included: the reason for ignoring files that match none of `include`.
     """
 
     include: tuple[str, ...] = ()

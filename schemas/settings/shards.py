@@ -1,4 +1,4 @@
-"""How many files a split is written in, and what they are called."""
+"""The settings under `shards:`."""
 
 import re
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ _LARGEST = 2**60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSettings:
-    """How many files a split is written in: the YAML keys under `shards:`.
+    """Number and names of a split's files: the YAML keys under `shards:`.
 
     Attributes:
-        size: the size aimed at, e.g. `128MiB`; ignored where `count` is given.
-        count: how many files each split is written in; lowered, and said, where there are fewer images.
+        size: the target size of a file, e.g. `128MiB`; ignored if `count` is given.
+        count: the number of files per split; lowered, with a note, if there are fewer images.
         name: pattern of the files' names, instead of the convention's: `{name}`, `{split}`, `{index}` (from 0),
             `{number}` (from 1), `{count}`, `{records}`, each with Python's format codes. No folders. With `count: 1` it
-            may leave the index out: `{split}.record`.
+            may omit the index: `{split}.record`.
     """
 
     size: int | str = "128MiB"

@@ -15,14 +15,14 @@ class SourceSettings(Protocol):
     Attributes:
         kind: the name that users write, which is that of the source's module.
         contents: `images`, or `rows` where there are no images but fields alone.
-        files: patterns (gitignore's syntax) of the files that it takes unless the user says `include`; empty: all.
-            `include` replaces them: `list_references` must bear any file.
-        other_files: the reason by which files that are none of `files` are `ignored` in the ledger.
-            `taken_only_by_name`, where those of `files` name images, and `read_only_with_images` are others.
+        files: patterns (gitignore's syntax) of the files that it reads unless the user sets `include`; empty: all.
+            `include` replaces them, so `list_references` must accept any file.
+        other_files: the reason for which files that match none of `files` are `ignored` in the ledger. Others are
+            `taken_only_by_name`, if those in `files` name images, and `read_only_with_images`.
         is_about_boxes: whether it reads annotations of boxes and nothing else.
         classes_from: where the user names its classes, in words.
-        short_forms: settings that are mappings of mappings of which each may be written as one text instead, which
-            stands for the key given here.
+        short_forms: settings that are mappings of mappings. Each inner mapping may be written as one text instead, as
+            the value of the key given here.
         late_labels: whether labels are read with the images: splits cannot be stratified then.
         split_settings: settings that find a word for each image's split, and do nothing else.
         group_setting: the setting that names each image's group; empty: there is none.
@@ -79,7 +79,7 @@ class SourceSettings(Protocol):
         return ()
 
     def annotations(self) -> Mapping[str, str]:
-        """What images may have beside one class: `boxes`, `labels` (several classes). Nothing, unless a source says so.
+        """What images may have besides one class: `boxes`, `labels` (several classes). By default nothing.
 
         Each has the YAML key that asks for it, or the empty string where the files decide.
         """

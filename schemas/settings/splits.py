@@ -1,4 +1,4 @@
-"""How images are split."""
+"""The settings under `splits:`."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ SPLIT_NAMES: Mapping[str, str] = {
     "eval": "eval",
     "holdout": "holdout",
 }
-"""Words, in lower case, that mean a split rather than a class, in the order of splits; and what the split is called."""
+"""Words, in lower case, that mean a split rather than a class, in the order of splits; and the split's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,15 +19,15 @@ class SplitSettings:
     """How images are split: the YAML keys under `splits:`.
 
     Attributes:
-        fractions: share of the images by split name, e.g. `{train: 0.8, validation: 0.1, test: 0.1}`; what is left
-            to 1 is left out of the dataset. Decided by a hash of the key: images added later move no old one.
+        fractions: share of the images by split name, e.g. `{train: 0.8, validation: 0.1, test: 0.1}`; the remainder to
+            1 is left out of the dataset. A hash of the key decides, so images added later do not move others.
         stratify: gives each class those shares exactly (to one image, or to the largest group), by rank of the hashes
             within the class; growth may move images at the boundaries.
         group: a regular expression (RE2's syntax) with a group `(?P<group>...)`, searched in each key: images whose
-            keys give the same text stay in one split, e.g. all pictures of one patient.
+            keys have the same text in it stay in one split, e.g. all images of one patient.
         from_folders: the first folder below the input gives the split: `{train: train, val: validation}`.
         from_source: the source gives the split (a manifest's column, a file's name): `{TRAIN: train, TEST: test}`.
-            Without it, what the source says of splits is not used.
+            Without it, the source's splits are not used.
     """
 
     fractions: Mapping[str, float] = field(default_factory=lambda: {"train": 0.9, "test": 0.1})
@@ -59,10 +59,10 @@ class SplitSettings:
 
     @property
     def given(self) -> Mapping[str, str]:
-        """Words of folders or of the source to split names, where splits are given; else empty."""
+        """The mapping from folders' or the source's words to split names, if splits are given; otherwise empty."""
         return self.from_folders or self.from_source
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The splits asked for, in the order in which they were written."""
+        """The configured splits, in the order in which they were written."""
         return tuple(dict.fromkeys(self.given.values())) or tuple(self.fractions)

@@ -59,7 +59,7 @@ def test_missed_target_fails_the_check_only(
     assert outcome(convert, capsys, "--case", "header", "--pairs", "1", "--check")[1] == 1
 
 
-def test_start_up_that_takes_all_the_time_is_no_measurement() -> None:
+def test_a_run_that_is_all_start_up_is_not_measured() -> None:
     pair = convert.Pair(Run(2, 1, 1, 0, {}, 200, 1), Run(2, 1, 1, 0, {}, 100, 1))
     with pytest.raises(measure.BenchmarkError, match="--count"):
         pair.throughput("apart")
@@ -72,7 +72,7 @@ def test_memory(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> No
     assert code == 1  # 302.6 and 326 MB are allowed
 
 
-def test_seed_2_the_original_is_run_beside_ours_and_timed(
+def test_seed_2_the_original_is_run_and_timed_next_to_ours(
     fake: list[list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     result, code = outcome(feature_vectors, capsys, "--pairs", "1", "--check")

@@ -53,7 +53,7 @@ def test_a_missed_target_fails_the_check(commands, capsys, tmp_path, monkeypatch
     assert outcome(capsys, tmp_path, "--count=500", "--case=decoded", "--check")[1] == 1
 
 
-def test_a_reader_that_loses_images_is_no_contender(commands, tmp_path) -> None:
+def test_a_reader_that_loses_images_is_disqualified(commands, tmp_path) -> None:
     with pytest.raises(measure.BenchmarkError, match="ours delivered 500 images of 501"):
         load.feed("ours", tmp_path, 501, ())
 

@@ -103,7 +103,7 @@ def test_seconds_by_the_clock_mean_nothing_where_others_are_at_work(fake, capsys
 
 
 @pytest.mark.slow
-def test_a_run_that_lost_images_is_no_measurement(tmp_path, monkeypatch):
+def test_a_run_that_lost_images_is_not_measured(tmp_path, monkeypatch):
     images = photographs.make(6, tmp_path, size=scale.SIZE, classes=2)
     monkeypatch.setattr(scale.frames, "count", lambda folder: (5, 9))
     with pytest.raises(measure.BenchmarkError, match="5 records for 6 images"):

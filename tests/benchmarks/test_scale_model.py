@@ -32,7 +32,7 @@ def test_a_size_counts_by_its_median():
     assert fit({10: [20, 900, 19], 20: [30]}) == Line(pytest.approx(10), pytest.approx(1))
 
 
-def test_one_size_is_no_line():
+def test_a_line_needs_two_sizes():
     with pytest.raises(ValueError, match="a line needs two sizes, and there are 1"):
         fit({10: [1.0]})
 

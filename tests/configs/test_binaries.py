@@ -123,7 +123,7 @@ def test_seed_1_a_file_of_another_length_is_rejected_with_its_name_and_the_remai
     assert len(examples["train"]) == 40
 
 
-def test_a_label_that_is_no_class_rejects_its_record_alone(cifar10, convert):
+def test_an_unknown_label_rejects_only_its_record(cifar10, convert):
     folder, _ = cifar10
     content = bytearray((folder / "data_batch_1.bin").read_bytes())
     content[3073] = 200

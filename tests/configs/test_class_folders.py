@@ -33,7 +33,7 @@ def folder(tmp_path, images):
     return tmp_path / "images"
 
 
-def test_seed_5_a_fitting_jpeg_passes_bit_for_bit(folder, images, convert):
+def test_seed_5_a_fitting_jpeg_is_stored_unchanged(folder, images, convert):
     _, found = convert("class_folders.yaml", folder)
     assert sorted(
         (each["image/class/text"][0].decode(), each["image/encoded"][0]) for part in found.values() for each in part

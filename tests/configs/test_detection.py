@@ -157,7 +157,7 @@ def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignor
             assert example["image/encoded"] == [picture(name, SIZES[name][:2])]
 
 
-def test_images_that_no_annotation_names_are_told_from_those_that_are_used(tmp_path, picture, convert, monkeypatch):
+def test_images_without_annotation_are_counted_separately(tmp_path, picture, convert, monkeypatch):
     folder = write_voc(tmp_path / "collection", picture)
     for name in ("new.jpg", "sub/new.PNG"):
         write(folder, f"JPEGImages/{name}", picture(name))
@@ -170,7 +170,7 @@ def test_images_that_no_annotation_names_are_told_from_those_that_are_used(tmp_p
     assert "2 images have no annotation: they are ignored" in marker["notes"]
 
 
-def test_yolos_text_files_without_an_image_are_told_from_those_that_are_read(tmp_path, picture, convert):
+def test_yolo_text_files_without_an_image_are_counted_separately(tmp_path, picture, convert):
     folder = write_yolo(tmp_path / "collection", picture)
     write(folder, "labels/train/gone.txt", "0 0.5 0.5 0.1 0.1\n")
     marker, _ = convert("yolo.yaml", folder)
@@ -192,7 +192,7 @@ def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert
     assert "1 of 3 classes has no box at all: emu." in marker["remarks"]
 
 
-def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):
+def test_a_convention_without_boxes_is_reported(tmp_path, picture, convert):
     marker, _ = convert("voc.yaml", write_voc(tmp_path / "collection", picture), "--set", "convention=default")
     assert [note for note in marker["notes"] if note.startswith("4 boxes are in no Example: the convention (")]
     for convention in ("tfds", "tf_object_detection"):
@@ -200,7 +200,7 @@ def test_a_convention_without_boxes_is_told(tmp_path, picture, convert):
         assert not [note for note in marker["notes"] if "boxes" in note]
 
 
-def test_boxes_of_tfrecords_need_a_convention_that_somebody_named(tmp_path, picture, convert, capsys):
+def test_boxes_of_tfrecords_need_a_configured_convention(tmp_path, picture, convert, capsys):
     convert("voc.yaml", write_voc(tmp_path / "collection", picture))
     first, again = tmp_path / "dataset-of-voc.yaml", tmp_path / "again"
     flags = [f"--input={first}", f"--output={again}"]
@@ -273,7 +273,7 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
     assert list(zip(*bbox, strict=True)) == [pytest.approx(box, abs=1e-6) for box in (polygon, circle, mask)]
 
 
-def test_a_box_a_row_is_checked_against_its_image_and_a_bad_row_rejects_it(tmp_path, picture, convert):
+def test_each_row_with_a_box_is_checked_against_its_image_and_a_bad_row_rejects_it(tmp_path, picture, convert):
     folder = write_boxes_csv(tmp_path / "collection", picture)
     text = (folder / "_annotations.csv").read_text(encoding="utf-8")
     text = text.replace("b.jpg,30,60,", "b.jpg,31,60,").replace("c.jpg,20,40,cat,5,", "c.jpg,20,40,cat,five,")

@@ -200,7 +200,7 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
     assert details["manifest.csv/000018"] == "manifest.csv, row 18: it has 3 cells, and there are 4 columns"
 
 
-def test_the_root_is_no_part_of_what_a_dataset_is(images, picture, convert, tmp_path, capsys):
+def test_the_root_does_not_change_the_plan(images, picture, convert, tmp_path, capsys):
     (tmp_path / "lists").mkdir()
     manifest = write_csv(tmp_path / "lists")
     check(*convert("manifest.yaml", manifest, "--set", f"source.root={images}"), picture)
@@ -312,7 +312,7 @@ def test_vertex_ai(images, picture, convert):
     assert marker["notes"] == []
 
 
-def test_labels_that_have_no_place_in_an_example_are_told(images, convert):
+def test_labels_that_an_example_cannot_store_are_reported(images, convert):
     (images / "import.csv").write_text("".join(f"{path},{label},red,round\n" for path, label, *_ in ROWS[:2]))
     marker, examples = convert("automl.yaml", images / "import.csv", "--set=splits={from_source: {'': train}}")
     assert [each for each in examples["train"] if "image/class/label" in each] == []

@@ -60,7 +60,7 @@ SEEDS = {
         "base names under sha256 for old readers": (VECTORS, "test_seed_2_the_base_name_mode_serves_old_readers"),
         "faster than the original with its processes, as benchmarks/feature_vectors.py measures": (
             "benchmarks/test_commands.py",
-            "test_seed_2_the_original_is_run_beside_ours_and_timed",
+            "test_seed_2_the_original_is_run_and_timed_next_to_ours",
         ),
         "a live progress bar": (
             "pipeline/terminal/test_terminal.py",
@@ -91,7 +91,7 @@ SEEDS = {
         ),
         "types that are inferred": (
             TABLES,
-            "test_seed_3_types_that_nobody_declares_are_found_and_written_down",
+            "test_seed_3_undeclared_types_are_inferred_and_recorded",
         ),
         "every coercion": (
             "schemas/test_coercion.py",
@@ -161,7 +161,7 @@ SEEDS = {
     5: {
         "a fitting JPEG, baseline or progressive, passes bit for bit": (
             FOLDERS,
-            "test_seed_5_a_fitting_jpeg_passes_bit_for_bit",
+            "test_seed_5_a_fitting_jpeg_is_stored_unchanged",
         ),
         "at most 400 bytes a record more": (
             FOLDERS,

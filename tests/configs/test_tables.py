@@ -112,7 +112,7 @@ def test_seed_3_10000_observations_are_read_back_in_python_and_with_tf_data(tmp_
     assert sorted(found) == expected
 
 
-def test_seed_3_types_that_nobody_declares_are_found_and_written_down(tmp_path, convert, capsys):
+def test_seed_3_undeclared_types_are_inferred_and_recorded(tmp_path, convert, capsys):
     folder = tmp_path / "table"
     folder.mkdir()
     write_csv(folder, [{**row, "nothing": ""} for row in observations(50)])
@@ -177,7 +177,7 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
         ("a\n1\n", ("--set", "source.columns={a: {type: int, tpye: 1}}"), 2, "source.columns.a"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(content, settings, code, sentence, tmp_path, capsys):
+def test_errors_are_one_sentence(content, settings, code, sentence, tmp_path, capsys):
     folder = tmp_path / "table"
     folder.mkdir()
     (folder / "t.csv").write_text(content, encoding="utf-8")
@@ -188,7 +188,7 @@ def test_what_is_wrong_is_said_in_a_sentence(content, settings, code, sentence, 
     assert not list(tmp_path.glob("out/*.tfrecord"))
 
 
-def test_what_is_said_of_a_table_speaks_of_rows(tmp_path, convert, capsys):
+def test_messages_about_tables_count_rows(tmp_path, convert, capsys):
     rows = [*observations(40), {"feature0": "maybe", "feature1": 1, "feature2": "cat", "feature3": 0.5}]
     write_csv(tmp_path, [*rows[:3], *rows])
     marker, _ = convert("observations.yaml", tmp_path / "observations.csv")
@@ -196,7 +196,7 @@ def test_what_is_said_of_a_table_speaks_of_rows(tmp_path, convert, capsys):
     assert marker["unit"] == json.loads(out)["unit"] == "row"
     said = [" ".join(line.split()) for line in err.splitlines()]
     assert "split rows shards bytes" in said
-    assert any(line.startswith("duplicates 6 rows are only 3 different ones") for line in said)
+    assert any(line.startswith("duplicates 6 rows contain only 3 different ones") for line in said)
     assert any(line.startswith("43 rows are in ") for line in said)
     folder = tmp_path / "dataset-of-observations.yaml"
     card = (folder / "README.md").read_text(encoding="utf-8")

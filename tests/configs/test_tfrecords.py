@@ -154,7 +154,7 @@ def test_two_datasets_become_one(tmp_path, picture, convert, capsys):
     }
 
 
-def test_what_is_damaged_is_rejected_with_its_place(tmp_path, picture, convert):
+def test_damaged_records_are_rejected_with_their_position(tmp_path, picture, convert):
     path = tmp_path / "bad" / "train.tfrecord"
     write_examples(path, *({"image": picture(number), "label": 0} for number in range(5)))
     content = bytearray(path.read_bytes())
@@ -247,7 +247,7 @@ def test_vectors_are_relabelled_and_go_to_a_mapping_of_ones_own(tmp_path, conver
     assert {key for each in found["train"] for key in each} == {"v", "c"}
 
 
-def test_vectors_that_nobody_names_are_told_their_convention(tmp_path, capsys):
+def test_vectors_without_a_convention_get_an_error_that_names_it(tmp_path, capsys):
     write_vectors(tmp_path / "old" / "a.tfrecord", VECTORS[:3])
     arguments = ("--config=configs/tfrecords.yaml", f"--input={tmp_path / 'old'}", f"--output={tmp_path / 'new'}")
     assert launch([*arguments, *WHOLE], build) == 3

@@ -92,7 +92,7 @@ def test_seed_3_examples_as_numpy_gives_the_same_without_tensorflow(tmp_path, im
     )
 
 
-def test_a_real_image_passes_bit_for_bit(tmp_path, shared_data, convert):
+def test_a_real_image_is_stored_unchanged(tmp_path, shared_data, convert):
     photographs = sorted((shared_data / "imagenet-flat").glob("*.JPEG"))[:20]
     for path in photographs:
         (tmp_path / "real" / path.stem.partition("_")[0]).mkdir(parents=True)

@@ -36,7 +36,7 @@ def test_every_exit_code_is_explained():
     assert codes == [DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED, INTERRUPTED, TERMINATED, 137]
 
 
-def test_what_is_said_of_the_cronjob_is_so():
+def test_the_cronjob_does_what_the_page_says():
     manifest = yaml.safe_load((REPO / "deploy" / "kubernetes" / "cronjob.yaml").read_text(encoding="utf-8"))
     pod = manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert f"the {pod['terminationGracePeriodSeconds']} s of grace" in TEXT

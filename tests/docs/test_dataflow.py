@@ -43,7 +43,7 @@ def test_the_commands_that_are_not_run_have_known_flags():
     assert {row["name"] for row in described["parameters"] if not row["isOptional"]} <= set(given)
 
 
-def test_a_reference_takes_what_is_said():
+def test_a_reference_takes_the_documented_memory():
     # A share of a bundle: its references of one shard.
     refs = []
     for number in range(10_000, 10_020):

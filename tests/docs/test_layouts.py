@@ -355,7 +355,7 @@ def test_tfrecords(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", ["Roboflow: COCO", "one table per split"])
-def test_the_flags_that_are_told_make_the_same_bytes(name, tmp_path, monkeypatch, capsys):
+def test_the_suggested_flags_produce_the_same_bytes(name, tmp_path, monkeypatch, capsys):
     write(tmp_path / "in", MADE[name][0])
     made, flags = [], "--config auto"
     for folder in ("auto", "flags"):

@@ -30,7 +30,7 @@ def number(text):
 
 
 @pytest.mark.slow
-def test_the_commands_do_what_is_said(run_page, tmp_path):
+def test_the_commands_do_what_the_page_says(run_page, tmp_path):
     tried, estimated = run_page(PAGE, tmp_path)
     result = json.loads(tried.stdout)
     assert list(result["measured"]) == ["800"]

@@ -25,7 +25,7 @@ def somewhere(tmp_path_factory, run_command):
 def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     whole, frames, pixels, one_file, inspected, record, where, one, images, script = run_page(PAGE, somewhere)
     for done, level, records in ((whole, "files", 60), (frames, "frames", 60), (pixels, "pixels", 60)):
-        said = f"nothing is wrong: {records} records in 2 files, level {level}, "
+        said = f"no problems found: {records} records in 2 files, level {level}, "
         assert done.stderr.splitlines()[-1].startswith(said)
     assert json.loads(pixels.stdout)["findings"] == []
     assert "in 1 file, level files" in one_file.stderr
@@ -40,7 +40,7 @@ def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     assert script.stderr == ""
 
 
-def test_a_damage_is_told_as_the_page_shows(somewhere, run_command, tmp_path):
+def test_damage_is_reported_as_the_page_shows(somewhere, run_command, tmp_path):
     shard = somewhere / "dataset" / "train-00000-of-00001.tfrecord"
     content = shard.read_bytes()
     try:
@@ -51,11 +51,11 @@ def test_a_damage_is_told_as_the_page_shows(somewhere, run_command, tmp_path):
     assert done.returncode == 1
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("damage: "))
     shown = (ROOT / PAGE).read_text(encoding="utf-8").split("\ndamage: ")[1].splitlines()[0]
-    assert line.rpartition(": ")[2] == shown.rpartition(": ")[2] == "the data do not fit their checksum"
+    assert line.rpartition(": ")[2] == shown.rpartition(": ")[2] == "the data do not match their checksum"
     assert line.startswith("damage: train-00000-of-00001.tfrecord, record 0 at byte 0 (")
 
 
-def test_swapped_names_and_an_edited_page_are_told_as_the_page_shows(somewhere, run_command):
+def test_swapped_names_and_an_edited_page_are_reported_as_the_page_shows(somewhere, run_command):
     folder = somewhere / "dataset"
     kept = {name: (folder / name).read_bytes() for name in ("labels.txt", "README.md", "recordmill.json")}
 
@@ -76,7 +76,7 @@ def test_swapped_names_and_an_edited_page_are_told_as_the_page_shows(somewhere, 
     finally:
         for name, content in kept.items():
             (folder / name).write_bytes(content)
-    note = "note: README.md: the file has been changed since the dataset was made, as people do to complete it"
+    note = "note: README.md: the file was edited after the dataset was made"
     page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
     shown = [line.strip() for line in page if line.startswith("    damage: ")]
     assert edited == (0, [note])
@@ -85,7 +85,7 @@ def test_swapped_names_and_an_edited_page_are_told_as_the_page_shows(somewhere, 
     assert shown[1] in lines
 
 
-def test_a_folder_without_its_marker_is_no_dataset(somewhere, run_command):
+def test_a_folder_without_its_marker_is_not_a_dataset(somewhere, run_command):
     marker, away = somewhere / "dataset/recordmill.json", somewhere / "away"
     try:
         marker.rename(away)

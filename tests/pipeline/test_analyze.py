@@ -53,7 +53,7 @@ def analysis(monkeypatch):
     return stand_in
 
 
-def test_an_analysis_is_told_to_people_and_programs(told, analysis):
+def test_an_analysis_is_reported_to_people_and_programs(told, analysis):
     asked = analysis(Analysis(True, NOTE, {"imports": 4.5678, "analysis": 7.0}))
     code, line, shown = told("dataset/", "--size", "48x64", "--split", "train")
     assert asked == [("dataset", "train", (48, 64))]
@@ -90,8 +90,8 @@ def test_sizes(told, analysis, text, size):
         ([""], "a path is empty: name a folder"),
         (["x", "--size", "0"], "argument --size: 0: a side has 1 to 16,384 pixels: see --help"),
         (["x", "--size", "16385x1"], "argument --size: 16385x1: a side has 1 to 16,384 pixels: see --help"),
-        (["x", "--size", "1x2x3"], "argument --size: 1x2x3 is no size such as 224 or 160x224: see --help"),
-        (["x", "--size", "²"], "argument --size: ² is no size such as 224 or 160x224: see --help"),
+        (["x", "--size", "1x2x3"], "argument --size: 1x2x3 is not a size such as 224 or 160x224: see --help"),
+        (["x", "--size", "²"], "argument --size: ² is not a size such as 224 or 160x224: see --help"),
         (["x", "--siz", "3"], "unrecognized arguments: --siz 3: see --help"),
     ],
 )
@@ -147,7 +147,7 @@ def test_the_collector_is_frozen_at_the_end(monkeypatch, analysis):
     assert (main(), frozen) == (0, [True])
 
 
-def test_a_dataset_without_moments_is_told_what_to_do(told, photos, convert):
+def test_a_dataset_without_moments_gets_an_error_with_the_remedy(told, photos, convert):
     output = convert(photos).output
     code, line, _ = told(str(output))
     assert (code, line["status"]) == (1, "failed")
@@ -156,6 +156,6 @@ def test_a_dataset_without_moments_is_told_what_to_do(told, photos, convert):
     )
 
 
-def test_a_folder_without_a_dataset_is_said(told, tmp_path):
+def test_a_folder_without_a_dataset_is_an_error(told, tmp_path):
     code, line, _ = told(str(tmp_path))
     assert (code, line["sentence"]) == (1, f"{tmp_path} holds no finished dataset: there is no recordmill.json")

@@ -105,14 +105,14 @@ def test_an_analysis_that_crashed_at_its_end_fails_the_run(photos, convert, anal
 
 
 @pytest.mark.parametrize("status", ["submitted", "built"])
-def test_a_job_that_nobody_waits_for_is_analysed_by_hand(analyses, status):
+def test_a_job_without_waiting_is_analysed_by_hand(analyses, status):
     job = SimpleNamespace(settings=SimpleNamespace(analyze=True), run=SimpleNamespace(output="gs://b/out"))
     outcome = analyze_output(Outcome(status, "it was", 0), job, None)
-    assert outcome.notes == ("once the dataset is there, run recordmill analyze gs://b/out",)
+    assert outcome.notes == ("once the dataset exists, run recordmill analyze gs://b/out",)
     assert analyses.asked == []
 
 
-def test_a_missing_extra_is_said_before_any_work(photos, convert, monkeypatch):
+def test_a_missing_extra_is_reported_before_any_work(photos, convert, monkeypatch):
     monkeypatch.setattr("recordmill.reading.analyze.analyze_dataset.find_spec", lambda name: None)
     done = convert(photos, settings=ANALYZE)
     assert done.errors == [

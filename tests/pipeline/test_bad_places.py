@@ -34,11 +34,11 @@ def test_an_output_inside_the_input(convert, photos, tmp_path, where):
     output = tmp_path / "linked/sub" if where == "link" else photos / where
     assert convert(photos, output=output).told == (
         1,
-        f"the output {output} lies inside the input {photos} and would become part of it: choose a folder outside it",
+        f"the output {output} is inside the input {photos} and would become part of it: choose a folder outside it",
     )
 
 
-def test_an_output_beside_the_input_of_a_similar_name(convert, photos):
+def test_an_output_next_to_an_input_of_a_similar_name(convert, photos):
     assert convert(photos, output=photos.with_name("photos2"), settings=ALL).code == 0
 
 

@@ -10,11 +10,11 @@ ALL = {"splits.fractions": {"train": 1.0}}
 @pytest.mark.parametrize(
     ("yaml", "sentences"),
     [
-        ("images: {qualty: 90}", ["images.qualty is no setting: did you mean images.quality?"]),
-        ("imagez: {}\nseeed: 1", ["imagez is no setting: did you mean images?",
-                                  "seeed is no setting: did you mean seed?"]),
+        ("images: {qualty: 90}", ["unknown setting images.qualty: did you mean images.quality?"]),
+        ("imagez: {}\nseeed: 1", ["unknown setting imagez: did you mean images?",
+                                  "unknown setting seeed: did you mean seed?"]),
         ("source: {kind: class_folders, class_form: path}",
-         ["source.class_form is no setting: did you mean source.class_from?"]),
+         ["unknown setting source.class_form: did you mean source.class_from?"]),
         ("splits: {fractions: {train: 0.9, test: 0.2}}", ["splits.fractions sum to 1.1, which is over 1: lower them"]),
         ("images: {quality: 200}", ["images.quality: must be 1 to 100"]),
         ("images: {resize: {longest: 0}}", ["images.resize.longest: a side has 1 to 65,500 pixels"]),
@@ -27,12 +27,12 @@ def test_a_wrong_configuration(convert, earlier, photos, tmp_path, yaml, sentenc
     assert convert(photos, f"--config={config}").told == (2, *(f"{config}: {sentence}" for sentence in sentences))
 
 
-def test_a_configuration_that_is_no_yaml(convert, earlier, photos, tmp_path):
+def test_a_configuration_that_is_not_valid_yaml(convert, earlier, photos, tmp_path):
     config = tmp_path / "wrong.yaml"
     config.write_text("images: {quality: 90\nsplits: [")
     done = convert(photos, f"--config={config}")
     what = "expected ',' or '}', but got ':' (line 2, column 7)"
-    assert done.told == (2, f"the configuration {config} is not YAML: {what}")
+    assert done.told == (2, f"the configuration {config} is not valid YAML: {what}")
 
 
 def test_a_configuration_that_is_not_there(convert, earlier, photos, tmp_path):
@@ -59,8 +59,8 @@ def test_a_malformed_set(convert, earlier, photos, text):
         ("--overwriet", "there is no flag --overwriet: did you mean --overwrite?"),
         ("--zzz", "there is no flag --zzz: see --help"),
         ("photos", "there is no flag photos: see --help"),
-        ("1}", "there is no flag 1}: quote what follows --set, as in --set 'splits.fractions={train: 1}'"),
-        ("dog]", "there is no flag dog]: quote what follows --set, as in --set 'splits.fractions={train: 1}'"),
+        ("1}", "there is no flag 1}: quote the argument of --set, as in --set 'splits.fractions={train: 1}'"),
+        ("dog]", "there is no flag dog]: quote the argument of --set, as in --set 'splits.fractions={train: 1}'"),
     ],
 )
 def test_an_unknown_flag(convert, earlier, photos, flag, sentence):
@@ -88,7 +88,7 @@ def test_a_summary_file_in_a_folder_that_is_not_there(convert, earlier, photos, 
     assert not (tmp_path / "missing").exists()
 
 
-def test_a_summary_file_beside_an_output_whose_folder_is_yet_to_be_made(convert, photos, tmp_path):
+def test_a_summary_file_next_to_an_output_whose_folder_does_not_exist_yet(convert, photos, tmp_path):
     path = tmp_path / "datasets/today.json"
     done = convert(photos, f"--summary_json={path}", settings=ALL, output=tmp_path / "datasets/today")
     assert (done.code, path.read_text()) == (0, done.stdout)

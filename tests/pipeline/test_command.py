@@ -64,7 +64,7 @@ def test_a_dataset_is_verified_and_inspected(run, convert_folders, tmp_path):
     dataset = convert_folders(tmp_path)
     code, out, err = run("verify", dataset)
     assert (code, json.loads(out)["records"], json.loads(out)["findings"]) == (0, 10, [])
-    assert "nothing is wrong: 10 records in 2 files, level files" in err
+    assert "no problems found: 10 records in 2 files, level files" in err
     code, out, _ = run("inspect", dataset, "--record", "train:0")
     assert (code, json.loads(out)["records"][0]["number"]) == (0, 0)
     code, out, _ = run("analyze", dataset)
@@ -73,7 +73,7 @@ def test_a_dataset_is_verified_and_inspected(run, convert_folders, tmp_path):
 
 def test_one_file_is_one_file(run, convert_folders, tmp_path):
     (shard,) = convert_folders(tmp_path).glob("train-*")
-    assert "nothing is wrong: 4 records in 1 file, level files" in run("verify", shard)[2]
+    assert "no problems found: 4 records in 1 file, level files" in run("verify", shard)[2]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_wrong_usage_is_one_sentence(run, words, sentence, photos, monkeypatch):
     assert (code, err) == (2, f"error: {sentence}\n")
 
 
-def test_what_cannot_be_opened_is_told_to_programs_too(run):
+def test_what_cannot_be_opened_is_reported_to_programs_too(run):
     code, out, err = run("verify", "/no/such/place")
     assert code == 1
     assert json.loads(out) == {"exit_code": 1, "sentence": err.removeprefix("error: ").rstrip("\n")}

@@ -84,7 +84,7 @@ def test_quiet_is_quiet_and_a_dataset_that_is_there_is_kept(converted, capsys, s
     assert state_of(folder / "kept") == before
 
 
-def test_in_a_thread_and_on_a_stdout_that_is_no_file(converted, tmp_path):
+def test_in_a_thread_and_with_a_stdout_that_is_not_a_file(converted, tmp_path):
     _, folder = converted
     found = []
 
@@ -112,7 +112,7 @@ def test_in_a_thread_and_on_a_stdout_that_is_no_file(converted, tmp_path):
     assert cell.written == ""
 
 
-def test_no_fork_happens_in_somebody_elses_process(converted, tmp_path, monkeypatch):
+def test_a_callers_process_is_never_forked(converted, tmp_path, monkeypatch):
     _, folder = converted
     seen = []
 
@@ -150,14 +150,14 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
         ({"inputs": {"a b": "x"}}, 2, "the input's name 'a b' is not a word of letters, digits, - and _: rename it"),
         ({"inputs": []}, 2, "--input is missing: name the folder with the images, or try --sample"),
         ({"inputs": "nowhere"}, 1, "the input nowhere does not exist: check the path"),
-        ({"threads": -1}, 2, "argument --threads: -1 is no number of 1 or more: see --help"),
+        ({"threads": -1}, 2, "argument --threads: -1 is not a number of 1 or more: see --help"),
         ({"seed": object()}, 2, "seed is of type object: give text, numbers, true or false, lists or mappings"),
         ({"images": {"quality": 0}}, 2, "--set: images.quality: must be 1 to 100"),
-        ({"imagez": {"quality": 90}}, 2, "--set: imagez is no setting: did you mean images?"),
+        ({"imagez": {"quality": 90}}, 2, "--set: unknown setting imagez: did you mean images?"),
         ({"runner_options": {"zzz": 1}}, 2, "there is no flag --zzz=1: see --help"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(converted, tmp_path, capsys, changes, code, sentence):
+def test_errors_are_one_sentence(converted, tmp_path, capsys, changes, code, sentence):
     arguments = {"inputs": converted[1] / "photos", "output": tmp_path / "dataset", **changes}
     with pytest.raises(ConversionError) as caught:
         recordmill.convert(**arguments)

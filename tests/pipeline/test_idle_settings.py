@@ -11,7 +11,7 @@ def test_a_setting_that_cannot_act_is_refused_at_launch(convert, photos):
     assert not done.output.exists()
 
 
-def test_a_setting_that_acted_on_no_image_is_told(convert, photos):
+def test_a_setting_that_affected_no_image_is_reported(convert, photos):
     settings = {"images.quality": 50, "images.reencode": "when_needed"}
     done = convert(photos, settings=settings)
     note = "images.quality acted on 0 of 10 images"

@@ -66,7 +66,7 @@ def test_a_file_of_another_kind_is_refused(ours, capsys, look):
     assert look([str(page)]) == 1
     assert capsys.readouterr().err == (
         f"error: {page} is not a TFRecord file, and no record is in it: name a dataset's folder, a TFRecord file, "
-        "or a pattern that finds some\n"
+        "or a pattern that matches some\n"
     )
 
 
@@ -76,9 +76,9 @@ def test_a_file_whose_first_record_is_damaged_is_still_one(ours, tmp_path, capsy
     (tmp_path / "a.tfrecord").write_bytes(content)
     assert verify([str(tmp_path / "a.tfrecord")]) == 1
     told = capsys.readouterr().err
-    assert "damage: a.tfrecord, record 0 at byte 0: the length does not fit its checksum\n" in told
+    assert "damage: a.tfrecord, record 0 at byte 0: the length does not match its checksum\n" in told
     assert main([str(tmp_path / "a.tfrecord")]) == 0
-    assert "note: something is damaged: recordmill verify says what" in capsys.readouterr().err
+    assert "note: the dataset is damaged: recordmill verify lists the damage" in capsys.readouterr().err
 
 
 def test_text_from_a_stranger_cannot_draw_on_the_terminal(tmp_path, capsys):

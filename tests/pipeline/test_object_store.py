@@ -180,7 +180,7 @@ def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsy
     assert {name for name in files if name.endswith(".tfrecord")} == names
 
 
-def test_a_folder_that_is_not_there_is_told(shelf, capsys):
+def test_a_missing_folder_is_reported(shelf, capsys):
     assert launch(["--input", "shelf://in/nothing", "--output", "shelf://out/dataset"], build) == 1
     assert "shelf://in/nothing: the input cannot be read (nothing is there)" in capsys.readouterr().err
 
@@ -217,7 +217,7 @@ def test_images_in_a_parquet_on_an_object_store(shelf, picture):
     assert sum(content.count(data) for content in files.values() for data in pictures) == 7
 
 
-def test_archives_and_records_are_read_where_they_lie_on_an_object_store(shelf, picture):
+def test_archives_and_records_are_read_in_place_on_an_object_store(shelf, picture):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for number in range(6):

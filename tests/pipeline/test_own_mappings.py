@@ -27,7 +27,7 @@ def refused(convert, photos, state_of):
         ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders: remove the /"),
         (
             "{split}{index}-{shards}.tfrec",
-            "is no pattern ('shards'): it may use {name}, {split}, {index}, {number}, {count} and {records}",
+            "is not a valid pattern ('shards'): it may use {name}, {split}, {index}, {number}, {count} and {records}",
         ),
         ("{split}.tfrec", "gives several files one name: put {split} and {index} into it"),
     ],

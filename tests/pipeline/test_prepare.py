@@ -32,7 +32,7 @@ def test_flags_become_a_job(prepare, photos):
     assert set(run.facts) == {"recordmill", "beam", "runner", "started"}
 
 
-def test_one_file_as_an_input_lies_in_its_folder(prepare, photos):
+def test_one_file_as_an_input_is_in_its_folder(prepare, photos):
     parsed = [f"--input=one={photos}/cat/00.jpg", f"--output={photos.parent}/dataset"]
     job = prepare_job(parse_options(parsed), Terminal(sys.stderr))
     assert job.run.inputs == {"one": f"{photos}/cat"}

@@ -147,7 +147,7 @@ def test_a_wrong_setting_is_not_in_the_way_of_the_right_one(convert, photos):
     assert (done.code, done.line["status"]) == (0, "published")
 
 
-def test_finished_shards_of_another_plan_stay_and_are_told(convert, photos, tmp_path):
+def test_finished_shards_of_another_plan_stay_and_are_reported(convert, photos, tmp_path):
     # A folder has the name of a file, so that the first run fails when its shards are finished.
     taken = tmp_path / "dataset" / "config.yaml"
     taken.mkdir(parents=True)
@@ -226,7 +226,7 @@ def cut_switch(monkeypatch, name, count):
     monkeypatch.setattr(storage, name, cut)
 
 
-def test_a_switch_cut_at_any_point_is_mended_by_the_next_run(convert, photos, published, tmp_path, monkeypatch):
+def test_an_interrupted_publishing_is_completed_by_the_next_run(convert, photos, published, tmp_path, monkeypatch):
     other = {**TWO, "shards.count": 3}
     fresh = {2: published, 3: convert(photos, settings=other, output=tmp_path / "three")}
     output = tmp_path / "switched"

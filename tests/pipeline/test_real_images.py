@@ -113,7 +113,7 @@ def test_tensorflow_reads_all_of_both(imagenet, cifar, tmp_path):
     assert [len(found[folder]) for folder in folders] == [250, 500]
 
 
-def test_images_cut_short_behind_an_end_marker_are_rejected(shared_data, convert, tmp_path):
+def test_images_truncated_before_an_end_marker_are_rejected(shared_data, convert, tmp_path):
     (tmp_path / "photos/cut").mkdir(parents=True)
     sources = sorted((shared_data / "imagenet-flat").iterdir())[::10]
     for source in sources:

@@ -49,7 +49,7 @@ def test_the_report_shows_the_images_that_are_stored(convert, class_folders, tmp
     assert done.line["report"] == "report.html"
 
 
-def test_what_is_worth_a_look_is_told_everywhere(convert, class_folders, tmp_path):
+def test_what_is_worth_a_look_is_reported_everywhere(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 1})
     Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
     done = convert(root)
@@ -65,7 +65,7 @@ def test_what_is_worth_a_look_is_told_everywhere(convert, class_folders, tmp_pat
     assert convert(root).line["remarks"] == done.marker["remarks"]  # of a dataset that is there already
 
 
-def test_duplicates_are_told_everywhere(convert, photos):
+def test_duplicates_are_reported_everywhere(convert, photos):
     shutil.copyfile(photos / "cat/00.jpg", photos / "cat/copy.jpg")
     shutil.copyfile(photos / "cat/01.jpg", photos / "dog/copy.jpg")
     done = convert(photos)
@@ -81,7 +81,7 @@ def test_duplicates_are_told_everywhere(convert, photos):
     same = {"groups": 2, "images": 2, "across_splits": across, "conflicting": 1}
     assert done.marker["duplicates"] == done.line["duplicates"] == {"same_bytes": same, "look_alike": None}
     assert re.search(
-        r"^duplicates +4 files hold 2 images, .*1 with different classes \(duplicates\.jsonl\)", done.stderr, re.M
+        r"^duplicates +4 files contain 2 images, .*1 with different classes \(duplicates\.jsonl\)", done.stderr, re.M
     )
     assert "4 files are only 2 different ones" in report_of(done)
     assert convert(photos).line["duplicates"] == done.line["duplicates"]  # of a dataset that is there already

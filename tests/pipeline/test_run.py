@@ -132,7 +132,7 @@ def test_rejected_jsonl(dataset, photos):
             "uri": str(photos / "cat/text.jpg"),
             "stage": "decode",
             "reason": "unknown_format",
-            "detail": "no known image format begins with 6e 6f 20 70 69 63 74 75 ('no picture')",
+            "detail": "unknown format: the file begins with 6e 6f 20 70 69 63 74 75 ('no picture')",
             "bytes": 10,
             "sha256": hashlib.sha256(b"no picture").hexdigest(),
             "class": "cat",
@@ -241,7 +241,7 @@ def test_a_first_level_of_split_words_asks_which_reading_is_meant(convert, class
     assert (as_splits.code, list(as_splits.marker["labels"])) == (0, ["cat", "dog"])
 
 
-def test_a_folder_of_a_split_word_beside_others_is_a_class(convert, class_folders, tmp_path):
+def test_a_folder_with_a_splits_name_among_others_is_a_class(convert, class_folders, tmp_path):
     done = convert(class_folders(tmp_path / "photos", {"test": 3, "cat": 3}))
     assert (done.code, done.marker["labels"]) == (0, {"cat": 0, "test": 1})
 
@@ -345,7 +345,7 @@ def test_several_inputs_are_listed_side_by_side(tmp_path):
     assert spread == [False, True]
 
 
-def test_where_the_extra_for_google_is_missing_nothing_is_said_of_it():
+def test_a_missing_extra_for_google_is_not_mentioned():
     hidden = (
         "import logging, sys; sys.modules['apitools'] = None; import recordmill.pipeline.run; logging.warning('told')"
     )

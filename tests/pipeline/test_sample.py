@@ -126,7 +126,7 @@ def test_the_cut_picture_ends_like_a_whole_one(folder):
         simplejpeg.decode_jpeg(cut, strict=True)
 
 
-def test_what_is_no_picture(folder):
+def test_files_that_are_not_images(folder):
     assert (folder / "fish/empty.jpg").read_bytes() == b""
     assert (folder / "car/a_text.jpg").read_text() == "This was meant to be a picture of a car.\n"
 
@@ -180,7 +180,7 @@ def test_drawing_over_something_else_is_refused(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_the_default_lies_below_the_working_directory(tmp_path, monkeypatch):
+def test_the_default_is_below_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert ensure_sample() == sample_folder() == Path("out/sample-2")
     assert len(contents(tmp_path / "out/sample-2")) == 255

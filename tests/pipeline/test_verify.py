@@ -40,7 +40,7 @@ def test_a_sound_dataset(ours, capsys):
     assert main([str(ours), "--json", "--level", "pixels"]) == 0
     told = capsys.readouterr()
     assert told.err.splitlines()[1].split() == ["split", "files", "records", "stated", "bytes", "wrong"]
-    assert told.err.splitlines()[-1].startswith("nothing is wrong: 10 records in ")
+    assert told.err.splitlines()[-1].startswith("no problems found: 10 records in ")
     line = json.loads(told.out)
     assert (line["exit_code"], line["records"], line["findings"], line["level"]) == (0, 10, [], "pixels")
 
@@ -55,9 +55,9 @@ def test_a_damaged_one(ours, capsys):
     line = json.loads(told.out)
     (finding,) = line["findings"]
     assert (finding["shard"], finding["record"], finding["offset"], finding["kind"]) == (shard.name, 0, 0, "data")
-    said = f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not fit their checksum"
+    said = f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not match their checksum"
     assert said in told.err.splitlines()
-    assert told.err.splitlines()[-1].startswith("1 thing is wrong: ")
+    assert told.err.splitlines()[-1].startswith("1 problem found: ")
     assert main([str(ours), "--no_json"]) == 1
     assert capsys.readouterr().out == ""
 
@@ -65,7 +65,7 @@ def test_a_damaged_one(ours, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["/no/such/place"], 1, "error: /no/such/place is not there, or holds nothing"),
+        (["/no/such/place"], 1, "error: /no/such/place does not exist or is empty"),
         ([], 2, "error: the following arguments are required: PATH: see --help"),
         (["x", "--level", "deep"], 2, "error: argument --level: invalid choice: 'deep'"),
         (["x", "--threads", "-1"], 2, "error: --threads is -1: give 1 or more"),
@@ -86,7 +86,7 @@ def test_names_cannot_draw_on_the_terminal(tmp_path, capsys):
     assert "damage: \\x1b[31m[red]evil.tfrecord: the file is empty: 0 bytes" in told
 
 
-def test_a_stranger_with_a_name_that_is_no_utf_8(tmp_path, capsys):
+def test_an_unlisted_file_with_a_name_that_is_not_utf_8(tmp_path, capsys):
     name = b"\xff.tfrecord".decode("utf-8", "surrogateescape")
     (tmp_path / name).write_bytes(b"")
     assert main([str(tmp_path), "--json"]) == 1
@@ -100,7 +100,7 @@ def test_a_copied_dataset_verifies_elsewhere(ours, tmp_path):
 
 
 @pytest.mark.parametrize("again", [[], ["--overwrite", "--set=shards.count=2"]])
-def test_a_publishing_that_was_killed_is_told_until_it_is_finished(tmp_path, convert_folders, capsys, again):
+def test_a_killed_publishing_is_reported_until_it_is_finished(tmp_path, convert_folders, capsys, again):
     dataset = convert_folders(tmp_path)
     if not again:
         shutil.rmtree(dataset)

@@ -90,7 +90,7 @@ def test_a_move_that_fails_raises_and_keeps_the_source(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"x"
 
 
-def test_removing_what_is_absent_is_nothing(tmp_path):
+def test_removing_a_missing_file_does_nothing(tmp_path):
     (tmp_path / "a").touch()
     (tmp_path / "keep").touch()
     storage.remove_files([str(tmp_path / "a"), str(tmp_path / "b")])
@@ -148,7 +148,7 @@ def test_a_url_is_not_local():
 @pytest.mark.parametrize(
     "path", ["/a/b", "a", "C:/a", "gs://b/a", "s3://b/a", "x-y+1.z://", "://a", "a/gs://b", "gs:/a", "a\ngs://b"]
 )
-def test_what_is_local_is_so_for_beam(path):
+def test_local_paths_are_local_for_beam(path):
     assert storage.is_local(path) == (FileSystems.get_scheme(path) is None)
 
 

@@ -63,29 +63,29 @@ TAKEN = [
 ]
 
 REFUSED = [
-    ("bytes", "text", "text 'text' is no bytes: encode it as UTF-8 where it is read"),
-    ("bytes", np.str_("text"), "is no bytes: encode it"),
-    ("bytes", 1, "int 1 is no bytes"),
-    ("bytes", 1.0, "float 1.0 is no bytes"),
-    ("bytes", None, "NoneType None is no bytes"),
-    ("bytes", [1, 2], "list [1, 2] is no bytes"),
-    ("float", True, "bool True is no float"),
-    ("float", np.bool_(True), "is no float"),
-    ("float", 1, "int 1 is no float"),
-    ("float", np.int32(1), "is no float"),
-    ("float", "1.0", "str '1.0' is no float"),
-    ("float", b"1.0", "bytes b'1.0' is no float"),
-    ("float", 1 + 0j, "complex (1+0j) is no float"),
+    ("bytes", "text", "text 'text' is not bytes: encode it as UTF-8 where it is read"),
+    ("bytes", np.str_("text"), "is not bytes: encode it"),
+    ("bytes", 1, "int 1 is not bytes"),
+    ("bytes", 1.0, "float 1.0 is not bytes"),
+    ("bytes", None, "NoneType None is not bytes"),
+    ("bytes", [1, 2], "list [1, 2] is not bytes"),
+    ("float", True, "bool True is not a float"),
+    ("float", np.bool_(True), "is not a float"),
+    ("float", 1, "int 1 is not a float"),
+    ("float", np.int32(1), "is not a float"),
+    ("float", "1.0", "str '1.0' is not a float"),
+    ("float", b"1.0", "bytes b'1.0' is not a float"),
+    ("float", 1 + 0j, "complex (1+0j) is not a float"),
     ("float", 1e39, "float 1e+39 is outside the range of a 32-bit float"),
     ("float", -1e39, "float -1e+39 is outside the range of a 32-bit float"),
     ("float", np.nextafter(FLOAT32_MAX, np.inf), "outside the range of a 32-bit float"),
-    ("int64", 1.0, "float 1.0 is no integer"),
-    ("int64", np.float32(1), "is no integer"),
-    ("int64", "1", "str '1' is no integer"),
-    ("int64", b"1", "bytes b'1' is no integer"),
-    ("int64", None, "NoneType None is no integer"),
-    ("int64", Text.RED, "str 'red' is no integer"),
-    ("int64", np.array([1, 2]), "is no integer"),
+    ("int64", 1.0, "float 1.0 is not an integer"),
+    ("int64", np.float32(1), "is not an integer"),
+    ("int64", "1", "str '1' is not an integer"),
+    ("int64", b"1", "bytes b'1' is not an integer"),
+    ("int64", None, "NoneType None is not an integer"),
+    ("int64", Text.RED, "str 'red' is not an integer"),
+    ("int64", np.array([1, 2]), "is not an integer"),
     ("int64", 2**63, "9223372036854775808 is outside the range of a 64-bit signed integer"),
     ("int64", np.uint64(2**63), "9223372036854775808 is outside the range of a 64-bit signed integer"),
     ("int64", -(2**63) - 1, "-9223372036854775809 is outside the range of a 64-bit signed integer"),
@@ -148,5 +148,5 @@ def test_a_tensor_of_one_string_is_bytes():
 
     assert coerce_bytes(Tensor(b"cat")) == b"cat"
     for value in (np.array([b"cat"], object), "cat", 1.0):
-        with pytest.raises(FeatureValueError, match="is no bytes"):
+        with pytest.raises(FeatureValueError, match="is not bytes"):
             coerce_bytes(Tensor(value))

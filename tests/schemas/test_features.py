@@ -69,7 +69,7 @@ def test_an_encoder_gives_each_record_the_bytes_that_a_new_one_gives_it(case, le
         assert encoder.encode(some) == encode_example(features, some)
 
 
-def test_a_record_that_does_not_fit_leaves_nothing_behind():
+def test_a_record_that_does_not_fit_leaves_no_values():
     encoder = ExampleEncoder([LABEL, IMAGE, BOXES])
     good = {"label": 1, "encoded": b"x", "boxes": [0.5]}
     before = encoder.encode(good)
@@ -131,13 +131,13 @@ def test_an_empty_list_is_written_as_an_empty_list():
 @pytest.mark.parametrize(
     ("feature", "value", "message"),
     [
-        (LABEL, 1.0, "feature label: float 1.0 is no integer"),
-        (LABEL, (1, 2), "feature label: tuple (1, 2) is no integer"),
-        (LABEL, [], "feature label: list [] is no integer"),
-        (IMAGE, "text", "feature image: text 'text' is no bytes: encode it as UTF-8 where it is read"),
-        (BOXES, [0.5, 1], "feature boxes: int 1 is no float"),
-        (BOXES, "ab", "feature boxes: holds many values, and 'ab' is no list of them"),
-        (BOXES, 0.5, "feature boxes: holds many values, and 0.5 is no list of them"),
+        (LABEL, 1.0, "feature label: float 1.0 is not an integer"),
+        (LABEL, (1, 2), "feature label: tuple (1, 2) is not an integer"),
+        (LABEL, [], "feature label: list [] is not an integer"),
+        (IMAGE, "text", "feature image: text 'text' is not bytes: encode it as UTF-8 where it is read"),
+        (BOXES, [0.5, 1], "feature boxes: int 1 is not a float"),
+        (BOXES, "ab", "feature boxes: holds many values, but 'ab' is not a list"),
+        (BOXES, 0.5, "feature boxes: holds many values, but 0.5 is not a list"),
     ],
 )
 def test_a_value_that_does_not_fit_raises_with_the_features_name(feature, value, message):

@@ -59,7 +59,7 @@ def test_the_bytes_of_an_image_are_known_or_assumed(ref, known, expected):
     assert (ref.image_bytes, ref.expected_bytes) == (known, expected)
 
 
-def test_another_one_differs_in_what_is_said_and_leaves_the_first_as_it_was():
+def test_replace_changes_the_given_fields_of_a_copy():
     before = pickle.loads(pickle.dumps(REF))
     other = REF.replace(key="other", length=7)
     assert other == replace(REF, key="other", length=7)
@@ -69,11 +69,11 @@ def test_another_one_differs_in_what_is_said_and_leaves_the_first_as_it_was():
 
 
 def test_a_notice_is_about_what_its_reference_is_about():
-    notice = REF.notice("rejected", "no_class", "it lies in no class folder")
+    notice = REF.notice("rejected", "no_class", "it is not in a class folder")
     assert {field.name: getattr(notice, field.name) for field in fields(REF)} == {
         field.name: getattr(REF, field.name) for field in fields(REF)
     }
-    assert (notice.status, notice.reason, notice.detail) == ("rejected", "no_class", "it lies in no class folder")
+    assert (notice.status, notice.reason, notice.detail) == ("rejected", "no_class", "it is not in a class folder")
     assert notice.replace(key="other") == replace(notice, key="other")
     assert notice != REF
     assert (REF.status, REF.reason) == ("", "")

@@ -79,7 +79,7 @@ def test_what_counts_as_an_integer_label(label, expected):
     assert is_integer_label(label) is expected
 
 
-def test_text_has_a_line_a_class_in_the_order_of_the_ids():
+def test_text_has_one_line_per_class_in_the_order_of_the_ids():
     assert LabelMap({"z": 1, "a": 10, "m": 2}).as_text() == "1:z\n2:m\n10:a\n"
 
 
@@ -131,7 +131,7 @@ def test_the_sources_own_numbers_are_the_ids_on_request():
         ({}, (), 1, {"-1": -1, "3": 3}),
     ],
 )
-def test_ids_are_raised_to_the_conventions_first_where_a_class_in_use_lies_below(numbers, used, first, ids):
+def test_ids_are_raised_to_the_conventions_first_if_a_class_in_use_is_below(numbers, used, first, ids):
     labels = build_label_map(["-1", "3"], LabelSettings(ids="raised"), first, numbers, used)
     assert labels.ids == ids
 

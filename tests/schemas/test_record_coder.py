@@ -39,7 +39,7 @@ def test_what_is_encoded_comes_back(sheet):
 
 
 @given(st.lists(SHEETS))
-def test_several_stand_one_behind_the_other(sheets):
+def test_several_are_concatenated(sheets):
     coder = coders.ListCoder(RecordCoder(Sheet))
     assert coder.decode(coder.encode(sheets)) == sheets
 

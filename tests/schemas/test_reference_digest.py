@@ -65,7 +65,7 @@ def test_place_and_time_are_not_in_the_digest(field):
 
 
 @pytest.mark.parametrize("field", ["key", "size", "version"])
-def test_a_file_written_anew_has_another_version(field):
+def test_a_rewritten_file_has_another_version(field):
     assert version_digest_of(replace(REF, **{field: 9 if field == "size" else "9"})) != version_digest_of(REF)
 
 

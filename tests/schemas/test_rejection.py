@@ -7,7 +7,7 @@ import pytest
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS, Rejected, describe_error, explain_reason
 
 
-def test_it_says_where_why_and_of_which_bytes():
+def test_a_rejection_has_stage_reason_detail_and_digest():
     rejected = Rejected("decode", "truncated", "the data end early", "ab")
     assert (rejected.stage, rejected.reason, rejected.detail, rejected.sha256) == (
         "decode",

@@ -26,7 +26,7 @@ def test_classes_are_added_up_by_split_and_kept_by_no_report():
     assert finished.reports == [report(each.split, each.index, {}) for each in REPORTS]
 
 
-def test_boxes_and_labels_are_added_up_likewise():
+def test_boxes_and_labels_are_added_up_too():
     reports = [replace(each, instances={"cat": 7}) if each.split == "train" else each for each in REPORTS]
     finished = FinishedShards()
     finished.merge(gather_reports(reports[:1]))
@@ -36,7 +36,7 @@ def test_boxes_and_labels_are_added_up_likewise():
     assert {len(each.instances) for each in finished.reports} == {0}
 
 
-def test_what_became_of_annotations_is_added_up_and_kept_by_no_report():
+def test_annotation_counts_are_added_up_and_removed_from_reports():
     totals = AnnotationTotals(dropped={"outside": {"cat": 2}})
     finished = gather_reports([replace(each, annotations=totals) for each in REPORTS[:2]])
     finished.merge(gather_reports([replace(REPORTS[2], annotations=totals)]))
@@ -44,7 +44,7 @@ def test_what_became_of_annotations_is_added_up_and_kept_by_no_report():
     assert {len(each.annotations.dropped) for each in finished.reports} == {0}
 
 
-def test_nothing_is_no_class():
+def test_no_class_is_not_counted():
     assert (FinishedShards().classes, FinishedShards().class_totals) == ({}, {})
     assert gather_reports(REPORTS).instances == {}
     assert gather_reports(REPORTS).class_counts == {"cat": 5, "dog": 5, "": 1}

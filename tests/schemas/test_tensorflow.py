@@ -101,7 +101,7 @@ def test_many_values_are_parsed_as_a_sparse_tensor(tf):
     assert tf.sparse.to_dense(parsed["boxes"]).numpy().tolist() == [0.5, 0.25]
 
 
-def test_what_is_required_is_required_by_tensorflow_too(tf):
+def test_required_features_are_required_by_tensorflow_too(tf):
     features = load_convention("tutorial").features
     with pytest.raises(tf.errors.InvalidArgumentError, match="required"):
         tf.io.parse_single_example(encode_example(features, {"height": 1}), tensorflow_features(features))

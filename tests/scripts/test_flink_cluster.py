@@ -77,7 +77,7 @@ def test_another_process_with_the_same_number_is_left_alone(place):
         stranger.wait()
 
 
-def test_one_that_ends_at_once_is_told_with_its_log(place, monkeypatch):
+def test_a_process_that_ends_at_once_is_reported_with_its_log(place, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setitem(flink_cluster.PORTS, "job", server.getsockname()[1])
     with pytest.raises(MissingError, match=r"the job-server ended with exit code 3: see .*job-server\.log"):
@@ -118,7 +118,7 @@ def test_flink_is_asked(monkeypatch):
         thread.join()
 
 
-def test_the_cache_lies_where_the_user_says(tmp_path):
+def test_the_cache_is_where_the_user_says(tmp_path):
     words = [sys.executable, "-c", "from scripts.flink_packages import CACHE; print(CACHE)"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)

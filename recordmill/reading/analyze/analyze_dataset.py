@@ -1,4 +1,4 @@
-"""From a finished dataset to the `transform_fn/` beside it."""
+"""Writes `transform_fn/` for a finished dataset."""
 
 import tempfile
 import time
@@ -27,12 +27,12 @@ _WANTED = ("tensorflow", "tensorflow_transform")
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What became of an analysis.
+    """The result of an analysis.
 
     Attributes:
-        done: whether it was made now; False where the one that was there fits.
-        note: what `analysis.json` says.
-        seconds: of importing TensorFlow and of the rest.
+        done: whether the analysis ran; False if an earlier one still matches.
+        note: the content of `analysis.json`.
+        seconds: the time of importing TensorFlow, and of the rest.
     """
 
     done: bool
@@ -41,7 +41,7 @@ class Analysis:
 
 
 def check_tensorflow() -> None:
-    """Looks for TensorFlow Transform without importing it.
+    """Checks for TensorFlow Transform without importing it.
 
     Raises:
         AnalysisError: it is not installed.
@@ -58,17 +58,17 @@ def analyze_dataset(
     size: tuple[int, int] | None = None,
     importing: AbstractContextManager[Any] | None = None,
 ) -> Analysis:
-    """Writes `transform_fn/` beside a dataset, unless the one that is there fits.
+    """Writes `transform_fn/` into a dataset's folder, unless an existing one matches.
 
     Args:
         path: the dataset's folder, on any of Beam's file systems.
-        split: the split to learn from; None: that of the analysis that is there if it fits, else `train`.
-        size: height and width of the model's images; None: that of the analysis that is there if it fits, else that
-            of all images where they agree, else `DEFAULT_SIZE`.
+        split: the split to analyse; None: that of an existing analysis if it matches, otherwise `train`.
+        size: height and width of the model's images; None: those of an existing analysis if it matches, otherwise
+            the size of all images if it is the same, otherwise `DEFAULT_SIZE`.
         importing: entered while TensorFlow is imported, which takes seconds and is noisy.
 
     Raises:
-        AnalysisError: the dataset cannot be analysed, for a reason that a user can mend.
+        AnalysisError: the dataset cannot be analysed, for a reason that a user can fix.
         OSError: something cannot be read or written.
     """
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""A dataset's sidecars as rows of numbers: all that an analysis needs to know of the images, in 64 bytes each."""
+"""Reads from a dataset's sidecars all that an analysis needs, in 64 bytes per image."""
 
 import hashlib
 from array import array
@@ -19,7 +19,7 @@ COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g
 
 
 class AnalysisError(ValueError):
-    """A dataset that cannot be analysed; one sentence says why, and what to do."""
+    """A dataset cannot be analysed; the message says in one sentence why, and what to do."""
 
 
 def open_dataset(path: str) -> Marker:
@@ -37,10 +37,10 @@ def open_dataset(path: str) -> Marker:
 
 
 def choose_split(marker: Marker, asked: str | None, path: str) -> str:
-    """The split to learn from: the one asked for, else `train`.
+    """The split to analyse: the given one, otherwise `train`.
 
     Raises:
-        AnalysisError: the dataset has no such split, or no image in it.
+        AnalysisError: the dataset has no such split, or it has no images.
     """
     splits = marker.splits
     name = asked or "train"
@@ -60,11 +60,11 @@ def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
         split: the split's name.
 
     Returns:
-        int64 of shape (images, 8): `COLUMNS`. A gray image's channel counts as all three, as
-        `tf.io.decode_jpeg(channels=3)` shows it.
+        int64 of shape (images, 8): `COLUMNS`. The channel of a gray image counts as all three, as
+        `tf.io.decode_jpeg(channels=3)` returns it.
 
     Raises:
-        AnalysisError: the sidecars have no moments, or are not those that the marker lists.
+        AnalysisError: the sidecars have no moments, or do not match the marker.
     """
     _check_recipe(path, marker.plan.settings)
     numbers = array("q")

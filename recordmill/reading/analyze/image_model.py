@@ -1,4 +1,4 @@
-"""The SavedModel between a dataset and a network: encoded images and label texts in, float images and label ids out."""
+"""The SavedModel that turns a dataset's encoded images and label texts into float images and label ids."""
 
 import math
 from collections.abc import Mapping
@@ -20,29 +20,29 @@ def save_image_model(
 
     to
 
-    - `image`: float32 of shape (batch, height, width, 3): decoded, resized, less the mean, by the standard deviation;
-    - `label`: int64 of shape (batch,), the id that the dataset's label map gives; -1 where it gives none.
+    - `image`: float32 of shape (batch, height, width, 3): decoded, resized, standardised (mean 0, variance 1);
+    - `label`: int64 of shape (batch,), the id in the dataset's label map; -1 if there is none.
 
     Args:
-        folder: where; must not exist yet.
+        folder: the folder to create.
         statistics: mean and variance to normalise by. A channel without variance is not divided.
         size: height and width of `image`.
         labels: ids by class name.
-        catch_all: the class of all other texts but the empty one; None if there is none.
+        catch_all: the class of all other texts except the empty one; None if there is none.
     """
     import tensorflow as tf
 
     mean = tf.constant(statistics.mean, tf.float32)
     deviation = tf.constant([math.sqrt(variance) or 1.0 for variance in statistics.variance], tf.float32)
     unknown = -1 if catch_all is None else labels[catch_all]
-    known = {**labels, "": -1}  # no label is not an unknown one; a table cannot be empty either
+    known = {**labels, "": -1}  # an empty text is not an unknown label; and a table must not be empty
     texts, ids = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int64)
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(texts, ids), unknown)
 
     def transform_image(encoded: Any) -> Any:
-        # The default method is up to 25 of 255 off what libjpeg's other users decode, and the moments were taken of.
+        # The default method differs by up to 25 of 255 from libjpeg's, with which the moments were computed.
         pixels = tf.io.decode_jpeg(encoded, channels=3, dct_method="INTEGER_ACCURATE")
-        # Resizing is a weighted mean, whose weights sum to one: before or after normalising is the same.
+        # Resizing is a weighted mean with weights that sum to one, so it commutes with normalising.
         return (tf.image.resize(pixels, size, antialias=True) - mean) / deviation
 
     def transform(encoded: Any, label_text: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""TensorFlow Transform's analysis of the images of a split: mean and variance of the pixels, quantiles of the sides."""
+"""Analyses a split's images with TensorFlow Transform: mean and variance of the pixels, quantiles of the sides."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RANK_ERROR = 0.001
-"""What `tft.quantiles` is given as `epsilon`: a boundary's rank is off by at most this share of the images."""
+"""The `epsilon` of `tft.quantiles`: a boundary's rank is off by at most this share of the images."""
 
 BUCKETS = 100
 _ROWS_A_BATCH = 10_000
-_LOW = 2**31  # squares are summed in two halves of 31 bits: whole, 1.6 million images of 90 megapixels would overflow
+_LOW = 2**31  # squares are summed in two halves of 31 bits: 1.6 million images of 90 megapixels would overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Sides:
     """Heights or widths, in pixels.
 
     Attributes:
-        least: of all images, exact.
-        most: likewise.
+        least: the exact minimum.
+        most: the exact maximum.
         quantiles: 99 of them, the first to the 99th hundredth, each within `RANK_ERROR` of its rank.
     """
 
@@ -38,15 +38,15 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of a split's images.
+    """Statistics of a split's images.
 
     Attributes:
-        images: how many.
-        pixels: how many, of all images together.
-        mean: of red, green and blue, 0 to 255, over all pixels of all images: a large image counts for more.
-        variance: likewise, of the population (divided by `pixels`).
-        height: of the images.
-        width: of the images.
+        images: number of images.
+        pixels: total number of pixels.
+        mean: of red, green and blue, 0 to 255, over all pixels of all images, so large images count for more.
+        variance: of the same pixels, as a population (divided by `pixels`).
+        height: the images' heights.
+        width: the images' widths.
     """
 
     images: int
@@ -58,7 +58,7 @@ class Statistics:
 
     @property
     def common_size(self) -> tuple[int, int] | None:
-        """Height and width, where all images have the same."""
+        """Height and width, if all images have the same."""
         same = self.height.least == self.height.most and self.width.least == self.width.most
         return (self.height.least, self.width.least) if same else None
 
@@ -66,19 +66,19 @@ class Statistics:
 def compute_statistics(numbers: NDArray[np.int64]) -> Statistics:
     """Analyses the numbers of at least one image with TensorFlow Transform, in this process.
 
-    Sums are exact however many there are, being of integers, so that mean and variance are the nearest float64.
+    Sums of integers are exact, so mean and variance are correctly rounded.
 
     Args:
-        numbers: int64 of shape (images, 8), as `read_moments` gives them.
+        numbers: int64 of shape (images, 8), as returned by `read_moments`.
     """
     return describe_findings(len(numbers), _run_analysis(numbers))
 
 
 def describe_findings(images: int, found: Mapping[str, NDArray[Any]]) -> Statistics:
-    """Statistics from what TensorFlow Transform found.
+    """Computes statistics from TensorFlow Transform's results.
 
     Args:
-        images: how many it saw.
+        images: number of images.
         found: `totals`, int64 of shape (10,): pixels, sums, and the squares' high and low halves by colour; `least`
             and `most`, int64 of shape (2,): of heights and widths; `quantiles`, of shape (2, 99).
     """
@@ -93,7 +93,7 @@ def describe_findings(images: int, found: Mapping[str, NDArray[Any]]) -> Statist
         images=images,
         pixels=pixels,
         mean=tuple(total / pixels for total in sums),
-        # In whole numbers up to the one division: nothing cancels.
+        # Integers up to the final division, so nothing cancels.
         variance=tuple((pixels * square - total**2) / pixels**2 for total, square in zip(sums, squares, strict=True)),
         height=height,
         width=width,
@@ -101,7 +101,7 @@ def describe_findings(images: int, found: Mapping[str, NDArray[Any]]) -> Statist
 
 
 def _preprocess(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Tensors of shape (batch, 8) become what TensorFlow Transform finds in all of them."""
+    """The preprocessing function: tensors of shape (batch, 8) to totals over all batches."""
     import tensorflow as tf
     import tensorflow_transform as tft
 

@@ -1,1 +1,1 @@
-"""What is in a dataset."""
+"""Shows the content of a dataset."""

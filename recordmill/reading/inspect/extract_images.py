@@ -1,4 +1,4 @@
-"""Images out of records, as files."""
+"""Writes the images of records to files."""
 
 import os
 import re
@@ -12,25 +12,25 @@ _EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "WEBP": "webp", "PNG": "png", "GIF"
 
 
 class ExtractError(ValueError):
-    """Nothing can be extracted; the message is one sentence that says why."""
+    """Nothing can be extracted; the message says why in one sentence."""
 
 
 def extract_images(
     dataset: Dataset, folder: str, chosen: Iterable[FoundRecord] | None = None, limit: int | None = None
 ) -> int:
-    """Writes the encoded images of records as they are to `folder/<split>/<number>-<name of the source>.<format>`.
+    """Writes the encoded images of records, unchanged, to `folder/<split>/<number>-<name of the source>.<format>`.
 
     Args:
         dataset: the dataset.
-        folder: of this machine; must be absent or empty.
-        chosen: whose images; None for all records'.
-        limit: at most so many images; None for all.
+        folder: a local folder; must not exist or be empty.
+        chosen: the records; None for all.
+        limit: the maximum number of images; None for all.
 
     Returns:
-        How many were written.
+        The number of images written.
 
     Raises:
-        ExtractError: the folder holds something, or no record has an image.
+        ExtractError: the folder is not empty, or no record has an image.
         OSError: a file cannot be read or written.
     """
     if os.path.isdir(folder) and os.listdir(folder):
@@ -47,7 +47,7 @@ def extract_images(
                 file.write(image)
             count += 1
     if not count:
-        raise ExtractError(f"no record of {dataset.folder} that was looked at holds an encoded image")
+        raise ExtractError(f"no record of {dataset.folder} that was read has an encoded image")
     return count
 
 
@@ -59,5 +59,5 @@ def _file_name(found: FoundRecord, image: bytes) -> str:
 
 
 def _safe(text: str) -> str:
-    """A name that means the same to every file system, and never another folder."""
+    """A file name that is valid on every file system, and never a path into another folder."""
     return re.sub(r"[^A-Za-z0-9.-]+", "_", text).strip(".") or "_"

@@ -1,4 +1,4 @@
-"""One record of a dataset: by its number in a split, or by the file that it came from."""
+"""Finds a record of a dataset by its number in a split, or by its source file."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ _NAMES = ("image/filename", "image_name", "image/source_id", "filename")
 
 
 class NoRecordError(ValueError):
-    """There is no such record; the message is one sentence that says why."""
+    """There is no such record; the message says why in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class FoundRecord:
         place: its number in its file.
         offset: the byte at which its frame begins, in the unpacked file.
         data: the record.
-        row: its row in the sidecar; None where there is none.
+        row: its row in the sidecar; None if there is none.
     """
 
     shard: Shard
@@ -50,7 +50,7 @@ class FoundRecord:
         """Kind and values of each feature by key, sorted; `empty` for a feature without a list.
 
         Raises:
-            DamagedExampleError: it is no Example.
+            DamagedExampleError: it is not an Example.
         """
         example = ParsedExample(self.data)
         return {key: (kind or "empty", list(example.values(key) or ())) for key, kind, _ in example.profile}
@@ -63,7 +63,7 @@ class FoundRecord:
             return False
 
     def image(self, dataset: Dataset) -> bytes:
-        """Its encoded image; no bytes where it has none."""
+        """Its encoded image; empty if it has none."""
         try:
             return find_image(ParsedExample(self.data), expect(dataset))[1]
         except DamagedExampleError:
@@ -71,7 +71,7 @@ class FoundRecord:
 
 
 def read_records(dataset: Dataset, split: str = "") -> Iterator[FoundRecord]:
-    """Every good record of a split, or of all of them, with its row.
+    """Every intact record of a split, or of all splits, with its row.
 
     Raises:
         OSError: a file cannot be read.
@@ -89,7 +89,7 @@ def read_records(dataset: Dataset, split: str = "") -> Iterator[FoundRecord]:
 
 
 def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
-    """One record by its number in its split, or in a file; files before the one that it is in are not read if counted.
+    """One record by its number in its split, or in a file; earlier files are not read if their counts are known.
 
     Raises:
         NoRecordError: there is no such split, or no such record in it, or it is damaged.
@@ -118,16 +118,16 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
 
 
 def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
-    """The records that came from a file: by its name, or where it is there, by its bytes.
+    """The records that came from a file, by its name or, if it exists, by its bytes.
 
-    By sidecars where there are any, else by the names that records state and by the images themselves.
+    Uses sidecars if there are any, otherwise the names in records and the images themselves.
 
     Args:
-        dataset: of whatever kind.
+        dataset: of any kind.
         file: a path, or the end of one: `cat/0001.jpg`.
 
     Raises:
-        NoRecordError: there is none; says why where it was rejected.
+        NoRecordError: there is none; the message says why if it was rejected.
         OSError: a file cannot be read.
     """
     content = storage.read_range(file) if storage.size_of(file) is not None else None
@@ -167,7 +167,7 @@ def _find_by_records(dataset: Dataset, file: str, content: bytes | None) -> Iter
 
 
 def _is_same(key: str, file: str) -> bool:
-    """Whether one path is the other's end."""
+    """Whether one path ends with the other."""
     return key == file or key.endswith(f"/{file}") or file.endswith(f"/{key}")
 
 

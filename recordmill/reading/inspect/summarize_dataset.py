@@ -1,4 +1,4 @@
-"""What is in a dataset: splits, features, labels, sizes; by our marker, or by looking at every record once."""
+"""Summarises a dataset (splits, features, labels, sizes) by its marker, or by reading every record once."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,10 +21,10 @@ class FeatureSummary:
     """One feature.
 
     Attributes:
-        kind: `bytes`, `float`, `int64`; several joined by `or` where records differ; `empty` where no list is set.
-        shape: `[]` for one value, `[4]` for always four, `[0..7]` for a number between, `[?]` where nobody has looked.
-        records: how many records have it; None where nobody has looked.
-        meaning: one line, where it is known.
+        kind: `bytes`, `float`, `int64`; several joined by `or` if records differ; `empty` if no list is set.
+        shape: `[]` for one value, `[4]` for always four, `[0..7]` for a range, `[?]` if the records were not read.
+        records: number of records that have it; None if the records were not read.
+        meaning: one line, if known.
     """
 
     kind: str
@@ -38,12 +38,12 @@ class SplitSummary:
     """One split.
 
     Attributes:
-        files: how many.
-        records: how many, good ones.
-        bytes: of its files.
-        damages: how often a frame or an Example was expected and none was there.
-        smallest: bytes of the smallest record; None where nobody has looked, or there is none.
-        largest: likewise.
+        files: number of files.
+        records: number of intact records.
+        bytes: size of its files.
+        damages: number of places where a frame or an Example was expected and not found.
+        smallest: size of the smallest record in bytes; None if the records were not read, or there are none.
+        largest: size of the largest record in bytes; None in the same cases.
         labels: records by label: class names, or ids as text.
     """
 
@@ -62,14 +62,14 @@ class SplitSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is in a dataset.
+    """The content of a dataset.
 
     Attributes:
         dataset: the dataset.
         splits: by name.
         features: by key, sorted.
-        scanned: whether every record was looked at; else it is what the marker says.
-        unreadable: files that are listed and cannot be read.
+        scanned: whether every record was read; otherwise the summary is the marker's.
+        unreadable: listed files that cannot be read.
     """
 
     dataset: Dataset
@@ -95,12 +95,12 @@ class Summary:
 def summarize_dataset(
     dataset: Dataset, scan: bool = False, progress: Callable[[int], None] = lambda records: None
 ) -> Summary:
-    """Says what is in a dataset.
+    """Summarises a dataset.
 
     Args:
-        dataset: of whatever kind.
-        scan: looks at every record even where the marker says it all.
-        progress: called now and then with the number of records since the last call.
+        dataset: of any kind.
+        scan: reads every record even if the marker has everything.
+        progress: called repeatedly with the number of records since the last call.
     """
     if dataset.marker and dataset.whole and not scan:
         return _by_marker(dataset, dataset.marker)
@@ -164,7 +164,7 @@ def _scan_shard(
 
 
 def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str, FeatureSummary]:
-    """Features by key from the profiles of the records."""
+    """Features by key, from the records' profiles."""
     kinds: dict[str, Counter[str]] = {}
     counts: dict[str, list[int]] = {}
     for profile, times in profiles.items():

@@ -1,1 +1,1 @@
-"""A split of a dataset as a tf.data dataset. TensorFlow is imported when it is called, not before."""
+"""Loads a split of a dataset as a tf.data dataset. TensorFlow is imported at the first call."""

@@ -1,4 +1,4 @@
-"""From serialised Examples to the elements that a training loop takes: parse, decode, choose."""
+"""Turns serialised Examples into the elements of a training loop: parses, decodes, selects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ Shape = Literal["pair", "dict", "tuple"]
 
 @dataclass(frozen=True, slots=True)
 class ElementLayout:
-    """What an element is made of.
+    """The structure of an element.
 
     Attributes:
         shape: `pair`: (image, label), `dict`: values by key, `tuple`: values in the order of `keys`.
-        keys: the features that stand in it.
-        image: the key of the image that is decoded; None where none is.
+        keys: its features.
+        image: the key of the image to decode; None if none is decoded.
     """
 
     shape: Shape
@@ -36,16 +36,16 @@ class ElementLayout:
 
 
 def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | None, decode: bool) -> ElementLayout:
-    """Decides what elements are.
+    """Decides the structure of the elements.
 
     Args:
         info: the split.
-        features: keys for a tuple of them, `all` for a dict of all; None for pairs of image and label where the
-            dataset has both, else a dict of all.
+        features: keys for a tuple of them, `all` for a dict of all; None for pairs of image and label if the
+            dataset has both, otherwise a dict of all.
         decode: whether the image is decoded.
 
     Raises:
-        LoadError: a key is no feature of the dataset.
+        LoadError: a key is not a feature of the dataset.
     """
     image = info.key_of("encoded")
     label = info.key_of("label") or info.key_of("labels") or info.key_of("label_text")
@@ -58,7 +58,8 @@ def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | 
     keys = (features,) if isinstance(features, str) else tuple(features)
     unknown = [key for key in keys if key not in every]
     if unknown or not keys:
-        raise LoadError(f"{info.folder} has no feature {unknown[0] if unknown else ''!r}: choose of {', '.join(every)}")
+        missing = unknown[0] if unknown else ""
+        raise LoadError(f"{info.folder} has no feature {missing!r}: choose from {', '.join(every)}")
     return ElementLayout("tuple", keys, decoded if decoded in keys else None)
 
 
@@ -93,7 +94,7 @@ def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Cal
 def finish_function(
     info: SplitInfo, layout: ElementLayout, images: ImageLayout
 ) -> "Callable[[Mapping[str, Any]], Any]":
-    """The function that turns parsed values, of one record where there is an image to decode, into an element."""
+    """The function that turns parsed values into an element: of one record if an image is decoded."""
 
     def finish(values: Mapping[str, Any]) -> Any:
         chosen = {key: values[key] for key in layout.keys}
@@ -112,7 +113,7 @@ def many_of(info: SplitInfo, key: str) -> bool:
 
 
 def ragged_keys(info: SplitInfo, layout: ElementLayout) -> list[Feature]:
-    """The features of many values that stand in an element as they are."""
+    """The features of many values that are part of an element unchanged."""
     hot = layout.label if layout.shape == "pair" and layout.image else None
     return [feature for feature in info.features if feature.many and feature.key in layout.keys and feature.key != hot]
 

@@ -16,22 +16,21 @@ _DTYPES = {"bytes_list": object, "float_list": np.float32, "int64_list": np.int6
 
 
 def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
-    """Gives each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
+    """Yields each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
 
-    Files are checked as they are read, both checksums of every record; whether they are gzip is told by their bytes.
+    Both checksums of every record are checked while reading. Gzip files are recognised by their bytes.
 
     Args:
-        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder: a dataset of ours, or anybody's files.
-        split: only this split, or these, as a sequence or joined by `+`; of files that nobody describes, those whose
-            names speak of it.
+        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder: a Recordmill dataset, or any files.
+        split: only this split, or these, as a sequence or joined by `+`; for files without metadata, those whose names
+            contain it.
 
     Returns:
-        An iterator of one dict an Example, with an array of shape (n,) for each key: int64, float32, or object for
+        An iterator of one dict per Example, with an array of shape (n,) for each key: int64, float32, or object for
         bytes (numpy's own bytes type would drop zeros at the end). A key without values gives n = 0.
 
     Raises:
-        LoadError: no file is found, or one that is being read is damaged or holds no Examples; the message names the
-            file and the record.
+        LoadError: no file is found, or a file is damaged or has no Examples; the message names the file and the record.
     """
     dataset = open_dataset(str(path))
     shards = dataset.shards if split is None else dataset.shards_of(split)
@@ -45,7 +44,7 @@ def _examples(files: Iterable[str]) -> Iterator[dict[str, NDArray[Any]]]:
                 try:
                     example = Example.FromString(bytes(record))
                 except DecodeError:
-                    raise LoadError(f"{name}: record {index} is no tf.train.Example") from None
+                    raise LoadError(f"{name}: record {index} is not a tf.train.Example") from None
                 yield {key: _as_array(value) for key, value in sorted(example.features.feature.items())}
         except DamagedFileError as error:
             raise LoadError(f"{name} is damaged: {error}") from None

@@ -1,4 +1,4 @@
-"""From a stored image to a tensor of pixels, in TensorFlow's own operations."""
+"""Turns stored images into tensors of pixels, with TensorFlow's own operations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ Fit = Literal["stretch", "crop", "pad"]
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
-    """How a decoded image looks.
+    """The form of decoded images.
 
     Attributes:
         size: height and width that images are resized to; None: as stored.
-        fit: how an image of another shape fills `size`: `stretch` distorts it, `crop` cuts equally on both sides what
-            sticks out, `pad` shows all of it, centred on black.
+        fit: how an image of another aspect ratio fills `size`: `stretch` distorts it, `crop` crops both sides equally,
+            `pad` centres it on black.
         channels: 3 for red, green and blue, 1 for grayscale, 0 as stored.
         stored: height and width that all images must have as stored, so that they can be batched; None: any.
     """
@@ -31,7 +31,7 @@ class ImageLayout:
     stored: tuple[int, int] | None
 
     def __post_init__(self) -> None:
-        """Raises LoadError where no image can look like that."""
+        """Raises LoadError if no image can have this form."""
         if self.size is not None and (len(self.size) != 2 or min(self.size) < 1):
             raise LoadError(f"image_size is {self.size}: give (height, width) in pixels")
         if self.fit not in ("stretch", "crop", "pad"):
@@ -47,7 +47,7 @@ def image_from(values: Mapping[str, Any], info: SplitInfo, key: str, layout: Ima
         values: the record's parsed features.
         info: its split.
         key: the image's feature.
-        layout: how it is to look.
+        layout: its form.
     """
     import tensorflow as tf
 
@@ -85,7 +85,7 @@ def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str, layout: Ima
 
 
 def _crop(image: "tf.Tensor", size: tuple[int, int]) -> "tf.Tensor":
-    """The largest part in the middle that has the shape of `size`."""
+    """The largest centred part with the aspect ratio of `size`."""
     import tensorflow as tf
 
     height, width = tf.shape(image)[0], tf.shape(image)[1]

@@ -27,7 +27,7 @@ _SHUFFLED_BYTES = 2**28
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """How elements are put into batches; of no `size`, not at all."""
+    """How elements are batched; without `size`, they are not."""
 
     size: int | None
     drop_remainder: bool
@@ -64,30 +64,30 @@ def load(
     Args:
         path: the dataset's folder.
         split: the split's name; several as a sequence, or joined by `+`.
-        batch_size: records in a batch; None for single elements.
+        batch_size: records per batch; None for single elements.
         image_size: height and width to resize to, as float32; None: as stored, uint8. Both are from 0 to 255.
-        fit: how an image of another shape fills `image_size`: `stretch`, `crop` or `pad`.
+        fit: how an image of another aspect ratio fills `image_size`: `stretch`, `crop` or `pad`.
         channels: 3, 1 (grayscale) or 0 (as stored).
-        shuffle: True shuffles shards, and records in a buffer of 256 MiB, anew in each epoch; a number: of so many.
+        shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of that many.
         seed: makes shuffling the same on every run.
-        repeat: how many epochs; True for ever. Batches go on across the ends of epochs.
+        repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
         deterministic: whether the order is the same everywhere; None: unless shuffled without a seed.
-        drop_remainder: leaves out a last batch that is not full.
-        features: None for pairs of image and label where the dataset has both, else for dicts of all features; `all`
+        drop_remainder: drops a last batch that is not full.
+        features: None for pairs of image and label if the dataset has both, otherwise for dicts of all features; `all`
             for such dicts in any case; keys for tuples of those features.
-        decode: False leaves images as the bytes that are stored.
+        decode: False leaves images as the stored bytes.
         uneven: batches values that differ in length as `ragged` tensors, or `padded` with zeros.
-        num_replicas: among how many readers the shards are divided.
-        index: which of them this is, from 0.
-        input_context: gives both, inside `tf.distribute`; `batch_size` is then that of all replicas together.
+        num_replicas: number of readers that share the shards.
+        index: the index of this reader, from 0.
+        input_context: gives both, inside `tf.distribute`; `batch_size` is then the total of all replicas.
 
     Returns:
         A dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. A pair's label is an id,
-        looked up where names are stored; where an image has many it is multi-hot, `info.label_depth` long.
+        looked up if names are stored; for images with several labels it is multi-hot, of length `info.label_depth`.
 
     Raises:
-        LoadError: it cannot be read as asked, or no image is in it; one sentence. A shard found damaged later raises
-            `tf.errors.InvalidArgumentError`, which names it.
+        LoadError: it cannot be read as requested, or has no images. A shard that turns out to be damaged later raises
+            `tf.errors.InvalidArgumentError` with its name.
     """
     _check_tensorflow()
     num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
@@ -102,7 +102,7 @@ def load(
 
 
 def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
-    """The splits to read; to train or to validate on nothing would go on without a word."""
+    """The splits to read; an empty one raises, since training on nothing would pass silently."""
     info = describe_split(path, split)
     if not info.num_examples:
         raise LoadError(
@@ -114,7 +114,7 @@ def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
 
 def _check_tensorflow() -> None:
     try:
-        import tensorflow  # noqa: F401  # here, that its absence is told in one sentence
+        import tensorflow  # noqa: F401  # here, to report its absence in one sentence
     except ModuleNotFoundError:
         raise LoadError(
             "load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone"
@@ -124,7 +124,7 @@ def _check_tensorflow() -> None:
 def _share(
     num_replicas: int, index: int, batch_size: int | None, context: "tf.distribute.InputContext | None"
 ) -> tuple[int, int, int | None]:
-    """How many readers there are, which this one is, and its batch size."""
+    """The number of readers, the index of this one, and its batch size."""
     if batch_size is not None and batch_size < 1:
         raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
     if context is not None:
@@ -150,7 +150,7 @@ def _order(
 def _size_of_all(
     info: SplitInfo, layout: ElementLayout, image_size: tuple[int, int] | None, batches: _Batches
 ) -> tuple[int, int] | None:
-    """The size that images must have as stored, where only images of one size can be batched."""
+    """The size that stored images must have, if only images of one size can be batched."""
     if not layout.image or batches.size is None or image_size or batches.uneven or not info.num_examples:
         return None
     if info.image_size is None:
@@ -163,7 +163,7 @@ def _size_of_all(
 def _make_elements(
     records: "tf.data.Dataset", info: SplitInfo, layout: ElementLayout, images: ImageLayout, batches: _Batches
 ) -> "tf.data.Dataset":
-    """Parses in batches; takes them apart only where records are decoded or wanted one by one."""
+    """Parses in batches; splits them only if records are decoded or requested one by one."""
     import tensorflow as tf
 
     parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": batches.deterministic}
@@ -188,7 +188,7 @@ def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_r
 
     policy = tf.data.experimental.AutoShardPolicy
     options = tf.data.Options()
-    # Divided already; otherwise by records, since TensorFlow cannot see which files an element comes from.
+    # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files elements come from.
     options.experimental_distribute.auto_shard_policy = policy.OFF if num_replicas > 1 else policy.DATA
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
     dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
@@ -204,7 +204,7 @@ def _buffer_length(info: SplitInfo, shuffle: bool | int) -> int:
 
 
 def _cardinality(count: int, repeat: int, batches: _Batches) -> int:
-    """How many elements or batches there are; -1 (tf.data's own number for it) without end."""
+    """The number of elements or batches; -1 (tf.data's value) if infinite."""
     if repeat < 0:
         return -1 if count else 0
     records = count * repeat

@@ -1,4 +1,4 @@
-"""The serialised records of shards as a tf.data dataset that names the shard which it cannot read."""
+"""The serialised records of shards as a tf.data dataset, whose errors name the shard."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 CYCLE = 16
-"""Shards that are read in turn. Fixed, so that the order is the same on machines with more processors and fewer."""
+"""Number of shards that are interleaved. Fixed, so that the order does not depend on the number of processors."""
 
 _READ_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingOrder:
-    """In what order records come.
+    """The order of records.
 
     Attributes:
-        shuffle: whether shards and records are shuffled, anew in each epoch.
-        buffer: records among which the next one is drawn.
-        seed: makes the shuffling the same each time; None for another each time.
-        repeat: epochs; -1 for ever.
-        deterministic: whether the order may not depend on which shard answers first.
+        shuffle: whether shards and records are shuffled, differently in each epoch.
+        buffer: size of the shuffle buffer, in records.
+        seed: makes the shuffling reproducible; None for a random order.
+        repeat: number of epochs; -1 repeats forever.
+        deterministic: whether the order must not depend on which shard answers first.
     """
 
     shuffle: bool
@@ -39,7 +39,7 @@ class ReadingOrder:
 
 
 def check_shards(shards: Sequence[Shard]) -> None:
-    """Looks whether all files are there, and as long as the marker says; reads none of them.
+    """Checks that all files exist and have the marker's sizes, without reading them.
 
     Raises:
         LoadError: one is missing, cannot be opened, or has another size; the message names it.
@@ -58,18 +58,18 @@ def _find_fault(path: str, size: int) -> str:
         with tf.io.gfile.GFile(path, "rb") as file:
             file.read(1)
     except tf.errors.NotFoundError:
-        return f"the shard {path} is missing: restore it, or make the dataset anew"
+        return f"the shard {path} is missing: restore it, or convert the dataset again"
     except tf.errors.OpError as error:
         return f"the shard {path} cannot be read: {error.message}"
     return "" if found == size else f"the shard {path} has {found:,} bytes where {size:,} were written: restore it"
 
 
 def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int) -> "tuple[tf.data.Dataset, int]":
-    """The serialised Examples of one replica's share of a split, and how many they are in an epoch.
+    """The serialised Examples of one replica's share of a split, and their number per epoch.
 
-    Replicas divide the shards among them; where there are fewer shards than replicas each reads all shards and takes
-    every `num_replicas`-th record. Reading stops with an error that names the shard where one is missing, or holds
-    fewer sound records than the marker says.
+    Replicas share the shards; if there are fewer shards than replicas, each reads all shards and keeps every
+    `num_replicas`-th record. If a shard is missing or has fewer intact records than the marker says, reading stops
+    with an error that names it.
     """
     import tensorflow as tf
 
@@ -105,10 +105,10 @@ def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: 
 
 
 def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compression: str) -> "tf.data.Dataset":
-    """The records of one file, and behind them, if they are not `count`, the error that says why.
+    """The records of one file and, if their number is not `count`, the error that says why.
 
-    TensorFlow's own errors name no file, and a cut between two records is none to it. `ignore_errors` ends the file at
-    the first damage and keeps opening one that cannot be opened: hence the look at it before.
+    TensorFlow's own errors do not name the file, and it does not notice a file truncated between two records.
+    `ignore_errors` ends the file at the first damage, but retries a file that cannot be opened: hence the check before.
     """
     import tensorflow as tf
 
@@ -130,14 +130,14 @@ def _fault_before(path: bytes, size: Any) -> bytes:
 
 
 def _fault_behind(path: bytes, fault: bytes, compression: bytes, count: Any) -> bytes:
-    """Why a file ended early: reads it again, without TensorFlow, up to the damage."""
+    """Finds out why a file ended early: reads it again, without TensorFlow, up to the damage."""
     if fault:
         return fault
     name = path.decode()
     try:
         found = read_back(name, compression.decode().lower() or "none").records
     except DamagedFileError as error:
-        return f"the shard {name} is damaged, {error}: restore it, or make the dataset anew".encode()
+        return f"the shard {name} is damaged, {error}: restore it, or convert the dataset again".encode()
     except OSError as error:
         return f"the shard {name} cannot be read: {error}".encode()
     if found == count:

@@ -1,4 +1,4 @@
-"""What a reader knows of one split before any record is read: files, features, label names, numbers, weights."""
+"""Describes one split before any record is read: files, features, label names, numbers, weights."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ _PEEK_BYTES = 2**18
 
 @dataclass(frozen=True)
 class SplitInfo:
-    """One split of a dataset, or several read as one, by its marker.
+    """One split of a dataset, or several read as one, as the marker describes it.
 
     Attributes:
         folder: the dataset's folder.
         split: the split's name; several joined by `+`.
-        features: what an Example holds, sorted by key.
+        features: the features of an Example, sorted by key.
         labels: class ids by name, as they are stored.
-        class_counts: records by class name, of the classes that the split has; where records have boxes or several
-            labels, how many of these.
+        class_counts: records by class name, for the classes in the split; if records have boxes or several labels, the
+            number of these.
         shards: the files, in the marker's order.
         compression: `gzip` or `none`.
         raw: whether images are stored as their pixels, height by width by channels of uint8, not encoded.
@@ -45,12 +45,12 @@ class SplitInfo:
 
     @property
     def num_examples(self) -> int:
-        """How many records the split holds."""
+        """The number of records in the split."""
         return sum(shard.records or 0 for shard in self.shards)
 
     @property
     def num_classes(self) -> int:
-        """How many classes the dataset has, whether or not this split holds them."""
+        """The number of classes of the dataset, including those that are not in this split."""
         return len(self.labels)
 
     @property
@@ -65,14 +65,14 @@ class SplitInfo:
 
     @property
     def label_depth(self) -> int:
-        """The largest id and one: the length of a one-hot label, and the outputs that a classifier of the ids needs."""
+        """The largest id plus one: the length of a one-hot label, and the number of outputs that a classifier needs."""
         return max(self.labels.values(), default=-1) + 1
 
     @property
     def class_weights(self) -> dict[int, float]:
-        """Weights by id that make classes count alike, for Keras's `class_weight`: their mean over records is 1.
+        """Weights by id that balance the classes, for Keras's `class_weight`; their mean over records is 1.
 
-        A class's weight is n / (k * n_class), of n labels in k classes that the split has; the others have none.
+        A class's weight is n / (k * n_class), for n labels in the k classes of the split; other classes have none.
         """
         total = sum(self.class_counts.values())
         return {
@@ -86,14 +86,14 @@ class SplitInfo:
         return {feature.key: feature.meaning for feature in self.features}
 
     def key_of(self, field: str) -> str | None:
-        """The key of the feature that a field fills (`encoded`, `label`, ...); None where there is none."""
+        """The key of the feature that a field fills (`encoded`, `label`, ...); None if there is none."""
         return next((feature.key for feature in self.features if feature.field == field), None)
 
     @cached_property
     def image_size(self) -> tuple[int, int] | None:
-        """Height and width that all images have, by the first rows of the sidecars; None where they differ.
+        """The height and width of all images, by the first rows of the sidecars; None if they differ.
 
-        The first 256 KiB of the first sidecar are read, so that an image of another size may still turn up later.
+        Only the first 256 KiB of the first sidecar are read, so later images may have other sizes.
         """
         sizes = {
             (row.height, row.width) for row in self._first_rows() if row.height is not None and row.width is not None
@@ -105,7 +105,7 @@ class SplitInfo:
             return []
         try:
             block = storage.read_range(self.shards[0].sidecar, 0, _PEEK_BYTES)
-        except FileNotFoundError:  # files copied without their sidecars can be read all the same
+        except FileNotFoundError:  # files that were copied without their sidecars can still be read
             return []
         rows = (row_from_json(orjson.loads(line)) for line in block[: block.rfind(b"\n") + 1].splitlines())
         return [row for row in rows if isinstance(row, SidecarRow)]

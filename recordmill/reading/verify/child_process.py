@@ -24,7 +24,7 @@ class ChildProcess:
     """One process, for one thread at a time; use it in a `with` block."""
 
     def __init__(self, serve: str) -> None:
-        """Starts nothing yet.
+        """Does not start the child yet.
 
         Args:
             serve: what the process runs, as Python: a call of a function that answers `questions()`.
@@ -60,7 +60,7 @@ class ChildProcess:
             return 0
         assert child.stdin is not None
         assert child.stdout is not None
-        with suppress(BrokenPipeError):  # it may be gone
+        with suppress(BrokenPipeError):  # it may have ended
             child.stdin.close()  # which ends it
         child.stdout.close()
         return child.wait()
@@ -74,7 +74,7 @@ class ChildProcess:
 
 def questions() -> Iterator[bytes]:
     """In the process: the questions, until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted terminal's: the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches it too: the parent decides
     while (question := _receive(sys.stdin.buffer)) is not None:
         yield question
 

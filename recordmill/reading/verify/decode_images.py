@@ -13,7 +13,7 @@ from recordmill.schemas.rejection import Rejected
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What decoding an image showed.
+    """The result of decoding an image.
 
     Attributes:
         height: in pixels; 0 where it could not be decoded.
@@ -27,18 +27,18 @@ class Decoded:
 
 
 class ImageDecoder(ChildProcess):
-    """Decodes images one after the other in a child process; use it in one thread, in a `with` block."""
+    """Decodes images one at a time in a child process; use it in one thread, in a `with` block."""
 
     def __init__(self, max_pixels: int) -> None:
-        """Starts nothing yet.
+        """Does not start the child yet.
 
         Args:
-            max_pixels: larger images are not decoded; that is their problem then.
+            max_pixels: larger images are not decoded; their result says so.
         """
         super().__init__(f"{__name__}:serve({max_pixels})")
 
     def decode(self, image: bytes) -> Decoded:
-        """Decodes one image, of whatever bytes."""
+        """Decodes one image; the bytes may be anything."""
         try:
             return Decoded(*orjson.loads(next(self.ask(image))))
         except ChildDiedError as died:

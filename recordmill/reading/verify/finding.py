@@ -1,51 +1,51 @@
-"""What a verifier says: one finding, one line."""
+"""The verifier's findings; each is one line."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 KINDS: dict[str, str] = {
-    "length": "a record's length does not fit its checksum",
-    "data": "a record's data do not fit their checksum",
+    "length": "a record's length does not match its checksum",
+    "data": "a record's data do not match their checksum",
     "cut": "the file ends inside a record, or a record claims more bytes than there are",
-    "zeros": "nothing but zeros to the end of the file",
-    "gzip": "the gzip stream around the records is damaged, cut, or followed by something else",
-    "members": "several gzip streams one behind the other: files that were joined",
-    "name": "the file is called `.gz` and is not packed, or the other way round",
-    "empty": "the file holds no record",
-    "example": "a record is no `tf.train.Example`",
-    "feature": "a feature is missing, of another kind, or of another number of values than stated",
-    "count": "the file holds more or fewer records than stated",
-    "missing": "a file that the dataset lists, or that its neighbours' names count, is not there",
+    "zeros": "only zeros up to the end of the file",
+    "gzip": "the gzip stream around the records is damaged, truncated, or followed by other data",
+    "members": "several concatenated gzip streams",
+    "name": "the file is named `.gz` but is not compressed, or vice versa",
+    "empty": "the file has no records",
+    "example": "a record is not a `tf.train.Example`",
+    "feature": "a feature is missing, or has another kind or number of values than declared",
+    "count": "the file has more or fewer records than the dataset says",
+    "missing": "a file is missing that the dataset lists, or that the numbers in other files' names imply",
     "unreadable": "a file cannot be read",
-    "stale": "a file that looks like a shard and belongs to another set, or to none",
-    "size": "a file has more or fewer bytes than stated",
-    "sha256": "a file, or an encoded image, has another digest than stated",
-    "edited": "a file for people (`README.md`, `croissant.json`, `report.html`) is not as it was written",
-    "sidecar": "a sidecar's rows are not those of the records",
-    "label": "a label is none of the dataset's ids",
-    "names": "a class's name and id in a list of classes, a sidecar or a record are not those of `recordmill.json`",
-    "marker": "what `recordmill.json` says of the dataset is not what its files, its sidecars or its own settings say",
+    "stale": "a file looks like a shard, but belongs to another set or to none",
+    "size": "a file has more or fewer bytes than the dataset says",
+    "sha256": "a file or an encoded image does not match its digest",
+    "edited": "a file for people (`README.md`, `croissant.json`, `report.html`) was edited",
+    "sidecar": "a sidecar's rows do not match the records",
+    "label": "a label is not one of the dataset's ids",
+    "names": "a class has another name or id in a list of classes, a sidecar or a record than in `recordmill.json`",
+    "marker": "`recordmill.json` contradicts the files, the sidecars or its own settings",
     "duplicate": "one image is in several splits",
-    "pixels": "an image cannot be decoded, or has another size than its record states",
-    "more": "a file has so many findings that the rest are only counted",
+    "pixels": "an image cannot be decoded, or has another size than its record says",
+    "more": "further findings in a file that has too many to list",
 }
 """Every kind of finding."""
 
 NOTES = frozenset({"members", "edited", "duplicate"})
-"""Kinds that are told and do not fail: every reader in the field reads on, people may edit it, or the data were so."""
+"""Kinds that are reported but do not fail: readers tolerate them, people may edit the file, or the input has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """One problem.
 
     Attributes:
         kind: one of `KINDS`.
-        detail: what is wrong, in a few words.
+        detail: the problem, in a few words.
         shard: the file's name below the dataset's folder.
-        record: the record's number in its file, from 0; behind a damage counted on from it, unless a sidecar knows.
+        record: the record's number in its file, from 0; after damage, counted on unless a sidecar has the number.
         offset: the byte at which its frame begins, in the unpacked file.
-        source: the key of the source file, where a sidecar knows it.
+        source: the key of the source file, if a sidecar has it.
     """
 
     kind: str
@@ -57,11 +57,11 @@ class Finding:
 
     @property
     def is_note(self) -> bool:
-        """Whether it is told and does not fail."""
+        """Whether it is reported but does not fail."""
         return self.kind in NOTES
 
     def __str__(self) -> str:
-        """The line: shard, record, byte, source, and what is wrong."""
+        """The line: shard, record, byte, source, and problem."""
         place = self.shard
         if self.record is not None:
             place += f", record {self.record:,}"

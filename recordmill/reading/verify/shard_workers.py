@@ -1,4 +1,4 @@
-"""Verifying shards in processes: most of a record's time is the interpreter's, which one thread at a time can have."""
+"""Verifies shards in processes: most of the time is spent in the interpreter, which runs one thread at a time."""
 
 import pickle
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from recordmill.reading.verify.verify_shard import Level, ShardCheck, verify_sha
 
 
 class ShardWorkers:
-    """Processes that verify shards, each started when it is first needed; use them in a `with` block."""
+    """Processes that verify shards, each started at its first use; use them in a `with` block."""
 
     def __init__(self, count: int) -> None:
-        """Starts nothing yet.
+        """Does not start them yet.
 
         Args:
-            count: how many shards are verified at once.
+            count: number of shards verified at once.
         """
         self._workers = [ChildProcess(f"{__name__}:serve()") for _ in range(count)]
         self._idle: SimpleQueue[ChildProcess] = SimpleQueue()
@@ -27,7 +27,7 @@ class ShardWorkers:
     def verify(self, shard: Shard, expected: Expectations, level: Level, progress: Callable[[int], None]) -> ShardCheck:
         """As `verify_shard`, without pixels; call it from as many threads as there are processes.
 
-        A process that dies is replaced, and what it read is reported as `unreadable`.
+        A process that crashes is replaced, and its file is reported as `unreadable`.
         """
         worker = self._idle.get()
         try:

@@ -1,4 +1,4 @@
-"""A whole dataset, or any folder of TFRecord files: its shards side by side, then what only all of them show."""
+"""Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole."""
 
 import os
 from collections import Counter, defaultdict
@@ -25,18 +25,18 @@ from recordmill.reading.verify.verify_side_files import check_side_files
 from recordmill.schemas.dataset.file_names import MARKER, SIDECARS
 
 _SHOWN_DUPLICATES = 100
-_WORTH_PROCESSES = 2**28  # bytes: less is read in the time that processes take to start
+_WORTH_PROCESSES = 2**28  # bytes: smaller files are read in the time that processes take to start
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What verifying showed.
+    """The result of verifying.
 
     Attributes:
         dataset: what was verified.
-        level: how closely.
+        level: how thoroughly.
         checks: file by file, in the dataset's order.
-        findings: everything that was found: file by file, then what only all of them show.
+        findings: all findings: file by file, then those about the whole dataset.
     """
 
     dataset: Dataset
@@ -46,17 +46,17 @@ class Verification:
 
     @property
     def records(self) -> int:
-        """How many good frames were read."""
+        """The number of intact frames."""
         return sum(check.records for check in self.checks)
 
     @property
     def bytes(self) -> int:
-        """How many bytes the files have."""
+        """The size of the files."""
         return sum(check.bytes for check in self.checks)
 
     @property
     def failed(self) -> int:
-        """How many findings are more than notes."""
+        """The number of findings that are not notes."""
         return sum(not finding.is_note for finding in self.findings)
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,21 +81,21 @@ def verify_dataset(
     progress: Callable[[int], None] = lambda records: None,
     workers: ShardWorkers | None = None,
 ) -> Verification:
-    """Reads a dataset and compares it with what is stated of it.
+    """Reads a dataset and compares it with its metadata.
 
     Args:
-        dataset: of whatever kind.
+        dataset: of any kind.
         level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
-            also sizes, digests, sidecars, the files beside them, missing and stale files, labels and class names,
-            images that are in several splits; a shard with the digest that our marker states is not looked at frame by
-            frame (`verify_shard`). `pixels`: as `frames` and `files`, and decodes every image.
-        threads: files at once; 0 for one a processor.
+            also sizes, digests, sidecars, companion files, missing and stale files, labels and class names,
+            images in several splits; the frames of a shard are not checked if it has the digest in the marker
+            (`verify_shard`). `pixels`: also decodes every image.
+        threads: files at once; 0 for one per processor.
         progress: called from any thread with the number of records since the last call.
-        workers: processes for local files whose records are looked at one by one, for as many files at once. Where
-            absent, some are started if the files are large, and ended.
+        workers: processes for local files whose records are checked one by one. If None, they are started if the
+            files are large, and ended afterwards.
 
     Returns:
-        What was found; nothing that the files hold makes this raise.
+        The result; no content of a file makes this raise.
     """
     expected = expect(dataset)
 
@@ -134,7 +134,7 @@ def verify_dataset(
 
 
 def _is_walked(shard: Shard, level: Level) -> bool:
-    """Whether a process pays: the records of a local file are to be looked at one by one, and no image is decoded."""
+    """Whether a process pays off: for local files whose records are checked one by one, without decoding images."""
     return storage.is_local(shard.path) and (level == "frames" or (level == "files" and not shard.sha256))
 
 
@@ -143,7 +143,7 @@ def _bytes_to_walk(dataset: Dataset, level: Level) -> int:
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
-    """Where a feature's kind in one file is another one than in the files before it."""
+    """Features whose kind in one file differs from earlier files."""
     first: dict[str, tuple[str, str]] = {}
     for check in checks:
         for key, (kind, record) in check.kinds.items():
@@ -154,7 +154,7 @@ def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
 
 
 def _find_missing(dataset: Dataset) -> Iterator[Finding]:
-    """What is counted in the names of shards, and is not there."""
+    """Shards that are missing according to the numbers in other shards' names."""
     if dataset.kind != "files":
         return
     for stem, numbers in _sets_of(dataset).items():
@@ -162,14 +162,14 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
         there = numbers[count]
         first = 0 if 0 in there else 1
         for number in sorted(set(range(first, first + count)) - there)[:_SHOWN_DUPLICATES]:
-            yield Finding("missing", f"shard {number} of {count} is not there", stem)
+            yield Finding("missing", f"shard {number} of {count} is missing", stem)
         for other in sorted(numbers.keys() - {count}):
-            detail = f"{len(numbers[other])} files of a set of {other} lie beside the set of {count}"
-            yield Finding("stale", f"{detail}: a reader that globs takes both", stem)
+            detail = f"{len(numbers[other])} files of a set of {other} are next to the set of {count}"
+            yield Finding("stale", f"{detail}: readers that use a glob read both", stem)
 
 
 def _sets_of(dataset: Dataset) -> dict[str, dict[int, set[int]]]:
-    """The numbers of the shards that are there, by the rest of their names and by the count that they state."""
+    """The numbers of the existing shards, by the rest of their names and by the count in them."""
     sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for shard in dataset.shards:
         if match := SHARD_NUMBER.search(shard.name):
@@ -179,26 +179,26 @@ def _sets_of(dataset: Dataset) -> dict[str, dict[int, set[int]]]:
 
 
 def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
-    """Files in a dataset that lists its own, look like shards or sidecars, and are not listed."""
+    """Files that look like shards or sidecars and that the dataset does not list."""
     if dataset.kind == "files":
         return
     listed = {shard.name for shard in dataset.shards}
     for shard in find_shards(dataset.folder):
         if shard.name not in listed and not _is_in_a_dataset(dataset.folder, shard.name):
-            yield Finding("stale", "the dataset does not list this file: a reader that globs takes it", shard.name)
+            yield Finding(
+                "stale", "the dataset does not list this file: readers that use a glob read it too", shard.name
+            )
     if dataset.marker:
         sidecars = storage.join(dataset.folder, SIDECARS)
         known = {shard.sidecar for shard in dataset.shards}
         known |= {storage.join(dataset.folder, name) for name in dataset.marker.files}
         for name in storage.folder_names(sidecars):
             if storage.join(sidecars, name) not in known:
-                yield Finding(
-                    "stale", "the dataset does not list this file: it lies among the sidecars", f"{SIDECARS}/{name}"
-                )
+                yield Finding("stale", "the dataset does not list this file among its sidecars", f"{SIDECARS}/{name}")
 
 
 def _is_in_a_dataset(folder: str, name: str) -> bool:
-    """Whether a file lies in a folder below that is a dataset of its own."""
+    """Whether a file is in a subfolder that is a dataset of its own."""
     parts = name.split("/")[:-1]
     return any(storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts)))
 
@@ -213,7 +213,7 @@ def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Find
                 places[digest].append((check, key))
     crossing = [found for found in places.values() if len({check.shard.split for check, _ in found}) > 1]
     for found in crossing[:_SHOWN_DUPLICATES]:
-        told = " and ".join(f"{key} in {check.shard.split}" for check, key in found)
-        yield Finding("duplicate", f"one {unit} in several splits: {told}", found[0][0].shard.name)
+        places_of = " and ".join(f"{key} in {check.shard.split}" for check, key in found)
+        yield Finding("duplicate", f"one {unit} in several splits: {places_of}", found[0][0].shard.name)
     if len(crossing) > _SHOWN_DUPLICATES:
         yield Finding("duplicate", f"{len(crossing) - _SHOWN_DUPLICATES:,} further {unit}s are in several splits")

@@ -1,7 +1,7 @@
-"""The marker of one of ours, held against its files, its sidecars and itself.
+"""Checks a marker for contradictions with its files, its sidecars and itself.
 
-Sidecars say of every record and of every rejected reference what became of it, so that what the marker counts can be
-counted again. Its settings have a digest, the plan id, and what follows from them is stated twice.
+Sidecars have a row for every record and every rejected reference, so the marker's counts can be counted again. The
+settings have a digest, the plan id, and the marker repeats what follows from them.
 """
 
 from collections import Counter
@@ -21,16 +21,16 @@ from recordmill.schemas.dataset.json_values import differences, hash_json, to_js
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes, SplitEntry, plan_id_of
 from recordmill.schemas.dataset.sidecar_row import RowTotals, row_from_json
 
-_MOST_TOLD = 100
+_MOST_REPORTED = 100
 
 
 def check_marker(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Iterator[Finding]:
-    """What the marker says, and something else contradicts.
+    """Yields the marker's contradictions.
 
     Args:
-        dataset: one of ours.
+        dataset: a dataset of Recordmill.
         marker: its marker.
-        checks: of all its shards.
+        checks: the checks of all its shards.
     """
     wrong = [f"it contradicts itself: {each}" for each in _contradictions(marker)]
     if (totals := _count(dataset, marker, checks)) is not None:
@@ -40,14 +40,14 @@ def check_marker(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck])
     if (listed := _count_duplicates(dataset, marker)) is not None:
         counted = differences(to_json(marker.duplicates), to_json(listed), "duplicates")
         wrong += [f"{DUPLICATES} says otherwise: {each}" for each in counted]
-    for detail in wrong[:_MOST_TOLD]:
+    for detail in wrong[:_MOST_REPORTED]:
         yield Finding("marker", detail, MARKER)
-    if len(wrong) > _MOST_TOLD:
-        yield Finding("more", f"{len(wrong) - _MOST_TOLD:,} further contradictions", MARKER)
+    if len(wrong) > _MOST_REPORTED:
+        yield Finding("more", f"{len(wrong) - _MOST_REPORTED:,} further contradictions", MARKER)
 
 
 def _contradictions(marker: Marker) -> Iterator[str]:
-    """What one part of a marker says, and another part denies."""
+    """Contradictions between the parts of a marker."""
     recipe, ledger, settings = marker.plan.recipe, marker.ledger, marker.plan.settings
     convention = recipe.get("convention")
     stored = marker.to_json()
@@ -59,16 +59,16 @@ def _contradictions(marker: Marker) -> Iterator[str]:
         ("convention", marker.convention, "own" if isinstance(convention, dict) else convention),
     ):
         if implied is not None and here != implied:
-            yield f"{key} is not what its settings say"
+            yield f"{key} does not match its settings"
     if others := marker.splits.keys() - {*(settings.split_order or marker.splits)}:
-        yield f"the split {min(others)} is none of its settings"
+        yield f"the split {min(others)} is not in its settings"
     if ledger.listed != ledger.accounted:
-        yield "the ledger's numbers do not add up to those listed"
+        yield "the ledger's numbers do not add up to the number listed"
     if settings.listing.references not in (None, ledger.accounted - sum(ledger.ignored.values())):
-        yield "the ledger's numbers are not those of the listing"
+        yield "the ledger's numbers do not match the listing"
     labels = Counter(marker.labels_of_images)
     if labels["listed"] * 2 != labels.total():
-        yield "labels_of_images do not add up to those listed"
+        yield "labels_of_images does not add up to the number listed"
     digests = marker.run.digests or {}
     for name in sorted({*SIDE_FILES, *digests} - {*marker.files}):
         yield f"files lacks {name}"
@@ -77,13 +77,13 @@ def _contradictions(marker: Marker) -> Iterator[str]:
 
 
 def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> RowTotals | None:
-    """What all sidecars add up to; None where one of them is not as stated, which is reported there."""
+    """The totals of all sidecars; None if one of them does not match the marker, which is reported there."""
     totals = _totals_of(checks)
     if totals is None:
         return None
     try:
         for name in marker.files:
-            if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl"):  # of shards that have no record
+            if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl"):  # of shards without a record
                 lines = storage.read_range(storage.join(dataset.folder, name)).splitlines()
                 totals.merge(add_rows(row_from_json(orjson.loads(line)) for line in lines))
     except (OSError, *FORGED):
@@ -92,7 +92,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
 
 
 def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
-    """The marker as it should be by the sidecars."""
+    """The marker as the sidecars imply it."""
     splits = {}
     for name, split in marker.splits.items():
         own = [check for check in checks if check.shard.split == name]
@@ -128,23 +128,23 @@ def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals | None:
 
 
 def _compare_sums(marker: Marker, totals: RowTotals | None) -> Iterator[str]:
-    """Of boxes that were dropped, and of images without any, the rows know how many, and not all that is stated."""
+    """Compares sums: the rows have the numbers of dropped boxes and of images without boxes, but not all details."""
     without = marker.images_without_boxes
     if totals is None or without is None:
         return
     if without.total != totals.bare:
         yield f"images_without_boxes: {without.total} -> {totals.bare}"
-    for key, stated, boxes in (
+    for key, listed, boxes in (
         ("dropped_boxes", marker.dropped_boxes or {}, totals.boxes_of_records),
         ("images_without_boxes.dropped", without.dropped, totals.boxes_of_bare),
     ):
-        sums = {reason: sum(counts.values()) for reason, counts in stated.items()}
+        sums = {reason: sum(counts.values()) for reason, counts in listed.items()}
         dropped = {reason: count for reason, count in boxes.items() if reason not in NOT_DROPPED and count}
         yield from differences(sums, dropped, key)
 
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
-    """What `duplicates.jsonl` adds up to; None where it cannot be read, which is reported there."""
+    """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported there."""
     totals = {"same_bytes": SameBytes(), "look_alike": SameBytes()}
     try:
         with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:
@@ -154,7 +154,7 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
         return None
     alike = None
     if marker.plan.settings.images.near_duplicates:
-        stated = marker.duplicates.look_alike
-        bits, complete = (stated.bits, stated.complete) if stated else (0, False)
+        found = marker.duplicates.look_alike
+        bits, complete = (found.bits, found.complete) if found else (0, False)
         alike = LookAlikes.of(totals["look_alike"], bits, complete)
     return DuplicateCounts(totals["same_bytes"], alike)

@@ -1,4 +1,4 @@
-"""Whether the image in a record can be decoded, and is what its record says it is."""
+"""Checks that the image in a record can be decoded, and matches its record."""
 
 import hashlib
 import re
@@ -15,9 +15,9 @@ _UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
 
 
 def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
-    """The key and the bytes of a record's encoded image; ("", b"") where it has none.
+    """The key and the bytes of a record's encoded image; ("", b"") if it has none.
 
-    A feature that only has an image's usual name must begin like one: raw pixels have such names too.
+    A feature that is known only by a usual name must begin like an image: raw pixels have such names too.
     """
     for key in expected.image_keys:
         values = example.values(key) or ()
@@ -29,14 +29,14 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
 
 
 def check_pixels(expected: Expectations, decoder: ImageDecoder, example: ParsedExample) -> tuple[str, str]:
-    """The kind of what is wrong with a record's image, and what; two empty strings where nothing is."""
+    """The kind and the text of the problem with a record's image; two empty strings if there is none."""
     key, image = find_image(example, expected)
     if not key:
         return "", ""
     stated = example.values(_DIGEST) or ()
     is_digest = len(stated) == 1 and isinstance(stated[0], bytes) and _HEX.fullmatch(stated[0])
     if is_digest and hashlib.sha256(image).hexdigest().encode() != stated[0]:
-        return "sha256", f"the image's sha256 is not the one of {_DIGEST}"
+        return "sha256", f"the image's sha256 differs from {_DIGEST}"
     decoded = decoder.decode(image)
     if decoded.problem:
         return "pixels", decoded.problem

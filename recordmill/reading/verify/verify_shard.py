@@ -1,4 +1,4 @@
-"""One file, read once: every frame, every Example, and what is stated of them."""
+"""Reads one file once and checks every frame, every Example, and what the dataset's metadata say of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,30 +18,30 @@ Level = Literal["frames", "files", "pixels"]
 LEVELS: tuple[Level, ...] = ("frames", "files", "pixels")
 
 MOST_FINDINGS = 1_000
-"""Told of one file; the rest are counted."""
+"""The most findings reported per file; further ones are only counted."""
 
-_TOLD_EVERY = 256  # records
+_REPORTED_EVERY = 256  # records
 
-LookAtPixels = Callable[[ParsedExample], tuple[str, str]]
-"""The kind of what is wrong with a record's image, and what; two empty strings where nothing is."""
+PixelCheck = Callable[[ParsedExample], tuple[str, str]]
+"""Returns the kind and the text of a problem with a record's image, or two empty strings."""
 
 
 @dataclass(slots=True)
 class ShardCheck:
-    """What came of one file.
+    """The result for one file.
 
     Attributes:
         shard: the file.
-        level: how closely it was looked at.
-        records: how many good frames it holds.
-        damages: how often a frame was expected and none was there.
-        bytes: its size.
-        kinds: the kind of each feature by key, with the number of the record that has it first.
-        findings: what is wrong, in the file's order.
-        hidden: findings beyond `MOST_FINDINGS`.
-        totals: of one of ours, where not only its frames were looked at: what the rows of its sidecar add up to; None
-            where the sidecar is not the one that the marker states.
-        keys_by_digest: of one of ours, where not only its frames were looked at: keys by the source's sha256.
+        level: how thoroughly it was checked.
+        records: number of intact frames.
+        damages: number of places where a frame was expected and not found.
+        bytes: size of the file.
+        kinds: the kind of each feature by key, with the number of the first record that has it.
+        findings: the problems, in the file's order.
+        hidden: number of findings beyond `MOST_FINDINGS`.
+        totals: what the rows of the sidecar add up to, for shards of Recordmill above level `frames`; None if the
+            sidecar is not the one in the marker.
+        keys_by_digest: keys by the source's sha256, for shards of Recordmill above level `frames`.
     """
 
     shard: Shard
@@ -69,24 +69,24 @@ def verify_shard(
     shard: Shard,
     expected: Expectations,
     level: Level,
-    look_at_pixels: LookAtPixels = lambda example: ("", ""),
+    check_pixels: PixelCheck = lambda example: ("", ""),
     progress: Callable[[int], None] = lambda records: None,
 ) -> ShardCheck:
     """Reads one file from its first byte to its last.
 
-    At level `files` the records of a shard of ours are not looked at one by one where the shard and its sidecar have
-    the SHA-256 that the marker states: their frames and checksums were read back when the shard was written.
-    Where a digest is another one, or none is stated, all are looked at, to tell which are damaged.
+    At level `files`, the records of a Recordmill shard are not checked one by one if the shard and its sidecar have
+    the SHA-256 in the marker: their frames and checksums were read back when the shard was written. If a digest
+    differs or is missing, all records are checked to find the damaged ones.
 
     Args:
-        shard: the file, with what is stated of it.
-        expected: what is stated of its records.
-        level: how closely to look; see `verify_dataset`.
-        look_at_pixels: at level `pixels`, what decodes.
-        progress: called now and then with the number of records since the last call.
+        shard: the file and its metadata.
+        expected: what the metadata say of its records.
+        level: how thoroughly to check; see `verify_dataset`.
+        check_pixels: the decoder, at level `pixels`.
+        progress: called repeatedly with the number of records since the last call.
 
     Returns:
-        What was found; nothing that a file holds makes this raise.
+        The findings; no content of a file makes this raise.
     """
     check = ShardCheck(shard, level)
     try:
@@ -98,7 +98,7 @@ def verify_shard(
                 progress(check.records)
                 _judge_file(records, check)
             else:
-                offsets, end = _read_records(records, check, expected, look_at_pixels, rows, progress)
+                offsets, end = _read_records(records, check, expected, check_pixels, rows, progress)
                 check.records = len(offsets)
                 _judge_file(records, check)
                 _compare_count(check, rows, end)
@@ -110,10 +110,10 @@ def verify_shard(
                 if rows.sha256 and rows.sha256 == shard.sidecar_sha256:
                     check.totals = rows.totals
                     if rows.totals is None:
-                        check.add("sidecar", f"the sidecar's rows cannot be understood ({shard.sidecar})")
+                        check.add("sidecar", f"the sidecar's rows are malformed ({shard.sidecar})")
                 check.keys_by_digest = {row.sha256: row.key for row in read if row.sha256}
     except FileNotFoundError:
-        check.add("missing", "the file is not there")
+        check.add("missing", "the file is missing")
     except OSError as error:
         check.add("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}")
     if check.hidden:
@@ -122,10 +122,10 @@ def verify_shard(
 
 
 def _is_as_written(stored: StoredFile, shard: Shard, rows: SidecarRows, expected: Expectations) -> bool:
-    """Whether a shard and its sidecar are, byte for byte, those that were read back when they were written.
+    """Whether a shard and its sidecar are, byte for byte, as they were read back after writing.
 
-    The number of records, and the classes and their ids, stand in the marker, not in the shard: the sidecar's rows must
-    fit them.
+    The number of records, the classes and their ids are in the marker, not in the shard: the sidecar's rows must match
+    them.
     """
     if not shard.sha256 or stored.size != shard.bytes or stored.sha256() != shard.sha256:
         return False
@@ -140,11 +140,11 @@ def _read_records(
     records: RecordFile,
     check: ShardCheck,
     expected: Expectations,
-    look_at_pixels: LookAtPixels,
+    check_pixels: PixelCheck,
     rows: SidecarRows,
     progress: Callable[[int], None],
 ) -> tuple[list[int], int]:
-    """Looks at every record; returns where each one begins, and where the last one's frame ends."""
+    """Checks every record; returns the offset of each, and the end of the last one's frame."""
     classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
     names = LabelNames(classes)
     judged: dict[Profile, str] = {}
@@ -171,19 +171,19 @@ def _read_records(
         if problem := judge_labels(example, classes):
             check.add("label", problem, *rows.place(offset, number))
         names.look(example, number, offset)
-        kind, problem = look_at_pixels(example)
+        kind, problem = check_pixels(example)
         if problem:
             check.add(kind, problem, *rows.place(offset, number))
-        if not len(offsets) % _TOLD_EVERY:
-            progress(_TOLD_EVERY)
+        if not len(offsets) % _REPORTED_EVERY:
+            progress(_REPORTED_EVERY)
     for problem, number, offset in names.findings():
         check.add("names", problem, *rows.place(offset, number))
-    progress(len(offsets) % _TOLD_EVERY)
+    progress(len(offsets) % _REPORTED_EVERY)
     return offsets, end
 
 
 def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
-    """Each key is of one kind throughout; a feature without values may be anything."""
+    """Each key has one kind in all records; a feature without values may have any."""
     for key, kind, _ in profile:
         if kind is None:
             continue
@@ -194,46 +194,46 @@ def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
 
 
 def _judge_file(records: RecordFile, check: ShardCheck) -> None:
-    """What only the whole file shows."""
+    """Checks properties of the whole file."""
     packed, name = records.compression == "gzip", check.shard.name
     if not check.bytes:
         check.add("empty", "the file is empty: 0 bytes")
     elif not check.records and not check.findings:
-        check.add("empty", "the file holds no record")
+        check.add("empty", "the file has no records")
     if check.bytes and packed != name.lower().endswith((".gz", ".gzip")):
-        called = "its name does not say so" if packed else "its name says gzip"
-        check.add("name", f"the file is {'gzip' if packed else 'not packed'} and {called}: readers that go by it fail")
+        named = "its name does not say so" if packed else "its name says gzip"
+        check.add("name", f"the file is {'' if packed else 'not '}gzip and {named}: readers that trust the name fail")
     if records.members > 1:
-        check.add("members", f"{records.members} gzip streams one behind the other, all of them read")
+        check.add("members", f"{records.members} concatenated gzip streams, all read")
 
 
 def _compare_count(check: ShardCheck, rows: SidecarRows, end: int) -> None:
-    """A file that was cut between two records ends where the first of those that are missing began."""
-    stated, there = check.shard.records, check.records
-    if stated is not None and stated not in (there, there + check.damages):
-        place = rows.place(end, there) if there < stated and not check.damages else ()
-        check.add("count", f"{stated:,} records are stated and {there:,} are there", *place)
+    """A file that was truncated between two records ends where the first missing one began."""
+    expected, there = check.shard.records, check.records
+    if expected is not None and expected not in (there, there + check.damages):
+        place = rows.place(end, there) if there < expected and not check.damages else ()
+        check.add("count", f"expected {expected:,} records, found {there:,}", *place)
 
 
 def _compare(stored: StoredFile, check: ShardCheck, rows: SidecarRows, offsets: list[int]) -> None:
-    """The file and its sidecar with what is stated of them; a damage is not told a second time."""
+    """Compares the file and its sidecar with the marker; damage is not reported twice."""
     shard = check.shard
     if not check.damages:
         if shard.bytes is not None and shard.bytes != stored.size:
-            check.add("size", f"{shard.bytes:,} bytes are stated and {stored.size:,} are there")
+            check.add("size", f"expected {shard.bytes:,} bytes, found {stored.size:,}")
         elif shard.sha256 and (digest := stored.sha256()) != shard.sha256:
-            check.add("sha256", f"the file's sha256 is {digest} and not as stated")
+            check.add("sha256", f"the file has the sha256 {digest}, another than recordmill.json says")
     if not shard.sidecar:
         return
     read = rows.read()
     if rows.sha256 and rows.sha256 != shard.sidecar_sha256:
-        check.add("sha256", f"the sidecar's sha256 is not as stated ({shard.sidecar})")
+        check.add("sha256", f"the sidecar has another sha256 than recordmill.json says ({shard.sidecar})")
     elif rows.sha256 and not check.damages and [row.offset for row in read] != offsets:
-        check.add("sidecar", f"the sidecar's {len(read):,} rows are not those of the records ({shard.sidecar})")
+        check.add("sidecar", f"the sidecar's {len(read):,} rows do not match the records ({shard.sidecar})")
 
 
 def _compare_names(check: ShardCheck, rows: SidecarRows, expected: Expectations) -> None:
-    """The classes of the sidecar's rows with the marker's, where the records have not told the same."""
+    """Compares the classes of the sidecar's rows with the marker's, unless the records have the same problem."""
     if not any(finding.kind in ("label", "names") for finding in check.findings):
         for problem, number, offset, key in judge_rows(rows.read(), expected.class_ids):
             check.add("names", problem, number, offset, key)

@@ -1,4 +1,4 @@
-"""The files beside the shards of one of ours: whether they are as they were written, and name the same classes."""
+"""Checks that a dataset's companion files are unchanged, and name the same classes."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,21 +13,21 @@ from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.storage.many_files import digests_of
 
 FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
-"""Files that people complete by hand (a licence, a citation), and that no reader of records needs."""
+"""Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
 
 _AT_ONCE = 16
 
 
 def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
-    """What is wrong with the files that the marker lists beside the shards, in its order; first those that are missing.
+    """Yields the problems of the marker's companion files: first the missing ones, then the others, in its order.
 
-    A list of classes that contradicts the marker's labels is told by its first other line, any other file by its
-    digest, where the marker states one (`run.digests`).
+    A list of classes that contradicts the marker's labels is reported with its first differing line, any other file by
+    its digest, if the marker has one (`run.digests`).
     """
     there = []
     for name in marker.files:
         if storage.size_of(storage.join(dataset.folder, name)) is None:
-            yield Finding("missing", "the file is not there", name)
+            yield Finding("missing", "the file is missing", name)
         else:
             there.append(name)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -36,23 +36,23 @@ def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
 
 def _check(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
     path = storage.join(dataset.folder, name)
-    stated = (marker.run.digests or {}).get(name)
+    digest = (marker.run.digests or {}).get(name)
     try:
         if (forms := _label_maps(name, dataset.labels)) and (problem := _compare(storage.read_range(path), forms)):
             return Finding("names", problem, name)
-        if stated is None or digests_of([path]) == [stated]:
+        if digest is None or digests_of([path]) == [digest]:
             return None
     except OSError as error:
         return Finding("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name)
     if name in FOR_PEOPLE:
-        changed = "the file has been changed since the dataset was made, as people do to complete it"
+        changed = "the file was edited after the dataset was made"
         return Finding("edited", changed, name)
-    changed = "the file's sha256 is not as stated: it has been changed since the dataset was made, or damaged"
+    changed = "the file has another sha256 than when the dataset was made: it was changed or damaged"
     return Finding("sha256", changed, name)
 
 
 def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
-    """What a file that lists the classes may hold; empty for files that do not."""
+    """The valid contents of a file that lists the classes; empty for other files."""
     label_map = LabelMap(dict(labels))
     if name == LABELS:
         return [label_map.as_text("id:name"), label_map.as_text("name")]
@@ -64,16 +64,16 @@ def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
 
 
 def _compare(content: bytes, forms: list[str]) -> str:
-    """The first line that is not in the form that fits best; the empty string where one fits."""
+    """The first line that differs from the form that fits best; the empty string if one fits."""
     text = content.decode("utf-8", "replace")
     if text in forms:
         return ""
     lines = text.removesuffix("\n").split("\n") if text else []
     pairs = [list(zip_longest(lines, form.removesuffix("\n").split("\n") if form else [])) for form in forms]
-    best = max(pairs, key=lambda form: sum(there == stated for there, stated in form))
-    number, (there, stated) = next((item for item in enumerate(best, 1) if item[1][0] != item[1][1]), (0, ("", "")))
+    best = max(pairs, key=lambda form: sum(there == wanted for there, wanted in form))
+    number, (there, wanted) = next((item for item in enumerate(best, 1) if item[1][0] != item[1][1]), (0, ("", "")))
     if not number:
-        return "the last line does not end"
-    is_there = "is not there" if there is None else f"is {there!r:.80}"
-    says = "nothing more" if stated is None else f"{stated!r:.80}"
+        return "the last line has no line end"
+    is_there = "is missing" if there is None else f"is {there!r:.80}"
+    says = "nothing more" if wanted is None else f"{wanted!r:.80}"
     return f"line {number} {is_there} and recordmill.json says {says}"

@@ -1,4 +1,4 @@
-"""Amazon S3, and what speaks its language."""
+"""Amazon S3, and stores with its interface."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -14,14 +14,14 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, 
 
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, split_uri, system_error
 
-_MOST_KEYS = 1000  # that one request deletes
+_MOST_KEYS = 1000  # the most that one request deletes
 
 
 class AmazonStore:
     """Objects at `s3://bucket/key`; see `Store`.
 
-    Endpoint, region and the like are those of Beam's `--s3_...` options, or of Amazon's environment and files,
-    where the credentials are, too.
+    Endpoint, region and the like come from Beam's `--s3_...` options, or from Amazon's environment and files, as do the
+    credentials.
     """
 
     def __init__(self, options: PipelineOptions) -> None:
@@ -47,7 +47,7 @@ class AmazonStore:
                 answer = self._client.get_object(**_place(uri), Range=f"bytes={offset}-{last}")
                 data: bytes = answer["Body"].read()
             except ClientError as error:
-                if _status(error) == 416:  # it begins behind the end
+                if _status(error) == 416:  # it begins after the end
                     return b""
                 raise
         return data if length < 0 else data[:length]
@@ -64,7 +64,7 @@ class AmazonStore:
         return FileMetadata(uri, found["ContentLength"], found["LastModified"].timestamp())
 
     def list_below(self, prefix: str) -> Iterator[FileMetadata]:
-        """Every object whose URL begins so."""
+        """Every object whose URL has this prefix."""
         bucket, start = split_uri(prefix)
         with _systems_errors(prefix):
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start):
@@ -74,7 +74,7 @@ class AmazonStore:
                     )
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL that begins so; of what lies deeper with the slash."""
+        """The next part of each URL with this prefix; folders end with a slash."""
         bucket, start = split_uri(prefix)
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start, Delimiter="/")
         with _systems_errors(prefix):
@@ -94,7 +94,7 @@ class AmazonStore:
     def move(self, source: str, target: str) -> None:
         """Copies, then deletes the source."""
         with _systems_errors(source):
-            self._client.copy(_place(source), *split_uri(target))  # in parts where it is large
+            self._client.copy(_place(source), *split_uri(target))  # in parts if it is large
             self._client.delete_object(**_place(source))
 
     def delete(self, uris: list[str]) -> None:
@@ -111,12 +111,12 @@ class AmazonStore:
 
 
 class _Upload(io.RawIOBase):
-    """Sends parts while it is written, each of a block or more; what is small, or empty, goes in one request.
+    """Sends parts while it is written, each of at least a block; small or empty objects are sent in one request.
 
     Beam's own stream cannot write an empty object. 10,000 parts of a block are 80 GB, Amazon's limit for one object.
     """
 
-    mode = "wb"  # asked for by Beam's compression
+    mode = "wb"  # needed by Beam's compression
 
     def __init__(self, client: Any, uri: str) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ class _Upload(io.RawIOBase):
             with _systems_errors(self._uri):
                 self._finish()
         except OSError:
-            with suppress(BotoCoreError, ClientError):  # the store is in trouble; its rules clean up some day
+            with suppress(BotoCoreError, ClientError):  # the store is failing; its lifecycle rules clean up later
                 if self._upload:
                     self._client.abort_multipart_upload(**self._upload)
             raise

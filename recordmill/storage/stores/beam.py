@@ -31,10 +31,10 @@ def record_sink(path: str) -> Any:
 
 @contextmanager
 def beam_errors_as_systems(path: str) -> Iterator[None]:
-    """Raises what Beam lets through of a store's own errors for a missing or a forbidden object as the system's."""
+    """Turns a store's own errors for a missing or forbidden object, which Beam passes on, into OSErrors."""
     try:
         yield
-    except Exception as error:  # Google's and Amazon's are no OSErrors, and their packages may not be installed
+    except Exception as error:  # Google's and Amazon's are not OSErrors, and their packages may not be installed
         details = getattr(error, "exception_details", None)  # of a BeamIOError, by path
         for cause in (error, error.__cause__, *(details.values() if isinstance(details, dict) else ())):
             kind = _system_error(cause)

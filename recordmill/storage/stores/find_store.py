@@ -1,7 +1,7 @@
-"""Which store a URL is of.
+"""Finds the store of a URL.
 
 Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask for an object's size
-before they read it, and read 16 MiB where a range is asked for. Here one client serves a process, and a range is one
+before they read it, and read 16 MiB for any range. Here one client serves a process, and a range is one
 request. Stores without a class here are used through Beam.
 """
 
@@ -18,7 +18,7 @@ _lock = threading.Lock()
 
 
 def find_store(uri: str) -> Store | None:
-    """This process's store for a URL; None where Beam's file systems are to be used."""
+    """This process's store for a URL; None if Beam's file systems are to be used."""
     scheme = FileSystems.get_scheme(uri)
     if scheme not in ("gs", "s3"):
         return None

@@ -21,8 +21,8 @@ _TYPE = "application/octet-stream"
 class GoogleStore:
     """Objects at `gs://bucket/name`; see `Store`.
 
-    The client is made as Beam makes its own: from the pipeline's options and Google's default credentials. Writes are
-    retried too, since each writes the same bytes again.
+    The client is created like Beam's: from the pipeline's options and Google's default credentials. Writes are retried
+    too, since each writes the same bytes again.
     """
 
     def __init__(self, options: PipelineOptions) -> None:
@@ -40,7 +40,7 @@ class GoogleStore:
         last = None if length < 0 else offset + max(length, 1) - 1
         with _systems_errors(uri):
             try:
-                # As stored: Google would unpack objects of Content-Encoding gzip, and then knows no ranges.
+                # As stored: Google would unpack objects with Content-Encoding gzip, and then ignore ranges.
                 data: bytes = self._blob(uri).download_as_bytes(
                     start=offset or None if last is None else offset, end=last, raw_download=True, retry=DEFAULT_RETRY
                 )
@@ -58,7 +58,7 @@ class GoogleStore:
         return None if blob is None else FileMetadata(uri, blob.size, blob.updated.timestamp())
 
     def list_below(self, prefix: str) -> Iterator[FileMetadata]:
-        """Every object whose URL begins so."""
+        """Every object whose URL has this prefix."""
         bucket, start = split_uri(prefix)
         fields = "items(name,size,updated),nextPageToken"
         with _systems_errors(prefix):
@@ -66,7 +66,7 @@ class GoogleStore:
                 yield FileMetadata(f"gs://{bucket}/{blob.name}", blob.size, blob.updated.timestamp())
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL that begins so; of what lies deeper with the slash."""
+        """The next part of each URL with this prefix; folders end with a slash."""
         bucket, start = split_uri(prefix)
         fields = "items(name),prefixes,nextPageToken"
         with _systems_errors(prefix):

@@ -1,4 +1,4 @@
-"""Files of this machine."""
+"""Files on this machine."""
 
 import errno
 import os
@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 MOST_KEPT = 64
-"""Files that a thread keeps open at once."""
+"""Number of files that a thread keeps open."""
 
 _CANNOT_FORCE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS})
-"""What file systems answer that have nothing to force."""
+"""Error codes of file systems on which nothing needs to be forced."""
 
 _MUCH = 32 * 2**20  # a limit rather than a length: room for it would be made before the read, in 30 us for 512 MiB
 
 
 def read_local(path: str, offset: int, length: int) -> bytes:
-    """Reads by system calls; Beam's open costs four times as much (43 against 10 us for a 100 KB file).
+    """Reads by system calls; Beam's `open` takes four times as long (43 instead of 10 us for a 100 KB file).
 
-    A pipe, which would be waited for until somebody writes into it, is an OSError.
+    A pipe raises OSError; reading it would block until it is written to.
     """
     kept: dict[str, int] | None = getattr(_kept, "files", None)
     if kept is not None and offset > 0:
@@ -30,7 +30,7 @@ def read_local(path: str, offset: int, length: int) -> bytes:
         return _read(file, offset, length)
     except OSError as error:
         if error.errno == errno.ESPIPE:
-            raise OSError(errno.ESPIPE, "it is a pipe, and no file", path) from None
+            raise OSError(errno.ESPIPE, "it is a pipe, not a file", path) from None
         raise
     finally:
         os.close(file)
@@ -42,7 +42,7 @@ def _read(file: int, offset: int, length: int) -> bytes:
         length = rest if length < 0 else min(length, rest)
     data = os.pread(file, length, offset)
     while len(data) < length and (more := os.pread(file, length - len(data), offset + len(data))):
-        data += more  # networks' file systems may give less
+        data += more  # network file systems may return less
     return data
 
 
@@ -51,9 +51,9 @@ _kept = threading.local()
 
 @contextmanager
 def parts_kept_open() -> Iterator[None]:
-    """In the block a file of which this thread reads parts stays open: each further part takes a third of the time.
+    """Within the block, files that this thread reads in parts stay open: each further part takes a third of the time.
 
-    A file that is replaced meanwhile goes on being read as it was.
+    A file that is replaced meanwhile is still read in its old version.
     """
     _kept.files = {}
     try:
@@ -84,11 +84,10 @@ def create_local(path: str) -> BinaryIO:
 def force_to_disk(path: str) -> None:
     """Waits until a file, or a folder's list of names, is on the disk.
 
-    A renamed file is there after a power cut when it was forced before it was renamed, and its folder behind that
-    (fsync(2)).
+    A renamed file survives a power cut if it was forced before it was renamed, and its folder after that (fsync(2)).
 
     Raises:
-        OSError: it is not there, or could not be written: some disks are found full, or broken, only now.
+        OSError: it does not exist, or could not be written: only now do some full or broken disks report an error.
     """
     file = os.open(path, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""What is asked of an object store, whichever it is."""
+"""The interface of object stores."""
 
 import errno
 import io
@@ -12,44 +12,44 @@ from apache_beam.io.filesystem import FileMetadata
 R = TypeVar("R")
 
 CONNECTIONS = 128
-"""Requests under way at once, in one process, to one store."""
+"""Concurrent requests of one process to one store."""
 
 BLOCK_BYTES = 8 * 2**20
-"""What a stream reads or writes at a time, and holds in memory."""
+"""The size of the blocks that a stream reads or writes, and holds in memory."""
 
-_WAITERS = 16  # threads for requests of which each carries next to nothing
+_WAITERS = 16  # threads for requests with little content
 
 
 class Store(Protocol):
     """An object store.
 
-    Every method raises FileNotFoundError where the object or its bucket is not there, PermissionError where access is
-    denied or credentials are missing, and another OSError where the store is out of order after the client's retries.
+    Every method raises FileNotFoundError if the object or its bucket does not exist, PermissionError if access is
+    denied or credentials are missing, and another OSError if the store still fails after the client's retries.
     """
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
-        """Reads a range in one request; -1 for all that follows; nothing where it begins behind the end."""
+        """Reads a range in one request; -1 reads to the end; returns nothing if it begins after the end."""
 
     def describe(self, uri: str) -> FileMetadata | None:
-        """Size and time of one object; None where it is not there."""
+        """Size and time of one object; None if it does not exist."""
 
     def list_below(self, prefix: str) -> Iterator[FileMetadata]:
-        """Every object whose URL begins so, page by page."""
+        """Every object whose URL has this prefix, page by page."""
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL that begins so, up to and with a slash; what lies after the slash is not listed."""
+        """The next part of each URL with this prefix, up to and including a slash; deeper names are not listed."""
 
     def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
-        """Writes an object, whole or not at all, over whatever is there."""
+        """Writes an object, whole or not at all, replacing any other."""
 
     def open_to_write(self, uri: str) -> BinaryIO:
-        """A stream that becomes an object when it is closed, and not before; holds about a block in memory."""
+        """A stream that becomes an object only when it is closed; holds about a block in memory."""
 
     def move(self, source: str, target: str) -> None:
-        """Copies within the store, whatever the size, then deletes the source; a cut in between leaves both."""
+        """Copies an object of any size within the store, then deletes the source; an interruption leaves both."""
 
     def delete(self, uris: list[str]) -> None:
-        """Deletes those of the objects that are there."""
+        """Deletes those of the objects that exist."""
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -59,24 +59,24 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def system_error(status: int | None, why: str, uri: str) -> OSError:
-    """The system's error for what a store answered with a status of HTTP."""
+    """The OSError that corresponds to a store's HTTP status."""
     code = {404: errno.ENOENT, 401: errno.EACCES, 403: errno.EACCES}.get(status or 0, errno.EIO)
     return OSError(code, why if code == errno.EIO else os.strerror(code), uri)
 
 
 def in_parallel(function: Callable[[Any], R], items: Iterable[Any]) -> list[R]:
-    """A function of each item, in threads that wait for a network; raises the first error, the rest undone."""
+    """Calls a function for each item, in threads; raises the first error and skips the rest."""
     with ThreadPoolExecutor(_WAITERS, thread_name_prefix="recordmill-store") as pool:
         return list(pool.map(function, items))
 
 
 def open_to_read(store: Store, uri: str) -> BinaryIO:
-    """An object as a stream; a request a block, the first when it is read."""
+    """An object as a stream, with one request per block, the first at the first read."""
     return io.BufferedReader(_RangeReader(store, uri), BLOCK_BYTES)
 
 
 class _RangeReader(io.RawIOBase):
-    """Reads an object from wherever it is asked to."""
+    """A raw stream with random access to an object."""
 
     def __init__(self, store: Store, uri: str) -> None:
         super().__init__()

@@ -141,16 +141,16 @@ def test_an_override_may_hold_equals_signs():
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        ("imagez=1", "imagez is no setting: did you mean images?"),
-        ("images.resize={longest: 5, widest: 3}", "images.resize.widest is no setting: remove it or correct its name"),
-        ("splits.fraction.train=1", "splits.fraction is no setting: did you mean splits.fractions?"),
+        ("imagez=1", "unknown setting imagez: did you mean images?"),
+        ("images.resize={longest: 5, widest: 3}", "unknown setting images.resize.widest: correct it, or remove it"),
+        ("splits.fraction.train=1", "unknown setting splits.fraction: did you mean splits.fractions?"),
         ("source.kind=zip", "there is no source 'zip': choose one of archives, arrays, class_folders, coco"),
         ("source=zip", "source is 'zip': write source: {kind: class_folders} and its settings"),
         ("source.class_from=middle", "source.class_from is 'middle': "),
         ("images=5", "images is 5: "),
         ("images.quality=high", "images.quality is 'high': "),
         ("images.quality=101", "images.quality: must be 1 to 100"),
-        ("images.formats=[JPG]", "images.formats: 'JPG' is none of JPEG, "),
+        ("images.formats=[JPG]", "images.formats: 'JPG' is unknown: choose one of JPEG, "),
         ("images.resize.longest=0", "images.resize.longest: a side has 1 to 65,500 pixels"),
         ("splits.fractions={train: 0.9, test: 0.2}", "splits.fractions sum to 1.1, which is over 1: lower them"),
         ("splits.fractions={train: 0}", "splits.fractions.train is 0"),
@@ -181,7 +181,7 @@ def test_a_wrong_value_is_named_with_its_path(override, error):
     assert "resize.resize" not in line
 
 
-def test_every_error_is_said_at_once():
+def test_all_errors_are_reported_at_once():
     assert len(errors_of(["imagez=1", "seeed=2", "source.class_form=path", "images.quality=high"])) == 4
 
 
@@ -192,13 +192,13 @@ def test_a_file_that_holds_no_keys(tmp_path, text):
     assert line.endswith("not keys and values")
 
 
-def test_a_file_that_is_no_text(tmp_path):
+def test_a_file_that_is_not_text(tmp_path):
     (tmp_path / "odd.yaml").write_bytes(b"\xff\xfe\x00")
     (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
     assert "cannot be read" in line
 
 
-def test_a_folder_is_no_configuration(tmp_path):
+def test_a_folder_is_not_a_configuration(tmp_path):
     (line,) = errors_of(path=str(tmp_path))
     assert line == f"the configuration {tmp_path} cannot be read: is a directory"
 
@@ -206,7 +206,7 @@ def test_a_folder_is_no_configuration(tmp_path):
 def test_a_number_as_a_key(tmp_path):
     (tmp_path / "odd.yaml").write_text("1: 2\nseed: 3")
     (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
-    assert line == f"{tmp_path / 'odd.yaml'}: the key 1 is no text: write it in quotes"
+    assert line == f"{tmp_path / 'odd.yaml'}: the key 1 is not text: write it in quotes"
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_the_default_source_goes_by_its_name():
 def test_checking_a_source_leaves_its_class_as_it_was():
     kind = load_source("class_folders")
     before = set(vars(kind))
-    assert errors_of(["source.x=1"]) == ["--set: source.x is no setting: remove it or correct its name"]
+    assert errors_of(["source.x=1"]) == ["--set: unknown setting source.x: correct it, or remove it"]
     assert type(load_settings(None, ["source.class_from=path"]).settings.source) is kind
     assert set(vars(kind)) == before
 

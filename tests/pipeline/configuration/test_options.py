@@ -55,7 +55,7 @@ def test_inputs_and_settings_may_be_repeated():
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", ""])
 def test_threads_must_be_a_number(text):
-    with pytest.raises(UsageError, match=r"--threads: .* ?is no number of 1 or more: see --help"):
+    with pytest.raises(UsageError, match=r"--threads: .* ?is not a number of 1 or more: see --help"):
         parse(f"--threads={text}")
 
 
@@ -76,7 +76,7 @@ def test_a_local_runner_goes_by_its_full_name(text, name):
 
 def test_help_says_what_discard_does():
     text = " ".join(build_parser().format_help().split())
-    assert "a complete dataset whose publishing was cut is put in place instead" in text
+    assert "a complete dataset whose publishing was interrupted is published instead" in text
 
 
 def test_help_says_how_to_reencode_every_image():
@@ -170,7 +170,7 @@ def test_places_that_are_missing(flags, prog, sentence):
     ("asked", "terminal", "wanted"),
     [(None, True, False), (None, False, True), (True, True, True), (False, False, False)],
 )
-def test_json_is_for_whoever_is_no_terminal(asked, terminal, wanted):
+def test_json_is_written_unless_stdout_is_a_terminal(asked, terminal, wanted):
     stream = io.StringIO()
     stream.isatty = lambda: terminal
     assert wants_json(asked, stream) is wanted

@@ -90,7 +90,7 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
     assert asked == ["gs://b/a.jpg", "gs://b/photos", "gs://b/secret"]
 
 
-def test_an_outputs_store_is_asked_where_no_input_lies_in_it(monkeypatch):
+def test_an_outputs_store_is_probed_unless_an_input_is_in_it(monkeypatch):
     asked = []
     monkeypatch.setattr("recordmill.storage.describe", asked.append)
     for output in ("gs://b/x", "gs://b", "out", "gs://other/x/y"):
@@ -134,7 +134,7 @@ def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, clie
         )
 
 
-def test_a_store_that_nobody_knows():
+def test_an_unknown_store():
     with pytest.raises(PathError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
         find_folder(Input("nowhere://b/a"), "nowhere://b/a", here=True)
 
@@ -148,7 +148,7 @@ def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source
         with pytest.raises(PathError) as raised:
             check_places([Input(source)], output, preview)
         assert str(raised.value) == (
-            f"the output {output} holds the input {source}, so that the dataset's files would lie among others: "
+            f"the output {output} contains the input {source}, so the dataset's files would be among others: "
             f"choose a folder of its own, such as {output}/dataset"
         )
     (tmp_path / output / "recordmill.json").touch()
@@ -164,7 +164,7 @@ def test_an_output_that_holds_the_input_in_a_store(monkeypatch, found, refused):
         return found
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
-    with pytest.raises(PathError, match="holds the input") if refused else nullcontext():
+    with pytest.raises(PathError, match="contains the input") if refused else nullcontext():
         check_places([Input("x://b/data/few")], "x://b/data", preview=False)
 
 
@@ -192,7 +192,7 @@ def test_a_plan_needs_no_writable_output(tmp_path):
 
 
 def test_buckets_hold_buckets():
-    with pytest.raises(PathError, match="lies inside the input"):
+    with pytest.raises(PathError, match="is inside the input"):
         check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out", preview=True)
     check_places([Input("gs://bucket/raw")], "gs://bucket/raw2", preview=True)
 
@@ -205,5 +205,5 @@ def test_a_flag_that_holds_a_secret_is_refused_and_not_repeated(flag, written):
     assert "hush" not in str(caught.value)
 
 
-def test_a_stores_address_is_no_secret():
+def test_a_stores_address_is_not_a_secret():
     check_secrets(["--s3_endpoint_url=http://localhost", "--s3_region_name=us-east-1", "--s3_verify=true"])

@@ -21,7 +21,7 @@ def test_what_a_store_raises_is_raised(monkeypatch):
         describe_with_timeout("gs://b/x")
 
 
-def test_nobody_waits_for_a_store_that_does_not_answer(monkeypatch):
+def test_a_store_that_does_not_answer_is_not_waited_for(monkeypatch):
     late = threading.Event()
     monkeypatch.setattr("recordmill.storage.describe", lambda path: late.wait(60))
     monkeypatch.setattr(reach_store, "SECONDS_TO_ANSWER", 0.05)

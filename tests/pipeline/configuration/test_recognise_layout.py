@@ -370,7 +370,7 @@ def test_layouts_are_recognised_by_names_and_beginnings(name):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_the_flags_that_are_told_say_the_same(name):
+def test_the_suggested_flags_mean_the_same(name):
     paths, heads, expected = LAYOUTS[name]
     words = shlex.split(flags_of(recognise(FolderSketch.of(paths, heads), source_names(), "in", {}).settings))
     assert set(words[::2]) == {"--set"}

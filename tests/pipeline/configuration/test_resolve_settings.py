@@ -130,7 +130,7 @@ def test_the_word_for_auto_is_written_out(images, word):
         ({"images": ImageSettings(reencode="never")}, "reencode: never set images.formats to .JPEG, PNG."),
         ({"decode": "none", "convention": NO_IMAGE}, "analyze needs encoded images: set decode: images"),
         ({"convention": NO_IMAGE}, "analyze needs encoded images: set decode: images, and a convention that stores"),
-        ({"splits": SplitSettings(fractions={"a": 1.0})}, "analyze learns from the split train, which is none of"),
+        ({"splits": SplitSettings(fractions={"a": 1.0})}, "analyze reads the split train, which does not exist"),
     ],
 )
 def test_analysis_needs_pixels_that_tensorflow_sees_and_a_split_to_learn_from(settings, problem):

@@ -66,30 +66,30 @@ def test_a_wrong_value_says_what_to_write(override, error):
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        ("splits.fraction.train=1", "splits.fraction is no setting: did you mean splits.fractions?"),
-        ("imagez=1", "imagez is no setting: did you mean images?"),
-        ("images.qualty=90", "images.qualty is no setting: did you mean images.quality?"),
+        ("splits.fraction.train=1", "unknown setting splits.fraction: did you mean splits.fractions?"),
+        ("imagez=1", "unknown setting imagez: did you mean images?"),
+        ("images.qualty=90", "unknown setting images.qualty: did you mean images.quality?"),
         ("images.resize={exact: [1, 1], fitt: pad}",
-         "images.resize.fitt is no setting: did you mean images.resize.fit?"),
-        ("source.class_form=path", "source.class_form is no setting: did you mean source.class_from?"),
+         "unknown setting images.resize.fitt: did you mean images.resize.fit?"),
+        ("source.class_form=path", "unknown setting source.class_form: did you mean source.class_from?"),
         ("features={x: {function: mean_std, tpye: float}}",
-         "features.x.tpye is no setting: did you mean features.x.type?"),
+         "unknown setting features.x.tpye: did you mean features.x.type?"),
         ("convention={features: {a: {type: bytes, field: encoded, menaing: x}}}",
-         "convention.features.a.menaing is no setting: did you mean convention.features.a.meaning?"),
-        ("quality=90", "quality is no setting: did you mean images.quality?"),
-        ("resize.longest=90", "resize is no setting: did you mean images.resize?"),
-        ("zzz=1", "zzz is no setting: remove it or correct its name"),
-        ("splits={train: 0.8}", "splits.train is no setting: did you mean splits.fractions.train?"),
-        ("splits.test=1", "splits.test is no setting: did you mean splits.fractions.test?"),
-        ("splits.fraction=0.8", "splits.fraction is no setting: did you mean splits.fractions?"),
+         "unknown setting convention.features.a.menaing: did you mean convention.features.a.meaning?"),
+        ("quality=90", "unknown setting quality: did you mean images.quality?"),
+        ("resize.longest=90", "unknown setting resize: did you mean images.resize?"),
+        ("zzz=1", "unknown setting zzz: correct it, or remove it"),
+        ("splits={train: 0.8}", "unknown setting splits.train: did you mean splits.fractions.train?"),
+        ("splits.test=1", "unknown setting splits.test: did you mean splits.fractions.test?"),
+        ("splits.fraction=0.8", "unknown setting splits.fraction: did you mean splits.fractions?"),
     ],
 )  # fmt: skip
 def test_an_unknown_key_is_taken_for_one_that_is_nearly_the_same(override, error):
     assert errors_of(override) == [f"--set: {error}"]
 
 
-def test_a_name_that_is_no_text():
-    assert errors_of("splits.fractions={1: 1.0}") == ["--set: the key 1 is no text: write it in quotes"]
+def test_a_name_that_is_not_text():
+    assert errors_of("splits.fractions={1: 1.0}") == ["--set: the key 1 is not text: write it in quotes"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,8 @@ def test_a_place_in_yaml_is_a_line_and_a_column(text, sentence):
     assert explain_yaml_error(raised.value) == sentence
 
 
-def test_a_value_that_is_no_yaml():
+def test_a_value_that_is_not_valid_yaml():
     assert errors_of("seed=[") == [
-        "--set seed=[: the value is not YAML: expected the node content, but found '<stream end>' (line 1, column 2)"
+        "--set seed=[: the value is not valid YAML: "
+        "expected the node content, but found '<stream end>' (line 1, column 2)"
     ]

@@ -144,13 +144,13 @@ def test_ctrl_c_cancels_the_job(flink, spawn, collection, through, in_workers, w
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    again = "run the same command again to go on from its finished shards"
+    again = "run the same command again to continue from its finished shards"
     assert json.loads(stdout)["sentence"] == f"interrupted: the job on FlinkRunner was cancelled; {again}"
     assert "Traceback" not in stderr
     wait_until(lambda: newest_job()["state"] == "CANCELED", 60)
 
 
-def test_nobody_waits(flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path):
+def test_no_one_waits(flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path):
     told = tmp_path / "outcome.json"
     flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1", "--no_wait"]
     code, line, _ = on_flink(collection, tmp_path / "flink", *flags, f"--outcome_file={told}")

@@ -102,7 +102,7 @@ def dataflow(monkeypatch, photos, tmp_path):
 def test_a_started_job_is_named_and_left(convert, photos, dataflow, tmp_path):
     done = convert(photos, *dataflow, "--no_wait")
     assert (done.code, done.line["status"]) == (0, "submitted")
-    assert "\nCreated job with id: [job-1], to be seen at https://" in done.stderr
+    assert "\nCreated job with id: [job-1], see https://" in done.stderr
     assert not os.path.exists(tmp_path / "outcome.json")
 
 

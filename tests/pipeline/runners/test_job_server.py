@@ -216,5 +216,5 @@ def test_a_job_is_cancelled_where_it_runs(flink, scheme):
     assert len(asked) == 3
 
 
-def test_without_a_cluster_nobody_is_asked():
+def test_without_a_cluster_no_request_is_sent():
     assert not cancel_on_flink(PipelineOptions([]), "ours")

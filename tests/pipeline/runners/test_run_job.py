@@ -82,7 +82,7 @@ def no_exit(monkeypatch):
         (["--runner=DataflowRunner"], "Dataflow's workers do not see "),
         (["--runner=FlinkRunner", "--parallelism=x"], "argument --parallelism: invalid int value: 'x': see --help"),
         (["--runner=FlinkRunner", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
-        (["--threads=many"], "argument --threads: many is no number of 1 or more: see --help"),
+        (["--threads=many"], "argument --threads: many is not a number of 1 or more: see --help"),
         (["--threads"], "argument --threads: expected one argument: see --help"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_job_without_an_outcome(convert, photos, elsewhere, tmp_path, kept):
         assert json.loads(file.read_bytes())["sentence"] == error
 
 
-def test_a_remote_job_is_left_to_itself_where_nobody_waits(convert, photos, elsewhere, tmp_path):
+def test_a_remote_job_continues_with_no_wait(convert, photos, elsewhere, tmp_path):
     jobs = elsewhere(works=False)
     done = convert(photos, ON, "--no_wait", f"--outcome_file={tmp_path / 'outcome.json'}")
     assert (done.code, done.line["status"], len(jobs)) == (0, "submitted", 1)
@@ -178,7 +178,7 @@ def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
         convert(photos, ON)
     assert jobs[0].cancelled == 1
     told = json.loads(capsys.readouterr().out)
-    again = "run the same command again to go on from its finished shards"
+    again = "run the same command again to continue from its finished shards"
     assert told["sentence"] == f"{how}: the job on elsewhere.Runner was cancelled; {again}"
 
 
@@ -246,7 +246,7 @@ def test_a_remote_job_that_cannot_be_cancelled(
     assert json.loads((tmp_path / "outcome.json").read_bytes())["exit_code"] == 130
 
 
-def test_a_crash_in_a_worker_is_told_in_the_outcome_file_too(convert, photos, monkeypatch, tmp_path):
+def test_a_crash_in_a_worker_is_in_the_outcome_file_too(convert, photos, monkeypatch, tmp_path):
     def broken(*_):
         raise LedgerError("10 listed, 9 written")
 
@@ -260,7 +260,7 @@ def test_a_crash_in_a_worker_is_told_in_the_outcome_file_too(convert, photos, mo
     assert told["run_id"]
 
 
-def test_a_run_that_never_began_is_told_in_the_outcome_file_too(convert, photos, tmp_path):
+def test_a_run_that_never_began_is_in_the_outcome_file_too(convert, photos, tmp_path):
     done = convert(photos, "--set=seeed=1", f"--outcome_file={tmp_path / 'outcome.json'}")
     told = json.loads((tmp_path / "outcome.json").read_bytes())
     assert (told["exit_code"], told["sentence"]) == (2, done.line["sentence"])

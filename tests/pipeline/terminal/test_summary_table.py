@@ -40,14 +40,14 @@ def test_a_finished_dataset():
         "split images shards bytes",
         "train 1,200 3 3.0 MiB",
         "test 34 1 512.0 KiB",
-        "together 1,234 4 3.5 MiB",
+        "total 1,234 4 3.5 MiB",
         "listed 1,300 = 1,234 written + 3 rejected + 63 ignored",
         "rejected 2 empty, 1 truncated",
         "ignored 63 system file",
         "classes 1,000",
         "changed 4 rotated",
         "bytes 7.0 MiB of images became 3.5 MiB of TFRecords, 0.50x",
-        "beside them out/recordmill.json (what is in it), labels.txt, config.yaml, sidecars/, rejected.jsonl",
+        "also written out/recordmill.json (metadata), labels.txt, config.yaml, sidecars/, rejected.jsonl",
     ]
 
 
@@ -67,11 +67,11 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 @pytest.mark.parametrize(
     ("same", "alike", "line"),
     [
-        (SAME, None, "duplicates 5 files hold 2 images, 1 across splits (duplicates.jsonl)"),
+        (SAME, None, "duplicates 5 files contain 2 images, 1 across splits (duplicates.jsonl)"),
         (
             {**NONE, "groups": 1, "images": 1},
             ALIKE,
-            "duplicates 2 files hold 1 image; "
+            "duplicates 2 files contain 1 image; "
             "1 pair looks alike, 1 across splits and 1 with different classes (duplicates.jsonl)",
         ),
         (
@@ -88,14 +88,14 @@ def test_duplicates_are_one_line(same, alike, line):
 
 
 @pytest.mark.parametrize("alike", [None, {**ALIKE, "pairs": 0}])
-def test_no_duplicates_are_no_line(alike):
+def test_without_duplicates_there_is_no_line(alike):
     numbers = {**NUMBERS, "duplicates": {"same_bytes": NONE, "look_alike": alike}}
     assert shown(Outcome("published", "", 0, "", numbers)) == shown(Outcome("published", "", 0, "", NUMBERS))
 
 
 def test_the_report_is_pointed_at():
     lines = shown(Outcome("kept", "", 0, "", {**NUMBERS, "report": "report.html"}))
-    assert lines[-2] == "look at out/report.html"
+    assert lines[-2] == "report out/report.html"
 
 
 def test_what_is_worth_a_look_is_a_line_each():
@@ -108,5 +108,5 @@ def test_rows_are_called_rows():
     numbers = {**NUMBERS, "unit": "row", "duplicates": {"same_bytes": SAME, "look_alike": None}}
     lines = shown(Outcome("published", "", 0, "", numbers))
     assert lines[0] == "split rows shards bytes"
-    assert "duplicates 5 rows are only 2 different ones, 1 across splits (duplicates.jsonl)" in lines
+    assert "duplicates 5 rows contain only 2 different ones, 1 across splits (duplicates.jsonl)" in lines
     assert "bytes 7.0 MiB of rows became 3.5 MiB of TFRecords, 0.50x" in lines

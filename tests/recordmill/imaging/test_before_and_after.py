@@ -25,7 +25,7 @@ def near(pixel, colour):
     return all(abs(a - b) <= 12 for a, b in zip(pixel, colour, strict=True))
 
 
-def test_an_image_that_was_turned_is_shown_whole_as_it_lay_and_as_it_stands():
+def test_a_rotated_image_is_shown_whole_before_and_after():
     image = Image.new("RGB", (400, 200), GRAY)
     image.paste((250, 0, 0), (0, 0, 200, 200))
     exif = Image.Exif()

@@ -160,7 +160,7 @@ def test_every_cut(files):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9])
-def test_a_cut_jpeg_with_an_end_marker_put_behind_is_found(photo, save, share):
+def test_a_truncated_jpeg_with_an_appended_end_marker_is_found(photo, save, share):
     baseline, progressive = save(photo, "JPEG"), save(photo, "JPEG", progressive=True)
     assert outcome(baseline[: int(len(baseline) * share)] + b"\xff\xd9") == "truncated"
     # Between a progressive JPEG's scans there are tables, and half a table is an error of its own.

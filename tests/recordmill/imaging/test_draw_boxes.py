@@ -26,7 +26,7 @@ def test_the_sides_are_drawn_and_nothing_else(mode):
     assert all(near(picture.getpixel(at), GRAY) for at in ((40, 25), (10, 25), (80, 25), (40, 3), (40, 48)))
 
 
-def test_what_lies_beyond_is_cut_off():
+def test_boxes_are_clipped_to_the_image():
     picture = drawn([(-3, -3, 9, 9)])
     assert all(near(picture.getpixel(at), YELLOW) for at in ((0, 25), (100, 25), (50, 0), (50, 50)))
 

@@ -148,7 +148,7 @@ def test_what_other_readers_may_stumble_over_is_marked(before_frame, soundness):
         (segment(0xE1, b"Exif\0\0" + bytes(65_000)), MAX_EXIF_BYTES // 65_006),
     ],
 )
-def test_there_is_a_limit_to_what_lies_before_the_first_scan(one, most):
+def test_data_before_the_first_scan_are_limited(one, most):
     assert read_jpeg_header(b"\xff\xd8" + one * most + FRAME + SCAN).height == 5
     with pytest.raises(Rejected, match="too_much_work"):
         read_jpeg_header(b"\xff\xd8" + one * (most + 2) + FRAME + SCAN)

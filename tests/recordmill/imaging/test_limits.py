@@ -33,7 +33,7 @@ def test_files(data, code):
 def test_what_begins_as_text_is_shown_as_text_too(data, shown):
     with pytest.raises(Rejected) as caught:
         accepted_format(data, ImageSettings())
-    assert caught.value.detail == f"no known image format begins with {shown}"
+    assert caught.value.detail == f"unknown format: the file begins with {shown}"
 
 
 def test_allowed_files():

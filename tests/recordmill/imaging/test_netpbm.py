@@ -56,7 +56,7 @@ def test_bits_need_no_space_and_comments_are_left_out(bits, between, after):
 
 @pytest.mark.parametrize("between", [b" ", b"\n", b"\r\n", b" #a comment\n", b"\t#\r ", b"\n#12 13\n"])
 @pytest.mark.parametrize("after", [b"", b"7 8 9", b" junk", b"#comment without an end"])
-def test_numbers_may_have_anything_between_and_behind(between, after):
+def test_numbers_may_have_anything_between_and_after_them(between, after):
     data = ppm(2, 2, 2, 300, [0, 17, 299, 300], between) + after
     assert loaded(data) == of_pillow(data)
 

@@ -34,7 +34,7 @@ def moments_of(image):
 
 @pytest.mark.parametrize("mode", ["L", "RGB"])
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}, {"quality": 100}])
-def test_a_fitting_jpeg_passes_bit_for_bit(photo, save, mode, options):
+def test_a_fitting_jpeg_is_stored_unchanged(photo, save, mode, options):
     data = save(photo.convert(mode), "JPEG", **options)
     moments = moments_of(Image.open(io.BytesIO(data)))
     assert prepare_image(data, DEFAULT) == PreparedImage(data, "JPEG", 64, 96, len(moments), moments, ())
@@ -44,12 +44,12 @@ def test_a_fitting_jpeg_passes_bit_for_bit(photo, save, mode, options):
 
 
 @pytest.mark.parametrize("tail", [b"", b"\0" * 9, b"\xff\xd8\xff trailing"])
-def test_bytes_behind_the_end_are_no_harm(jpeg, tail):
+def test_bytes_after_the_end_are_harmless(jpeg, tail):
     assert prepare_image(jpeg + tail, DEFAULT).encoded == jpeg + tail
     assert prepare_image(jpeg + tail, ImageSettings(moments=True, check="header")).encoded == jpeg + tail
 
 
-def test_stray_bytes_between_segments_are_no_harm(jpeg):
+def test_stray_bytes_between_segments_are_harmless(jpeg):
     data = jpeg.replace(b"\xff\xdb", b"junk\xff\xdb", 1)
     prepared = prepare_image(data, DEFAULT)
     assert (prepared.encoded, prepared.changes) == (data, ())
@@ -369,7 +369,7 @@ STRAY = segment(0xFE, b"") + b"stray"
 @pytest.mark.parametrize(
     "part", [segment(0xE1, b"Exif\0\0II*\0\x08\0\0\0\0\0" + bytes(4)), segment(0xED, b"Photoshop 3.0\0"), STRAY]
 )
-def test_what_pillow_reads_too_passes_bit_for_bit(jpeg, part):
+def test_a_jpeg_that_pillow_reads_too_is_stored_unchanged(jpeg, part):
     data = insert(jpeg, part)
     for settings in (ImageSettings(), ImageSettings(check="header"), ImageSettings(reencode="never")):
         assert (prepare_image(data, settings).encoded, prepare_image(data, settings).changes) == (data, ())
@@ -395,5 +395,5 @@ def test_a_png_that_only_pillow_reads_is_reencoded(photo, save):
         prepared = prepare_image(data, ImageSettings(store="png"))
         assert prepared.changes == ("reencoded",)
         assert np.array_equal(decode(prepared), np.asarray(photo))
-        with pytest.raises(Rejected, match="decode_error: PNG: damaged, though Pillow decodes it"):
+        with pytest.raises(Rejected, match="decode_error: PNG: damaged, although Pillow decodes it"):
             prepare_image(data, ImageSettings(reencode="never"))

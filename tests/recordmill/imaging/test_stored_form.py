@@ -37,7 +37,7 @@ def test_pixels_stay_what_they_are(store, moments, pixels):
 
 
 @given(pixels=pictures)
-def test_planes_behind_one_another_are_brought_together(pixels):
+def test_consecutive_planes_are_interleaved(pixels):
     planes = np.ascontiguousarray(pixels.transpose(2, 0, 1))
     assert prepare_pixels(planes.transpose(1, 2, 0), ImageSettings(store="raw")).encoded == pixels.tobytes()
 
@@ -85,7 +85,7 @@ SWAPPED = SRGB.replace(b"rXYZ", b"####", 1).replace(b"gXYZ", b"rXYZ", 1).replace
 
 @pytest.mark.parametrize("mode", ["L", "RGB"])
 @pytest.mark.parametrize("options", [{}, {"icc_profile": SRGB}, {"pnginfo": None, "optimize": True}])
-def test_a_png_that_any_reader_shows_rightly_passes_bit_for_bit(photo, save, mode, options):
+def test_a_png_that_all_readers_show_correctly_is_stored_unchanged(photo, save, mode, options):
     options = {**options, "icc_profile": None} if mode == "L" else options
     data = save(photo.convert(mode), "PNG", **options)
     prepared = prepare_image(data, ImageSettings(store="png", moments=True))
@@ -111,7 +111,7 @@ def with_transparent_colour(photo, save):
         with_transparent_colour,
     ],
 )
-def test_a_png_of_which_readers_see_different_things_is_encoded_anew(photo, save, make):
+def test_a_png_that_readers_show_differently_is_reencoded(photo, save, make):
     data = make(photo, save)
     prepared = prepare_image(data, ImageSettings(store="png"))
     assert prepared.encoded != data

@@ -121,7 +121,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_of_so_many_is_borne_and_one_of_more_refused(name, monkeypatch):
+def test_the_limit_itself_is_accepted_and_one_more_is_rejected(name, monkeypatch):
     monkeypatch.setattr(work_limits, "_MAX_READS", READS)
     make, (borne, refused), changes, reason = FILES[name]
     assert outcome(make(borne)) == changes
@@ -159,9 +159,9 @@ def test_reads_are_counted_and_the_last_one_is_refused(monkeypatch):
 
 def test_a_bmp_of_runs_is_smaller_than_others():
     check_runs(8_192, 4_096)
-    with pytest.raises(Rejected, match="too_much_work: BMP: 8192 x 4097 pixels in runs"):
+    with pytest.raises(Rejected, match="too_much_work: BMP: 8192 x 4097 pixels, run-length encoded"):
         check_runs(8_192, 4_097)
-    assert outcome(bmp(6_000, b"")) == "too_much_work: BMP: 6000 x 6000 pixels in runs"
+    assert outcome(bmp(6_000, b"")) == "too_much_work: BMP: 6000 x 6000 pixels, run-length encoded"
 
 
 @pytest.mark.parametrize("order", ["<", ">"])

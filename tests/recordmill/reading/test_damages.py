@@ -49,12 +49,12 @@ class Victim:
 
 # Each gives the file's unpacked bytes, and the start of what is to be said of its third record.
 RECORD_DAMAGES = {
-    "flip in length": (lambda v: flip(v.content, v.offset), "the length does not fit its checksum"),
-    "flip in length checksum": (lambda v: flip(v.content, v.offset + 9), "the length does not fit its checksum"),
-    "flip in data": (lambda v: flip(v.content, v.offset + 40), "the data do not fit their checksum"),
+    "flip in length": (lambda v: flip(v.content, v.offset), "the length does not match its checksum"),
+    "flip in length checksum": (lambda v: flip(v.content, v.offset + 9), "the length does not match its checksum"),
+    "flip in data": (lambda v: flip(v.content, v.offset + 40), "the data do not match their checksum"),
     "flip in data checksum": (
         lambda v: flip(v.content, v.offset + 12 + v.length + 1),
-        "the data do not fit their checksum",
+        "the data do not match their checksum",
     ),
     "cut in header": (
         lambda v: v.content[: v.offset + 7],
@@ -65,15 +65,15 @@ RECORD_DAMAGES = {
         lambda v: v.content[: v.offset + 12 + v.length + 2],
         "the file ends inside the record's checksum: ",
     ),
-    "trailing zeros": (lambda v: v.content[: v.offset] + bytes(100), "100 zeros where a record would begin"),
-    "few trailing zeros": (lambda v: v.content[: v.offset] + bytes(5), "5 zeros where a record would begin"),
+    "trailing zeros": (lambda v: v.content[: v.offset] + bytes(100), "100 zeros instead of a record"),
+    "few trailing zeros": (lambda v: v.content[: v.offset] + bytes(5), "5 zeros instead of a record"),
     "forged length": (
         lambda v: v.content[: v.offset] + forge(2**40) + v.content[v.offset + 12 :],
-        "the file ends inside the record's data: 1,099,511,627,776 bytes are claimed, by a length that fits",
+        "the file ends inside the record's data: 1,099,511,627,776 bytes are claimed, by a length that matches",
     ),
     "forged length that fits the file": (
         lambda v: v.content[: v.offset] + forge(v.length + 50) + v.content[v.offset + 12 :],
-        "the data do not fit their checksum",
+        "the data do not match their checksum",
     ),
 }
 
@@ -109,13 +109,13 @@ def test_seed_3_a_damaged_record_is_named_with_its_place_and_source(victim, name
     place = f"{victim.path.name}, record 2 at byte {victim.offset:,} ({victim.rows[2]['key']}): "
     assert found[0].startswith(place + said)
     rest_is_there = not name.startswith(("cut", "trailing", "few"))
-    stated = f"{len(victim.rows)} records are stated and 2 are there"
+    stated = f"expected {len(victim.rows)} records, found 2"
     assert found[1:] == ([] if rest_is_there else [f"{victim.path.name}: {stated}"])
 
 
 @both
 @pytest.mark.parametrize("name", RECORD_DAMAGES)
-def test_a_damage_in_a_file_that_nobody_describes_is_named_with_its_place(victim, name, tmp_path):
+def test_damage_in_a_file_without_metadata_is_named_with_its_position(victim, name, tmp_path):
     damage, said = RECORD_DAMAGES[name]
     victim.write(damage(victim))
     alone = tmp_path / "alone"
@@ -130,7 +130,7 @@ def test_a_damage_in_a_file_that_nobody_describes_is_named_with_its_place(victim
 def test_a_cut_at_a_boundary_shows_in_the_manifest_only(victim):
     victim.write(victim.content[: victim.offset])
     place = f"{victim.path.name}, record 2 at byte {victim.offset:,} ({victim.rows[2]['key']})"
-    assert lines(victim.path.parent) == [f"{place}: {len(victim.rows)} records are stated and 2 are there"]
+    assert lines(victim.path.parent) == [f"{place}: expected {len(victim.rows)} records, found 2"]
     for name in ("recordmill.json", "dataset_info.json"):
         (victim.path.parent / name).unlink(missing_ok=True)
     assert lines(victim.path) == []
@@ -141,14 +141,14 @@ def test_an_empty_file(victim):
     victim.path.write_bytes(b"")
     name, count = victim.path.name, len(victim.rows)
     first = f"{name}, record 0 at byte 0 ({victim.rows[0]['key']})"
-    expected = [f"{name}: the file is empty: 0 bytes", f"{first}: {count} records are stated and 0 are there"]
+    expected = [f"{name}: the file is empty: 0 bytes", f"{first}: expected {count} records, found 0"]
     assert lines(victim.path.parent) == expected
 
 
 @packed
 def test_a_gzip_file_of_nothing(victim):
     victim.write(b"")
-    assert lines(victim.path)[0] == f"{victim.path.name}: the file holds no record"
+    assert lines(victim.path)[0] == f"{victim.path.name}: the file has no records"
 
 
 @packed
@@ -175,7 +175,7 @@ def test_a_gzip_file_cut_at_a_boundary(victim):
     whole = packer.compress(victim.content[: victim.offset]) + packer.flush(zlib.Z_SYNC_FLUSH)
     victim.path.write_bytes(whole)
     place = f"{victim.path.name}, record 2 at byte {victim.offset:,} ({victim.rows[2]['key']})"
-    assert lines(victim.path.parent)[0] == f"{place}: the gzip stream ends early: the file was cut"
+    assert lines(victim.path.parent)[0] == f"{place}: the gzip stream ends early: the file was truncated"
 
 
 @packed
@@ -184,38 +184,38 @@ def test_a_missing_trailer(victim, missing):
     victim.path.write_bytes(victim.path.read_bytes()[:-missing])
     end = len(victim.content)
     place = f"{victim.path.name}, record {len(victim.rows)} at byte {end:,}"
-    assert lines(victim.path.parent) == [f"{place}: the gzip stream ends early: the file was cut"]
+    assert lines(victim.path.parent) == [f"{place}: the gzip stream ends early: the file was truncated"]
 
 
 @packed
-def test_joined_members_are_all_read_and_told(victim):
+def test_joined_members_are_all_read_and_reported(victim):
     count = len(victim.rows)
     halves = gzip.compress(victim.content[: victim.offset]) + gzip.compress(victim.content[victim.offset :])
     victim.path.write_bytes(halves)
-    told = f"{victim.path.name}: 2 gzip streams one behind the other, all of them read"
+    told = f"{victim.path.name}: 2 concatenated gzip streams, all read"
     assert lines(victim.path.parent) == [told]
     assert lines(victim.path.parent, "files")[1].startswith(f"{victim.path.name}: ")
     victim.path.write_bytes(halves + gzip.compress(victim.frames[0]))
-    expected = f"{victim.path.name}: {count} records are stated and {count + 1} are there"
-    assert lines(victim.path.parent) == [told.replace("2 gzip", "3 gzip"), expected]
+    expected = f"{victim.path.name}: expected {count} records, found {count + 1}"
+    assert lines(victim.path.parent) == [told.replace("2 concatenated", "3 concatenated"), expected]
 
 
 @packed
-@pytest.mark.parametrize(("tail", "what"), [(bytes(30), "zeros"), (b"no gzip at all", "bytes that are no gzip")])
-def test_something_behind_a_gzip_stream(victim, tail, what):
+@pytest.mark.parametrize(("tail", "what"), [(bytes(30), "zeros"), (b"no gzip at all", "bytes that are not gzip")])
+def test_other_data_after_a_gzip_stream(victim, tail, what):
     victim.path.write_bytes(victim.path.read_bytes() + tail)
     place = f"{victim.path.name}, record {len(victim.rows)} at byte {len(victim.content):,}"
-    assert lines(victim.path) == [f"{place}: {what} behind the end of the gzip stream"]
+    assert lines(victim.path) == [f"{place}: {what} after the end of the gzip stream"]
 
 
 @both
 def test_a_name_that_says_the_wrong_compression(victim):
     if victim.compression == "gzip":
         victim.path.write_bytes(victim.content)
-        expected = "the file is not packed and its name says gzip: readers that go by it fail"
+        expected = "the file is not gzip and its name says gzip: readers that trust the name fail"
     else:
         victim.path.write_bytes(gzip.compress(victim.content))
-        expected = "the file is gzip and its name does not say so: readers that go by it fail"
+        expected = "the file is gzip and its name does not say so: readers that trust the name fail"
     assert lines(victim.path.parent) == [f"{victim.path.name}: {expected}"]
 
 

@@ -43,7 +43,7 @@ def test_a_name_with_a_plus_in_it_is_that_of_one_split(tmp_path, frame):
     assert dataset.split_names(["a+b", "c"]) == ("a+b", "c")
 
 
-def test_one_file_of_ours_knows_what_is_stated_of_it(published):
+def test_one_file_of_a_dataset_has_its_metadata(published):
     path = published["none"] / "train-00000-of-00002.tfrecord"
     dataset = open_dataset(str(path))
     assert (dataset.kind, dataset.whole, [shard.path for shard in dataset.shards]) == ("recordmill", False, [str(path)])
@@ -59,7 +59,7 @@ def test_a_file_alone(tmp_path, frame, monkeypatch):
     assert (dataset.kind, dataset.count("numbers")) == ("files", None)
 
 
-def test_a_pattern_of_ours_knows_what_is_stated_of_its_files(published):
+def test_a_pattern_in_a_dataset_has_its_files_metadata(published):
     dataset = open_dataset(f"{published['none']}/train-*")
     assert (dataset.kind, dataset.whole, list(dataset.splits)) == ("recordmill", False, ["train"])
     assert [shard.name for shard in dataset.shards] == [f"train-0000{number}-of-00002.tfrecord" for number in (0, 1)]
@@ -78,7 +78,7 @@ def test_a_pattern_of_anybodys_files_takes_all_of_them(tmp_path, published):
     assert open_dataset(f"{published['none']}/*").kind == "files"  # among them are some that the marker does not list
 
 
-def test_a_folder_with_brackets_in_its_name_is_no_pattern(tmp_path):
+def test_a_folder_with_brackets_in_its_name_is_not_a_pattern(tmp_path):
     odd = tmp_path / "a[b]*"
     odd.mkdir()
     (odd / "x[1].tfrecord").write_bytes(b"")
@@ -97,13 +97,13 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        (None, b"", "is not there, or holds nothing: name a dataset's folder, a TFRecord file, or a pattern that"),
+        (None, b"", "does not exist or is empty: name a dataset's folder, a TFRecord file, or a pattern that"),
         ("notes.txt", b"x", "holds no TFRecord file and no recordmill.json: name a dataset's folder, a TFRecord"),
         ("recordmill.json", b"{", "recordmill.json cannot be understood: it is not JSON: "),
         (
             "recordmill.json",
             b"[]",
-            "recordmill.json cannot be understood: it is not an object: restore it, or make the dataset anew",
+            "recordmill.json cannot be understood: it is not an object: restore it, or convert the dataset again",
         ),
         (
             "recordmill.json",

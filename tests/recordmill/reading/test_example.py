@@ -60,11 +60,11 @@ def test_of_a_key_that_stands_twice_the_last_counts():
     assert list(ParsedExample(data).values("a")) == [b"x"]
 
 
-def test_unknown_fields_are_no_damage(example):
+def test_unknown_fields_are_not_damage(example):
     data = memoryview(example(a=1) + b"\x78\x01")
     assert ParsedExample(data).profile == (("a", "int64", 1),)
 
 
 def test_a_record_that_is_none_says_so():
-    with pytest.raises(DamagedExampleError, match=r"the data are no tf\.train\.Example: they cannot be parsed"):
+    with pytest.raises(DamagedExampleError, match=r"the data cannot be parsed as a tf\.train\.Example"):
         ParsedExample(b"\xff\xff\xff")

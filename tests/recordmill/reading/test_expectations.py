@@ -7,7 +7,7 @@ from recordmill.schemas.conventions import load_convention
 WHOLE = {feature.key: (feature.key, feature.kind, 1) for feature in load_convention("default").features}
 
 
-def test_ours_are_expected_to_be_as_stated(published):
+def test_the_expectations_of_a_recordmill_dataset(published):
     expected = expect(open_dataset(str(published["none"])))
     assert (expected.label_keys, expected.label_ids) == (("image/class/label",), frozenset({0, 1, 2}))
     assert (expected.image_keys, expected.images_are_stated) == (("image/encoded",), True)
@@ -22,7 +22,7 @@ def test_ours_are_expected_to_be_as_stated(published):
         ({"image/height": ("image/height", "bytes", 1)}, "feature image/height is bytes and should be int64"),
         ({"image/height": ("image/height", None, 0)}, "feature image/height is empty and should be int64"),
         ({"image/height": ("image/height", "int64", 2)}, "feature image/height holds 2 values and should hold one"),
-        ({"more": ("more", "int64", 1)}, "feature more is none of the dataset's"),
+        ({"more": ("more", "int64", 1)}, "feature more is not one of the dataset's"),
     ],
 )
 def test_verdicts(published, change, verdict):

@@ -5,6 +5,7 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import expect
 from recordmill.reading.label_names import LabelNames, fit_names, judge_labels, judge_rows
+from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import Feature
 
 IDS = {"cat": 1, "dög": 2}
@@ -29,28 +30,28 @@ def test_a_class_has_the_id_that_the_marker_gives_it(example):
     wrong = [*right, example(id=1, text="dög".encode()), example(id=2, text=b"cat"), example(id=2, text=b"cat")]
     assert told(ONE, wrong) == [
         ("class 'dög' has the id 1 here and 2 in recordmill.json", 3, 300),
-        ("class 'cat' has the id 2 here and 1 in recordmill.json, and likewise in 1 further record", 4, 400),
+        ("class 'cat' has the id 2 here and 1 in recordmill.json, and also in 1 further record", 4, 400),
     ]
 
 
 def test_a_class_that_the_marker_does_not_know(example):
-    assert told(ONE, [example(id=1, text=b"yak")]) == [("class 'yak' is none of those in recordmill.json", 0, 0)]
-    assert told(ONE[1:], [example(text=b"yak")]) == [("class 'yak' is none of those in recordmill.json", 0, 0)]
+    assert told(ONE, [example(id=1, text=b"yak")]) == [("class 'yak' is not in recordmill.json", 0, 0)]
+    assert told(ONE[1:], [example(text=b"yak")]) == [("class 'yak' is not in recordmill.json", 0, 0)]
     assert told(ONE[1:], [example(text=b"cat")]) == []
     (line,) = told(ONE, [example(id=1, text=b"\xff")])
-    assert line[0] == "class '\ufffd' is none of those in recordmill.json"
+    assert line[0] == "class '\ufffd' is not in recordmill.json"
 
 
-def test_an_id_that_is_none_is_told_as_such_and_not_again(example):
+def test_an_unknown_id_is_reported_once(example):
     assert told(ONE, [example(id=7, text=b"yak")]) == []
 
 
-def test_every_box_is_looked_at(example):
+def test_every_box_is_checked(example):
     assert told(BOXES, [example(ids=[1, 2], texts=[b"cat", "dög".encode()]), example(x=1)]) == []
     (line,) = told(BOXES, [example(ids=[1, 1], texts=[b"cat", "dög".encode()])])
     assert line == ("class 'dög' has the id 1 here and 2 in recordmill.json", 0, 0)
     (line,) = told(BOXES, [example(ids=[1], texts=[b"cat", b"cat"])])
-    assert line == ("2 class names stand beside 1 ids", 0, 0)
+    assert line == ("2 class names for 1 ids", 0, 0)
 
 
 def test_of_strangers_nothing_is_known(example):
@@ -65,24 +66,24 @@ def test_of_strangers_nothing_is_known(example):
         ({"class": None, "label": None}, ""),
         ({"class": None, "label": None, "classes": ["cat", "dög", "cat"]}, ""),
         ({"class": "cat", "label": 2}, "class 'cat' has the id 2 here and 1 in recordmill.json"),
-        ({"class": "yak", "label": 3}, "class 'yak' is none of those in recordmill.json"),
-        ({"class": None, "classes": ["cat", "yak"]}, "class 'yak' is none of those in recordmill.json"),
-        ({"class": ["cat"], "label": {}}, "class ['cat'] is none of those in recordmill.json"),
-        ({"classes": 3}, "class 3 is none of those in recordmill.json"),
+        ({"class": "yak", "label": 3}, "class 'yak' is not in recordmill.json"),
+        ({"class": None, "classes": ["cat", "yak"]}, "class 'yak' is not in recordmill.json"),
+        ({"class": ["cat"], "label": {}}, "class ['cat'] is not in recordmill.json"),
+        ({"classes": 3}, "class 3 is not in recordmill.json"),
     ],
 )
 def test_rows(row, problem):
-    assert fit_names([row], IDS) == (not problem)
-    assert fit_names([row], {})
-    rows = [{"class": "cat", "label": 1, "offset": 0}, {**row, "offset": 30, "key": "a"}]
+    rows = [row_from_json(each) for each in ({"class": "cat", "label": 1}, {**row, "offset": 30, "key": "a"})]
+    assert fit_names(rows[1:], IDS) == (not problem)
+    assert fit_names(rows[1:], {})
     assert list(judge_rows(rows, IDS)) == ([(f"in the sidecar {problem}", 1, 30, "a")] if problem else [])
     assert list(judge_rows(rows, {})) == []
 
 
-def test_equal_rows_are_told_once():
-    rows = [{"class": "cat", "label": 2, "offset": n, "key": f"{n}"} for n in range(1002)]
+def test_equal_rows_are_reported_once():
+    rows = [row_from_json({"class": "cat", "label": 2, "offset": n, "key": f"{n}"}) for n in range(1002)]
     problem = "in the sidecar class 'cat' has the id 2 here and 1 in recordmill.json"
-    assert list(judge_rows(rows, IDS)) == [(f"{problem}, and likewise in 1,001 further records", 0, 0, "0")]
+    assert list(judge_rows(rows, IDS)) == [(f"{problem}, and also in 1,001 further records", 0, 0, "0")]
 
 
 def judge(record, labels, features=()):
@@ -91,7 +92,7 @@ def judge(record, labels, features=()):
 
 def test_labels_are_among_the_ids(example):
     labels = {"cat": 1, "dog": 2}
-    problem = "the label is 7, none of the 2 ids from 1 to 2 (image/class/label)"
+    problem = "the label is 7, not one of the 2 ids from 1 to 2 (image/class/label)"
     assert judge(example({"image/class/label": 2}), labels) == ""
     assert judge(example({"image/class/label": 7}), labels) == problem
     assert judge(example({"image/class/label": [1, 7]}), labels) == problem
@@ -100,11 +101,11 @@ def test_labels_are_among_the_ids(example):
     assert judge(example({"image/class/label": 7}), {}) == ""
 
 
-def test_every_label_of_boxes_and_of_images_with_several_is_looked_at(example):
+def test_all_labels_of_boxes_and_multi_label_images_are_checked(example):
     labels = {"cat": 1, "dog": 2}
     features = [Feature("one", "int64", "label", ""), Feature("some", "int64", "labels", "", many=True)]
     features.append(Feature("boxes", "int64", "box_labels", "", many=True))
     assert judge(example(one=1, some=[2, 1], boxes=[1, 1]), labels, features) == ""
-    problem = "the label is {}, none of the 2 ids from 1 to 2 ({})"
+    problem = "the label is {}, not one of the 2 ids from 1 to 2 ({})"
     assert judge(example(one=1, some=[2, 3]), labels, features) == problem.format(3, "some")
     assert judge(example(one=1, some=[2], boxes=[1, 9]), labels, features) == problem.format(9, "boxes")

@@ -24,9 +24,9 @@ def test_rows_tell_the_number_and_the_source(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "the sidecar is not there ("), (b"{", "the sidecar cannot be read: "), (b"[1]\n", "the sidecar cannot be")],
+    [(None, "the sidecar is missing ("), (b"{", "the sidecar cannot be read: "), (b"[1]\n", "the sidecar cannot be")],
 )
-def test_what_cannot_be_read_is_told_once(tmp_path, content, said):
+def test_unreadable_sidecars_are_reported_once(tmp_path, content, said):
     if content is not None:
         (tmp_path / "rows").write_bytes(content)
     check = check_with(tmp_path / "rows")

@@ -39,7 +39,7 @@ def test_what_the_description_says(tmp_path):
 
 def test_another_file_format_is_refused(tmp_path):
     describe(tmp_path, fileFormat="array_record")
-    with pytest.raises(LoadError, match="speaks of array_record files: only TFRecord files can be opened"):
+    with pytest.raises(LoadError, match="describes array_record files: only TFRecord files can be opened"):
         read_tfds_folder(str(tmp_path))
 
 
@@ -52,6 +52,6 @@ def test_counts_and_labels_are_held_against_the_records(tmp_path, frame, example
     verification = verify_dataset(open_dataset(str(tmp_path)))
     assert [str(finding) for finding in verification.findings] == [
         "mnist-train.tfrecord-00001-of-00002, record 0 at byte 0: "
-        "the label is 2, none of the 2 ids from 0 to 1 (label)",
-        "test.tfrecord: 1 records are stated and 2 are there",
+        "the label is 2, not one of the 2 ids from 0 to 1 (label)",
+        "test.tfrecord: expected 1 records, found 2",
     ]

@@ -54,7 +54,7 @@ def test_files_that_are_named_are_opened_all_the_same(lost):
     assert len(open_dataset(f"{lost}/train-00000-of-00002.tfrecord").shards) == 1
 
 
-def test_a_finished_dataset_beside_which_another_run_works(published, tmp_path):
+def test_a_finished_dataset_next_to_the_work_of_another_run(published, tmp_path):
     folder = shutil.copytree(published["none"], tmp_path / "dataset")
     (folder / ".staging-1a2b").mkdir()
     assert open_dataset(str(folder)).kind == "recordmill"

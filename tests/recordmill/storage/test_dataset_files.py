@@ -31,5 +31,5 @@ def test_a_marker_that_cannot_be_read_is_one_sentence(tmp_path, content, problem
     assert find_marker(str(tmp_path)) is None
 
 
-def test_a_shard_lies_in_its_plans_staging_folder():
+def test_a_shard_is_in_its_plans_staging_folder():
     assert shard_path(staging_folder("/out", "p"), "train", 7, "done.json") == "/out/.staging-p/train-00007.done.json"

@@ -9,7 +9,7 @@ from recordmill.storage.output_errors import describe_output_error, explain_outp
 @pytest.mark.parametrize(
     ("code", "why"), [(errno.ENOSPC, "no space left on device"), (errno.EROFS, "read-only file system")]
 )
-def test_what_a_user_can_mend_is_one_sentence(code, why):
+def test_errors_that_a_user_can_fix_are_one_sentence(code, why):
     error = OSError(code, os.strerror(code))
     assert explain_output_error(error, "gs://b/out") == f"the output gs://b/out cannot be written: {why}"
 
@@ -37,7 +37,7 @@ def test_whatever_this_machine_says_is_one_sentence(error):
         (errno.ENOTDIR, "not a directory (out/labels.txt)"),
     ],
 )
-def test_a_name_that_cannot_be_taken_is_told(code, why):
+def test_a_name_that_cannot_be_used_is_reported(code, why):
     told = f"the output out cannot be written: {why}"
     assert explain_output_error(OSError(code, os.strerror(code), "out/labels.txt"), "out") == told
     assert explain_output_error(OSError(code, os.strerror(code), "a.part", None, "out/labels.txt"), "out") == told

@@ -29,7 +29,7 @@ def test_a_range_is_one_of_the_unpacked_bytes(packed, offset, length):
     assert read_packed_range(packed, "gzip", offset, length) == expected
 
 
-def test_a_file_is_unpacked_once_and_again_when_it_was_written_anew(packed):
+def test_a_file_is_unpacked_once_and_again_after_it_changed(packed):
     files = UnpackedFiles()
     first = files.unpack(packed, "gzip", "1")
     assert files.unpack(packed, "gzip", "1") is first
@@ -41,7 +41,7 @@ def test_a_file_is_unpacked_once_and_again_when_it_was_written_anew(packed):
     assert not os.path.exists(os.path.dirname(first.path))
 
 
-def test_what_lies_before_the_damage_can_be_read(tmp_path):
+def test_bytes_before_the_damage_can_be_read(tmp_path):
     noise = os.urandom(50_000)
     path = tmp_path / "data.gz"
     path.write_bytes(gzip.compress(noise)[:-5000])
@@ -66,11 +66,11 @@ def test_of_a_bomb_nothing_is_kept(tmp_path, monkeypatch):
     files = UnpackedFiles()
     found = files.unpack(str(tmp_path / "data.gz"), "gzip")
     assert (found.size, os.path.getsize(found.path)) == (0, 0)
-    assert found.fault == "the gzip file becomes more than 100 times its size"
+    assert found.fault == "the gzip file unpacks to more than 100 times its size"
     files.clear()
 
 
-def test_a_file_that_cannot_be_read_leaves_nothing_behind(tmp_path):
+def test_an_unreadable_file_leaves_no_temporary_file(tmp_path):
     files = UnpackedFiles()
     with pytest.raises(FileNotFoundError):
         files.unpack(str(tmp_path / "gone.gz"), "gzip")
@@ -141,6 +141,6 @@ def test_no_more_is_unpacked_than_there_should_be(tmp_path):
     path.write_bytes(gzip.compress(bytes(50 * 2**20)))
     files = UnpackedFiles()
     found = files.unpack(str(path), "gzip", most=100)
-    assert found.fault == "more comes out of it than the 100 bytes that it should hold"
+    assert found.fault == "it unpacks to more than the 100 bytes declared"
     assert (found.size, os.path.getsize(found.path)) == (0, 0)
     files.clear()

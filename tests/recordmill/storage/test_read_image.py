@@ -114,6 +114,6 @@ def test_an_outage_raises_and_rejects_nothing(ref, monkeypatch, error):
 
 
 @pytest.mark.parametrize("error", OUTAGES)
-def test_an_outage_that_ends_is_no_error(ref, monkeypatch, error):
+def test_an_outage_that_ends_is_not_an_error(ref, monkeypatch, error):
     failing(monkeypatch, error, error)
     assert read_image(ref, MANY) == b"0123456789"

@@ -82,11 +82,11 @@ def test_all_that_comes_before_a_fault_is_unpacked(store):
 @pytest.mark.parametrize(
     ("change", "fault", "is_checksum"),
     [
-        (lambda packed: packed[:-1], "the gzip stream ends early: the file was cut", False),
+        (lambda packed: packed[:-1], "the gzip stream ends early: the file was truncated", False),
         (lambda packed: packed[:-8] + bytes(8), "the gzip stream is damaged (incorrect data check)", True),
         (lambda packed: packed[:-4] + bytes(4), "the gzip stream is damaged (incorrect length check)", True),
-        (lambda packed: packed + bytes(9), "zeros behind the end of the gzip stream", False),
-        (lambda packed: packed + b"more", "bytes that are no gzip behind the end of the gzip stream", False),
+        (lambda packed: packed + bytes(9), "zeros after the end of the gzip stream", False),
+        (lambda packed: packed + b"more", "bytes that are not gzip after the end of the gzip stream", False),
     ],
 )
 def test_faults(store, change, fault, is_checksum):

@@ -57,7 +57,7 @@ packings = pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain",
 
 @packings
 @given(records=st.lists(st.binary(max_size=300), max_size=8))
-def test_what_is_framed_is_read(read, pack, records):
+def test_framed_records_are_read(read, pack, records):
     assert read(pack(b"".join(map(frame, records)))) == list(zip(offsets(records), records, strict=True))
 
 
@@ -96,7 +96,7 @@ def test_nothing_that_a_file_holds_makes_reading_raise(read, pack, garbage):
 
 
 @given(garbage=st.binary(max_size=100), zeros=st.integers(0, 40))
-def test_the_next_whole_record_is_found_behind_anything(read, garbage, zeros):
+def test_the_next_whole_record_is_found_after_anything(read, garbage, zeros):
     content = b"\xff" + garbage + bytes(zeros)
     found = read(content + frame(b"found"))
     assert found[-1] == (len(content), b"found")
@@ -112,20 +112,20 @@ TWO = frame(b"first") + frame(b"second")
         (
             TWO[:36],
             "cut",
-            "the file ends inside the record's data: 6 bytes are claimed, by a length that fits its checksum, "
+            "the file ends inside the record's data: 6 bytes are claimed, by a length that matches its checksum, "
             "and 3 are left",
         ),
         (
             TWO[:-1],
             "cut",
-            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that fits its checksum, "
+            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that matches its checksum, "
             "and 9 are left",
         ),
-        (TWO[:22] + b"\1" + TWO[23:], "length", "the length does not fit its checksum"),
-        (TWO[:30] + b"\1" + TWO[31:], "length", "the length does not fit its checksum"),
-        (TWO[:35] + b"S" + TWO[36:], "data", "the data do not fit their checksum"),
-        (TWO[:21] + bytes(22), "zeros", "22 zeros where a record would begin, to the end of the file"),
-        (TWO[:21] + bytes(3), "zeros", "3 zeros where a record would begin, to the end of the file"),
+        (TWO[:22] + b"\1" + TWO[23:], "length", "the length does not match its checksum"),
+        (TWO[:30] + b"\1" + TWO[31:], "length", "the length does not match its checksum"),
+        (TWO[:35] + b"S" + TWO[36:], "data", "the data do not match their checksum"),
+        (TWO[:21] + bytes(22), "zeros", "22 zeros instead of a record, up to the end of the file"),
+        (TWO[:21] + bytes(3), "zeros", "3 zeros instead of a record, up to the end of the file"),
     ],
 )
 def test_damage_says_what_does_not_fit(read, content, kind, detail):

@@ -112,4 +112,4 @@ def test_damage_is_named_with_its_place(tmp_path):
     (tmp_path / "a").write_bytes(TWO[:-1] + b"\0")
     with pytest.raises(DamagedFileError) as caught:
         read_back(str(tmp_path / "a"), "none")
-    assert str(caught.value) == "record 1 at byte 21: the data do not fit their checksum"
+    assert str(caught.value) == "record 1 at byte 21: the data do not match their checksum"

@@ -129,7 +129,7 @@ def test_a_strangers_folder_is_neither_removed_nor_replaced(built, output, tree)
     assert tree(output) == before
 
 
-def test_a_failure_leaves_nothing_behind(built, output, tree, monkeypatch):
+def test_a_failure_leaves_no_files(built, output, tree, monkeypatch):
     publish_transform_fn(built("old"), note_of(marker_of()), str(output))
     before = tree(output)
 

@@ -54,7 +54,7 @@ def test_what_came_before_a_cut_is_good(unpack):
     assert noise.startswith(found)
     assert len(found) > 40_000
     assert (damage.detail, damage.is_doubtful) == (
-        "the gzip file is damaged: the gzip stream ends early: the file was cut",
+        "the gzip file is damaged: the gzip stream ends early: the file was truncated",
         False,
     )
 
@@ -67,7 +67,7 @@ def test_what_does_not_fit_its_checksum_is_doubtful(unpack, at):
     assert (found, damage.is_doubtful) == (TEXT, True)
 
 
-def test_other_bytes_behind_the_end_leave_what_was_there(unpack):
+def test_other_bytes_after_the_end_keep_the_records_before(unpack):
     found, damage = unpack(gzip.compress(TEXT) + b"rubbish!")
     assert (found, damage.is_doubtful) == (TEXT, False)
 
@@ -78,7 +78,7 @@ def test_a_bomb_is_stopped(unpack, monkeypatch):
     found, damage = unpack(bomb)
     assert found == b"", "nothing is made of what is a bomb from its first byte on"
     assert isinstance(damage, TooLarge)
-    assert damage.detail == "the gzip file becomes more than 100 times its size"
+    assert damage.detail == "the gzip file unpacks to more than 100 times its size"
     assert unpack(bomb, max_ratio=1100) == (bytes(10_000_000), None)
     assert unpack(bomb, free_bytes=10_000_000) == (bytes(10_000_000), None)
 
@@ -90,7 +90,7 @@ def test_a_bomb_that_begins_as_an_ordinary_file_is_stopped(unpack):
     assert isinstance(damage, TooLarge)
 
 
-def test_what_is_packed_well_at_its_beginning_alone_is_no_bomb(unpack):
+def test_a_high_ratio_only_at_the_beginning_is_not_a_bomb(unpack):
     content = bytes(3_000_000) + os.urandom(200_000)
     assert unpack(gzip.compress(content), free_bytes=0) == (content, None)
 
@@ -113,12 +113,12 @@ def test_a_member_unpacks(data, method):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"size": 10_239}, "becomes more than the 10239 bytes stated"),
-        ({"size": 10_241}, "becomes less than the 10241 bytes stated"),
-        ({"crc": 1}, "does not fit its checksum"),
+        ({"size": 10_239}, "unpacks to more than the 10239 bytes declared"),
+        ({"size": 10_241}, "unpacks to less than the 10241 bytes declared"),
+        ({"crc": 1}, "does not match its checksum"),
     ],
 )
-def test_a_member_that_is_not_what_was_stated_is_damaged(method, changes, message):
+def test_a_member_that_does_not_match_its_header_is_damaged(method, changes, message):
     archive, member = place(TEXT, method, **changes)
     with pytest.raises(BadPacking, match=message):
         member.unpack(archive[3 : 3 + member.packed])
@@ -138,7 +138,7 @@ def test_another_packing_is_a_mistake_of_the_source(text):
         ZipMember.from_text(text)
 
 
-TOO_LARGE = Damage("gzip", "the gzip file becomes more than 100 times its size")
+TOO_LARGE = Damage("gzip", "the gzip file unpacks to more than 100 times its size")
 
 
 def frame(record):

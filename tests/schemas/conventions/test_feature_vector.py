@@ -20,5 +20,5 @@ def test_the_authors_reader_gets_every_value(read_as_peer):
     }
 
 
-def test_files_are_named_as_there_behind_the_split():
+def test_files_are_named_as_in_the_script_after_the_split():
     assert CONVENTION.shard_name.format(name="x", split="train", index=7, number=8, count=9) == "train_shard_7"

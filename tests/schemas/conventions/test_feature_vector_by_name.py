@@ -16,5 +16,5 @@ def test_the_authors_reader_finds_examples_by_name(read_as_peer):
     assert found == {"sha256": "tülip 1.jpg".encode(), "feature": [0.5], "label": 3}
 
 
-def test_files_are_named_as_there_behind_the_split():
+def test_files_are_named_as_in_the_script_after_the_split():
     assert CONVENTION.shard_name == "{split}_shard_{index}"

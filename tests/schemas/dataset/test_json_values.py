@@ -94,6 +94,6 @@ def test_differences_name_the_keys_path():
     assert differences(old, old) == []
 
 
-def test_other_images_are_told_in_words():
+def test_changed_references_are_described():
     old, new = ({"listing": {"digest": digest, "references": count}} for digest, count in (("a", 1219), ("b", 80)))
     assert differences(old, new) == ["other images", "80 of them instead of 1,219"]

@@ -47,7 +47,7 @@ def test_a_value_stands_in_every_example():
         ({"type": "bytes", "field": "a", "value": "b"}, "field or value: give one of the two"),
         ({"type": "int64", "field": "a", "shape": (None, None)}, "shape is \\[\\] for one value"),
         ({"type": "int64", "field": "a", "shape": (None,), "default": 1}, "shape \\[null\\] goes without default"),
-        ({"type": "int64", "field": "a", "default": "b"}, "default: bytes b'b' is no integer"),
+        ({"type": "int64", "field": "a", "default": "b"}, "default: bytes b'b' is not an integer"),
         ({"type": "float", "value": "b"}, "value: bytes b'b' is no"),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_convention_without_features_is_none():
     ("pattern", "why"),
     [
         ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders: remove the /"),
-        ("{split}-{shard}.tfrec", r"is no pattern \('shard'\): it may use {name}, {split}, "),
+        ("{split}-{shard}.tfrec", r"is not a valid pattern \('shard'\): it may use {name}, {split}, "),
         ("", "must name a visible file without folders"),
     ],
 )

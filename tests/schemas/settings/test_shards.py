@@ -23,7 +23,7 @@ def test_sizes_are_read_with_their_units(size, expected):
 
 
 @pytest.mark.parametrize("size", ["", "12 parsecs", "MiB", "-1MB", "1e6", "0", "0.1B", "\uff11MB", "128", 128, 4096, 0])
-def test_what_is_no_size_raises_and_names_the_key(size):
+def test_an_invalid_size_raises_and_names_the_key(size):
     with pytest.raises(ValueError, match=re.escape(f"shards.size is {size!r}: ")):
         ShardSettings(size=size)
 
@@ -34,7 +34,7 @@ def test_what_is_no_size_raises_and_names_the_key(size):
         (lambda: ShardSettings(count=0), "shards.count is 0: give at least 1"),
         (
             lambda: ShardSettings(name="{split}-{shard}"),
-            "shards.name '{split}-{shard}' is no pattern ('shard'): it may",
+            "shards.name '{split}-{shard}' is not a valid pattern ('shard'): it may",
         ),
         (lambda: ShardSettings(name="a/{split}-{index}"), "shards.name 'a/{split}-{index}' must name a visible file"),
     ],

@@ -184,7 +184,7 @@ class Imported(Exception):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("split", "size"), [("test", None), (None, (48, 48))])
-def test_what_was_asked_otherwise_is_analysed_anew(analysed, dataset, monkeypatch, split, size):
+def test_another_size_or_split_is_analysed_again(analysed, dataset, monkeypatch, split, size):
     def stop():
         raise Imported
 

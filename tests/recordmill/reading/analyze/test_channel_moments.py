@@ -85,7 +85,7 @@ AGAIN = ": convert the images again"
         (b"[]", "recordmill.json cannot be understood: it is not an object" + AGAIN),
     ],
 )
-def test_what_is_no_dataset_is_said(tmp_path, content, problem):
+def test_a_folder_that_is_not_a_dataset_is_an_error(tmp_path, content, problem):
     if content is not None:
         (tmp_path / "recordmill.json").write_bytes(content)
     with pytest.raises(AnalysisError) as error:

@@ -71,7 +71,7 @@ def test_giant_sums_do_not_overflow_and_nothing_cancels(analysed):
     ("name", "column", "side"), [("many", 0, "height"), ("many", 1, "width"), ("one", 0, "height")]
 )
 @pytest.mark.slow
-def test_quantiles_are_within_the_stated_error_of_their_rank(analysed, name, column, side):
+def test_quantiles_are_within_the_rank_error(analysed, name, column, side):
     values, found = np.sort(analysed[0][name][:, column]), analysed[1][name][side]
     assert (found["least"], found["most"]) == (values[0], values[-1])
     assert len(found["quantiles"]) == 99

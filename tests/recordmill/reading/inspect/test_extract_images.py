@@ -34,5 +34,5 @@ def test_what_cannot_be_done_is_one_sentence(published, tmp_path, frame, example
     with pytest.raises(ExtractError, match="holds something already"):
         extract_images(open_dataset(str(published["none"])), str(tmp_path / "full"))
     (tmp_path / "a.tfrecord").write_bytes(frame(example(a=1)))
-    with pytest.raises(ExtractError, match="that was looked at holds an encoded image"):
+    with pytest.raises(ExtractError, match="that was read has an encoded image"):
         extract_images(open_dataset(str(tmp_path / "a.tfrecord")), str(tmp_path / "images"))

@@ -30,7 +30,7 @@ def test_the_record_of_a_file_by_name_and_by_bytes(dataset, tmp_path, draw):
     assert find_source(dataset, "/somewhere/photos/owl/05.jpg") == [found]
 
 
-def test_in_a_strangers_file_names_and_images_are_looked_at(tmp_path, frame, example, draw):
+def test_in_other_files_names_and_images_are_compared(tmp_path, frame, example, draw):
     records = [example({"image/filename": b"a.jpg"}), example({"image/encoded": draw(1)}), b"\xff"]
     (tmp_path / "a.tfrecord").write_bytes(b"".join(map(frame, records)))
     (tmp_path / "one.jpg").write_bytes(draw(1))
@@ -55,7 +55,7 @@ def test_what_is_not_there_is_one_sentence(dataset, split, number, sentence):
 def test_a_damaged_record_says_so(tmp_path, frame, example):
     content = frame(example(a=1))
     (tmp_path / "a.tfrecord").write_bytes(content + content[:-1] + b"\xff")
-    with pytest.raises(NoRecordError, match=r"record 1 of a\.tfrecord at byte .* is damaged: the data do not fit"):
+    with pytest.raises(NoRecordError, match=r"record 1 of a\.tfrecord at byte .* is damaged: the data do not match"):
         read_record(open_dataset(str(tmp_path / "a.tfrecord")), "a", 1)
 
 

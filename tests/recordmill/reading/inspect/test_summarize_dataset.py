@@ -45,7 +45,7 @@ def test_a_stranger_is_what_its_records_hold(tmp_path, frame, example):
     assert json.loads(json.dumps(said))["splits"]["train"]["labels"] == {"3": 2, "4": 1}
 
 
-def test_what_cannot_be_read_is_told(tmp_path, frame, example):
+def test_unreadable_files_are_reported(tmp_path, frame, example):
     (tmp_path / "a.tfrecord").write_bytes(frame(example(a=1)))
     dataset = open_dataset(str(tmp_path))
     (tmp_path / "a.tfrecord").unlink()

@@ -55,7 +55,7 @@ def test_features_are_chosen_by_key():
 
 @pytest.mark.parametrize(("wrong", "named"), [(("label", "depht"), "'depht'"), ("depht", "'depht'"), ((), "''")])
 def test_an_unknown_feature_is_one_sentence(wrong, named):
-    with pytest.raises(LoadError, match=f"has no feature {named}: choose of height, width, depth, label, image_raw$"):
+    with pytest.raises(LoadError, match=f"has no feature {named}: choose from height, width, depth, label, image_raw$"):
         choose_elements(convention("tutorial"), wrong, decode=True)
 
 
@@ -65,7 +65,7 @@ def parsed(tf, info, records, features=None, padded=False, decode=True):
     return parse_function(info, layout, padded)(tf.constant(records))
 
 
-def test_only_what_is_needed_is_parsed(tf):
+def test_only_the_needed_features_are_parsed(tf):
     values = parsed(tf, convention("default"), [{"encoded": b"x", "label": 2}])
     assert {key: value.numpy().tolist() for key, value in values.items()} == {
         "image/encoded": [b"x"],

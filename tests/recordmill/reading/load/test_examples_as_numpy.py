@@ -76,7 +76,7 @@ def test_bytes_keep_zeros_at_their_end_and_keys_without_a_value_are_empty(tmp_pa
     assert plain(found) == {"a": (object, [b"x\0\0", b"", b"\0"]), "b": (object, [])}
 
 
-def test_gzip_is_told_by_its_bytes_not_by_its_name(tmp_path):
+def test_gzip_is_recognised_by_its_bytes_not_by_its_name(tmp_path):
     records = [encode_example(OBSERVATION, {**ROW, "feature1": n}) for n in range(5)]
     packed = write(tmp_path / "packed.tfrecord", records, "gzip")
     misnamed = write(tmp_path / "plain.gz", records)
@@ -115,7 +115,7 @@ def test_damage_names_the_file_and_the_record(tmp_path):
     examples = examples_as_numpy(path)
     assert [plain(next(examples)) for _ in range(2)]
     with pytest.raises(
-        LoadError, match=rf"^{path} is damaged: record 2 at byte \d+: the data do not fit their checksum"
+        LoadError, match=rf"^{path} is damaged: record 2 at byte \d+: the data do not match their checksum"
     ):
         next(examples)
 
@@ -129,14 +129,14 @@ def test_a_cut_gzip_file_is_named(tmp_path):
         list(examples_as_numpy(path))
 
 
-def test_records_that_are_no_examples_are_named(tmp_path):
+def test_records_that_are_not_examples_are_named(tmp_path):
     path = write(tmp_path / "x", [b"", b"\xff\xff"])
-    with pytest.raises(LoadError, match=f"^{path}: record 1 is no "):
+    with pytest.raises(LoadError, match=f"^{path}: record 1 is not "):
         list(examples_as_numpy(path))
 
 
-def test_nothing_to_read_is_said_at_once(tmp_path):
-    with pytest.raises(LoadError, match="is not there, or holds nothing: name a"):
+def test_nothing_to_read_is_an_error_at_once(tmp_path):
+    with pytest.raises(LoadError, match="does not exist or is empty: name a"):
         examples_as_numpy(str(tmp_path / "x"))
 
 

@@ -66,7 +66,7 @@ def test_every_pixel_and_label_is_that_of_the_source(tf, animals, animal_dataset
     assert seen == len(rows) == 24
 
 
-def test_features_label_names_and_class_weights_are_at_hand(animal_dataset):
+def test_features_label_names_and_class_weights_are_available(animal_dataset):
     info = load(str(animal_dataset)).info
     assert info.class_names == ("cat", "dog", "eel")
     assert list(info.class_weights) == [0, 1, 2]
@@ -262,7 +262,7 @@ def test_several_labels_of_an_image_are_multi_hot(tf, publish):
     assert labels.numpy().tolist() == [[0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 1]]
 
 
-def test_features_of_many_values_are_ragged_beside_images(tf, publish):
+def test_features_of_many_values_are_ragged_next_to_images(tf, publish):
     features = (Feature("image", "bytes", "encoded", ""), Feature("boxes", "float", "boxes", "", many=True))
     encoded = tf.io.encode_png(PIXELS[0]).numpy()
     records = [{"encoded": encoded, "boxes": boxes} for boxes in ([0.5], [], [0.25, 1.0])]
@@ -275,7 +275,7 @@ def test_features_of_many_values_are_ragged_beside_images(tf, publish):
     assert [element["boxes"].numpy().tolist() for element in load(folder)] == [[0.5], [], [0.25, 1.0]]
 
 
-def test_images_of_several_sizes_are_refused_until_somebody_says_how(uneven_dataset):
+def test_images_of_several_sizes_need_image_size_or_uneven(uneven_dataset):
     with pytest.raises(LoadError, match=r"differ in size: give image_size=.*, or uneven='ragged' or 'padded'$"):
         load(str(uneven_dataset), batch_size=3)
     (ragged, _), *rest = load(str(uneven_dataset), batch_size=4, uneven="ragged")
@@ -366,7 +366,7 @@ def test_an_input_context_divides_shards_and_batches(tf, animal_dataset):
         ({"batch_size": 0}, "batch_size is 0: give at least 1, or None for single elements"),
         ({"index": 2, "num_replicas": 2}, "index is 2 of num_replicas 2: count from 0 to 1"),
         ({"uneven": "dense"}, "uneven is 'dense': choose ragged or padded"),
-        ({"features": ("image",)}, "has no feature 'image': choose of image/class/label, "),
+        ({"features": ("image",)}, "has no feature 'image': choose from image/class/label, "),
         ({"split": "val"}, "has no split 'val'"),
         ({"split": ["train", "val"]}, r"has no split 'val': choose one of train$"),
         ({"split": "train+val"}, r"has no split 'val': choose one of train$"),

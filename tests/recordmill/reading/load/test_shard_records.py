@@ -144,7 +144,7 @@ def test_a_shard_that_goes_away_later_is_named(numbered, tf):
         numbers(records)
 
 
-def test_a_file_that_is_sound_when_read_again_is_no_damage(numbered, tf):
+def test_a_file_that_is_intact_when_read_again_is_not_damaged(numbered, tf):
     info = numbered(12, 3)
     assert _fault_behind(info.shards[0].path.encode(), b"", b"", 4).decode() == (
         f"the shard {info.shards[0].path} could not be read to its end, and is sound: try again"

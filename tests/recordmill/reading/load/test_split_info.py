@@ -51,7 +51,7 @@ def test_a_class_without_records_has_no_weight(publish):
     assert info.label_depth == 4
 
 
-def test_one_size_is_told_from_several(animal_dataset, uneven_dataset):
+def test_one_size_is_distinguished_from_several(animal_dataset, uneven_dataset):
     assert describe_split(str(animal_dataset)).image_size == (16, 24)
     assert describe_split(str(uneven_dataset)).image_size is None
 
@@ -65,7 +65,7 @@ def test_rejected_rows_have_no_size_and_lost_sidecars_none(publish):
 
 
 def test_nothing_to_open_is_one_sentence(tmp_path, animal_dataset):
-    with pytest.raises(LoadError, match=r"is not there, or holds nothing: name a dataset's folder"):
+    with pytest.raises(LoadError, match=r"does not exist or is empty: name a dataset's folder"):
         describe_split(str(tmp_path))
     (tmp_path / "train-00000-of-00001.tfrecord").write_bytes(b"")
     with pytest.raises(LoadError, match=r"holds no recordmill\.json: name the folder of a finished dataset$"):
@@ -81,7 +81,7 @@ def test_a_marker_that_is_none_is_one_sentence(publish):
     marker = json.loads((folder / "recordmill.json").read_text())
     del marker["features"]["a"]["field"]
     (folder / "recordmill.json").write_text(json.dumps(marker))
-    with pytest.raises(LoadError, match=r"cannot be understood: features\.a\.field is missing: restore it, or make"):
+    with pytest.raises(LoadError, match=r"cannot be understood: features\.a\.field is missing: restore it, or convert"):
         describe_split(str(folder))
     (folder / "recordmill.json").write_text("{")
     with pytest.raises(LoadError, match="cannot be understood"):
@@ -94,7 +94,7 @@ def test_a_description_needs_no_tensorflow(animal_dataset, tmp_path):
     assert subprocess.run([sys.executable, "-c", script], cwd=tmp_path).returncode == 0
 
 
-def test_labels_that_no_example_has_are_no_features(publish):
+def test_labels_that_no_example_has_are_not_features(publish):
     features = [
         Feature("image", "bytes", "encoded", ""),
         Feature("label", "int64", "label", "", default=-1),

@@ -15,7 +15,7 @@ def test_larger_images_are_not_decoded(draw):
         assert decoder.decode(draw(1)).problem.startswith("the image cannot be decoded: too_many_pixels: ")
 
 
-def test_a_decoder_that_dies_is_told_and_replaced(draw):
+def test_a_crashed_decoder_is_reported_and_replaced(draw):
     with ImageDecoder(10**6) as decoder:
         decoder.decode(draw(1))
         decoder._child.kill()

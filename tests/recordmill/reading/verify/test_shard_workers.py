@@ -97,7 +97,7 @@ def test_large_files_are_read_in_processes_with_the_same_outcome(damaged, tmp_pa
     assert len(here.findings) == 1
 
 
-def test_what_has_a_stated_digest_is_not_sent_to_a_process_at_level_files(published, monkeypatch):
+def test_shards_with_a_known_digest_are_not_sent_to_a_process_at_level_files(published, monkeypatch):
     monkeypatch.setattr(ShardWorkers, "verify", lambda *_: pytest.fail("a process was asked"))
     monkeypatch.setattr(module, "_WORTH_PROCESSES", 0)
     verification = verify_dataset(open_dataset(str(published["none"])), "files", threads=2)

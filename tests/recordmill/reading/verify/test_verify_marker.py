@@ -138,8 +138,8 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
 @pytest.mark.parametrize(
     ("path", "found"),
     [
-        (["splits", "train"], "recordmill.json: it contradicts itself: the split trainx is none of its settings"),
-        (["labels", "cat"], "recordmill.json: it contradicts itself: labels is not what its settings say"),
+        (["splits", "train"], "recordmill.json: it contradicts itself: the split trainx is not in its settings"),
+        (["labels", "cat"], "recordmill.json: it contradicts itself: labels does not match its settings"),
         (["ledger", "rejected", "unknown_format"], "ledger.rejected.unknown_formatx: 2 -> not set"),
         (["splits", "val", "classes", ""], "splits.val.classes.x: 5 -> not set"),
         (["splits", "val", "instances", "dog"], "splits.val.instances.dogx: 3 -> not set"),
@@ -148,10 +148,10 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
         (["changes", "reencoded"], "changes.reencodedx: 10 -> not set"),
         (
             ["features", "image/encoded"],
-            "recordmill.json: it contradicts itself: features is not what its settings say",
+            "recordmill.json: it contradicts itself: features does not match its settings",
         ),
         (["run", "digests", "labels.txt"], "recordmill.json: it contradicts itself: files lacks labels.txtx"),
-        (["plan", "recipe", "seed"], "recordmill.json: it contradicts itself: plan.id is not what its settings say"),
+        (["plan", "recipe", "seed"], "recordmill.json: it contradicts itself: plan.id does not match its settings"),
     ],
 )
 def test_a_name_that_was_changed_in_a_marker_is_found(annotated, path, found):
@@ -173,7 +173,7 @@ def test_an_emptied_list_of_files_is_found(annotated):
         assert lines[: len(names)] == [f"recordmill.json: it contradicts itself: files lacks {name}" for name in names]
 
 
-def test_contradictions_are_told_up_to_a_number(annotated):
+def test_contradictions_are_reported_up_to_a_number(annotated):
     original = (annotated / "recordmill.json").read_bytes()
     marker = json.loads(original)
     marker["splits"]["val"]["classes"] = {f"{number}": 1 for number in range(200)}
@@ -181,7 +181,7 @@ def test_contradictions_are_told_up_to_a_number(annotated):
     assert (len(lines), lines[-1]) == (101, "recordmill.json: 101 further contradictions")
 
 
-def test_a_forged_sidecar_is_told_and_raises_nothing(annotated, tmp_path):
+def test_a_forged_sidecar_is_reported_and_raises_nothing(annotated, tmp_path):
     folder = shutil.copytree(annotated, tmp_path / "forged")
     marker = json.loads((folder / "recordmill.json").read_bytes())
     for number, forged in enumerate(
@@ -192,12 +192,10 @@ def test_a_forged_sidecar_is_told_and_raises_nothing(annotated, tmp_path):
         shard["sidecar_sha256"] = hashlib.sha256(forged.encode()).hexdigest()
         (folder / "recordmill.json").write_text(json.dumps(marker))
         lines = [str(finding) for finding in verify_dataset(open_dataset(str(folder)), threads=1).findings]
-        assert any("the sidecar cannot be read" in line or "rows cannot be understood" in line for line in lines), (
-            number
-        )
+        assert any("the sidecar cannot be read" in line or "rows are malformed" in line for line in lines), number
 
 
-def test_what_lies_in_a_dataset_and_is_not_listed_is_found(annotated, tmp_path):
+def test_unlisted_files_in_a_dataset_are_found(annotated, tmp_path):
     folder = shutil.copytree(annotated, tmp_path / "with-strangers")
     shard = next(folder.glob("train-*"))
     for name in ("more/deep", "another"):
@@ -207,8 +205,8 @@ def test_what_lies_in_a_dataset_and_is_not_listed_is_found(annotated, tmp_path):
     (folder / "sidecars" / "mine.jsonl").write_text("{}")
     lines = [str(each) for each in verify_dataset(open_dataset(str(folder))).findings if each.kind == "stale"]
     assert lines == [
-        f"more/deep/{shard.name}: the dataset does not list this file: a reader that globs takes it",
-        "sidecars/mine.jsonl: the dataset does not list this file: it lies among the sidecars",
+        f"more/deep/{shard.name}: the dataset does not list this file: readers that use a glob read it too",
+        "sidecars/mine.jsonl: the dataset does not list this file among its sidecars",
     ]
 
 
@@ -221,7 +219,7 @@ def test_a_shard_that_is_a_device_is_not_waited_for(annotated, tmp_path, device)
         path.symlink_to(tmp_path / "pipe" if device == "pipe" else device)
     lines = [str(finding) for finding in verify_dataset(open_dataset(str(folder))).findings]
     assert "train-00000-of-00001.tfrecord: the file cannot be read: it is a pipe or a device" in lines
-    assert "labels.txt: the file is not there" in lines
+    assert "labels.txt: the file is missing" in lines
 
 
 def without(marker, path, null):

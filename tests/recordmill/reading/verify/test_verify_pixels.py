@@ -23,7 +23,7 @@ def test_an_image_is_what_its_record_says(judge, example, draw):
     assert judge(example(sound)) == ("", "")
     digest = hashlib.sha256(image).hexdigest().encode()
     assert judge(example(sound, **{"image/key/sha256": digest})) == ("", "")
-    other = ("sha256", "the image's sha256 is not the one of image/key/sha256")
+    other = ("sha256", "the image's sha256 differs from image/key/sha256")
     assert judge(example(sound, **{"image/key/sha256": digest[::-1]})) == other
     size = ("pixels", "the image has 24 x 16 pixels and the record says 24 x 17")
     assert judge(example(sound, **{"image/height": 17})) == size
@@ -31,7 +31,7 @@ def test_an_image_is_what_its_record_says(judge, example, draw):
     assert (kind, problem[:27]) == ("pixels", "the image cannot be decoded")
 
 
-def test_raw_pixels_are_no_image(judge, example):
+def test_raw_pixels_are_not_an_image(judge, example):
     assert judge(example(image=bytes(3072), label=1)) == ("", "")
     assert find_image(ParsedExample(example(image=bytes(3072))), STRANGER) == ("", b"")
 

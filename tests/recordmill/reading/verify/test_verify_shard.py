@@ -31,20 +31,20 @@ def test_a_feature_keeps_its_kind(verify, frame, example):
 
 def test_a_frame_without_an_example(verify, frame):
     (finding,) = verify(frame(b"\xff")).findings
-    expected = "a.tfrecord, record 0 at byte 0: the data are no tf.train.Example: they cannot be parsed"
+    expected = "a.tfrecord, record 0 at byte 0: the data cannot be parsed as a tf.train.Example"
     assert str(finding) == expected
 
 
-def test_what_is_stated_is_compared(verify, frame, example):
+def test_the_metadata_are_compared(verify, frame, example):
     content = frame(example(a=1))
     assert verify(content, "files", sha256="0" * 64).findings[0].kind == "sha256"
     assert verify(content, "frames", sha256="0" * 64).findings == []
-    assert verify(content, "files", bytes=7).findings[0].detail == f"7 bytes are stated and {len(content)} are there"
+    assert verify(content, "files", bytes=7).findings[0].detail == f"expected 7 bytes, found {len(content)}"
 
 
 def test_a_missing_file():
     (finding,) = verify_shard(Shard("a", "a", "/no/such/file"), STRANGER, "frames").findings
-    assert str(finding) == "a: the file is not there"
+    assert str(finding) == "a: the file is missing"
 
 
 def test_a_folder_in_the_place_of_a_file(tmp_path):

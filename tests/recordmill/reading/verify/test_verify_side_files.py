@@ -39,7 +39,7 @@ def change_marker(folder, change):
     (folder / "recordmill.json").write_text(json.dumps(marker))
 
 
-def test_the_marker_has_the_digest_of_every_file_beside_the_shards(ours):
+def test_the_marker_has_the_digest_of_every_companion_file(ours):
     marker = json.loads((ours / "recordmill.json").read_bytes())
     assert list(marker["run"]["digests"]) == marker["files"]
     there = {str(path.relative_to(ours)) for path in ours.rglob("*") if path.is_file()}
@@ -47,7 +47,7 @@ def test_the_marker_has_the_digest_of_every_file_beside_the_shards(ours):
     assert there - shards == {*marker["files"], "recordmill.json"}
 
 
-def test_every_file_beside_the_shards_is_compared(ours):
+def test_every_companion_file_is_compared(ours):
     marker = json.loads((ours / "recordmill.json").read_bytes())
     assert len(marker["files"]) > 10
     for name in marker["files"]:
@@ -71,10 +71,10 @@ def test_the_sentences(ours):
         (ours / name).write_text("x")
     (ours / "rejected.jsonl").unlink()
     assert lines(ours) == [
-        "rejected.jsonl: the file is not there",
-        "config.yaml: the file's sha256 is not as stated: it has been changed since the dataset was made, or damaged",
-        "README.md: the file has been changed since the dataset was made, as people do to complete it",
-        "report.html: the file has been changed since the dataset was made, as people do to complete it",
+        "rejected.jsonl: the file is missing",
+        "config.yaml: the file has another sha256 than when the dataset was made: it was changed or damaged",
+        "README.md: the file was edited after the dataset was made",
+        "report.html: the file was edited after the dataset was made",
     ]
 
 
@@ -89,7 +89,7 @@ def test_swapped_lines_of_labels_txt(plain):
     for level in ("files", "pixels"):
         assert lines(plain, level) == ["labels.txt: line 1 is '0:dog' and recordmill.json says '0:cat'"]
     (plain / "labels.txt").write_text("0:cat\n1:dog\n")
-    assert lines(plain) == ["labels.txt: line 3 is not there and recordmill.json says '2:owl'"]
+    assert lines(plain) == ["labels.txt: line 3 is missing and recordmill.json says '2:owl'"]
     (plain / "labels.txt").write_text("0:cat\n1:dog\n2:owl\n3:yak\n")
     assert lines(plain) == ["labels.txt: line 4 is '3:yak' and recordmill.json says nothing more"]
     (plain / "labels.txt").write_bytes(b"0:cat\r\n1:dog\r\n2:owl\r\n")
@@ -115,7 +115,7 @@ def test_swapped_labels_in_the_marker(plain):
         assert sum("class 'cat' has the id 0 here and 1 in recordmill.json" in line for line in shards) == 4
         assert sum("class 'dog' has the id 1 here and 0 in recordmill.json" in line for line in shards) == 4
         assert [line for line in found if line not in shards] == [
-            "recordmill.json: it contradicts itself: labels is not what its settings say",
+            "recordmill.json: it contradicts itself: labels does not match its settings",
             "labels.txt: line 1 is '0:cat' and recordmill.json says '0:dog'",
             "image.class.label.labels.txt: line 1 is 'cat' and recordmill.json says 'dog'",
         ]

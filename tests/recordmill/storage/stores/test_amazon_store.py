@@ -25,7 +25,7 @@ def test_denied_is_denied(error):
 
 
 @pytest.mark.parametrize("error", [answered(503), EndpointConnectionError(endpoint_url="slow down")])
-def test_an_outage_is_told(error):
+def test_an_outage_is_reported(error):
     with pytest.raises(OSError, match="slow down") as caught, _systems_errors("s3://b/a"):
         raise error
     assert type(caught.value) is OSError

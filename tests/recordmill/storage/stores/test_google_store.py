@@ -21,7 +21,7 @@ def test_denied_is_denied(error, kind):
 
 
 @pytest.mark.parametrize("error", [ServiceUnavailable("later"), RetryError("gave up", None)])
-def test_an_outage_is_told(error):
+def test_an_outage_is_reported(error):
     with pytest.raises(OSError, match=r"later|gave up") as caught, _systems_errors("gs://b/a"):
         raise error
     assert type(caught.value) is OSError

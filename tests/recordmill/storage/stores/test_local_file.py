@@ -36,13 +36,13 @@ def open_files():
         (0, 0, b""),
     ],
 )
-def test_what_is_read_is_the_same_whether_or_not_parts_are_kept_open(path, offset, length, read):
+def test_kept_open_files_give_the_same_bytes(path, offset, length, read):
     assert read_local(path, offset, length) == read
     with parts_kept_open():
         assert [read_local(path, offset, length) for _ in range(2)] == [read, read]
 
 
-def test_a_file_is_opened_once_for_all_its_parts_and_closed_behind_the_block(path, monkeypatch):
+def test_a_file_is_opened_once_for_all_its_parts_and_closed_after_the_block(path, monkeypatch):
     opened, before, really_open = [], open_files(), os.open
     monkeypatch.setattr(os, "open", lambda *how: opened.append(how) or really_open(*how))
     with parts_kept_open():
@@ -123,7 +123,7 @@ def test_a_file_system_that_cannot_force_is_left_alone(path, monkeypatch, code):
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EDQUOT])
-def test_a_disk_that_failed_is_told(path, monkeypatch, code):
+def test_a_failed_disk_is_reported(path, monkeypatch, code):
     monkeypatch.setattr(os, "fsync", failing(code))
     before = open_files()
     with pytest.raises(OSError, match=re.escape(os.strerror(code))):
@@ -134,6 +134,6 @@ def test_a_disk_that_failed_is_told(path, monkeypatch, code):
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for offset in (0, 4):
-        with pytest.raises(OSError, match="it is a pipe, and no file") as raised:
+        with pytest.raises(OSError, match="it is a pipe, not a file") as raised:
             read_local(str(tmp_path / "pipe"), offset, 10)
         assert raised.value.errno == errno.ESPIPE

@@ -102,7 +102,7 @@ def test_a_folder_is_what_names_have_in_common(either):
     assert storage.describe(f"{folder}x/b") is None
 
 
-def test_names_do_not_list_what_lies_below(either):
+def test_names_are_not_listed_recursively(either):
     served, folder = either
     for number in range(5):
         storage.write_file(f"{folder}sidecars/{number}", b"")
@@ -163,7 +163,7 @@ class OneObject:
         return FileMetadata(uri, len(self.content), 0.0)
 
 
-def test_a_stream_asks_for_blocks_and_for_nothing_behind_a_short_one():
+def test_a_stream_requests_blocks_and_nothing_after_a_short_one():
     store = OneObject(random.Random(0).randbytes(2 * BLOCK_BYTES + 5))
     with open_to_read(store, "x") as stream:
         pieces = list(iter(lambda: stream.read(2**21), b""))

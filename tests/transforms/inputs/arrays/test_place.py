@@ -29,7 +29,7 @@ def test_another_size_is_found(place, expected):
         place.check_size(expected, "all values")
     if place.packing and expected == 99:
         assert caught.value.reason == "bad_packing"
-        assert caught.value.detail == "more comes out of it than the 99 bytes that it should hold"
+        assert caught.value.detail == "it unpacks to more than the 99 bytes declared"
     else:
         found = "fewer" if place.packing else "100"
         assert caught.value.reason == "wrong_length"

@@ -59,7 +59,7 @@ def test_a_file_that_is_too_long_is_not_cut(batch):
 
 def test_a_pipe_or_a_folder_is_reported_without_its_path(batch):
     os.mkfifo(batch.parent / "names.txt")
-    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: it is a pipe, and no file$"):
+    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: it is a pipe, not a file$"):
         read(batch)
     os.remove(batch.parent / "names.txt")
     os.mkdir(batch.parent / "names.txt")

@@ -125,7 +125,7 @@ BAD_LABELS = "train-labels-idx1-ubyte"
         (
             {"images": idx(IMAGES) + b"1", "name": "train-images-idx3-ubyte.gz"},
             "bad_packing",
-            "more comes out of it than the 76 bytes that it should hold",
+            "it unpacks to more than the 76 bytes declared",
         ),
         (
             {"images": idx(IMAGES)[:-1], "name": "train-images-idx3-ubyte.gz"},

@@ -207,9 +207,9 @@ def test_damage_is_one_rejected_reference_and_reading_goes_on(refer):
     assert [ref.status for ref in (one, data, two, length, last)] == ["", "rejected", "", "rejected", ""]
     assert (data.reason, length.reason) == ("bad_record", "bad_record")
     place = len(frames[0])
-    assert data.detail.startswith(f"record 1 at byte {place}: the data do not fit their checksum; ")
+    assert data.detail.startswith(f"record 1 at byte {place}: the data do not match their checksum; ")
     assert length.detail.startswith(
-        f"record 3 at byte {3 * place}: the length does not fit its checksum; reading went on"
+        f"record 3 at byte {3 * place}: the length does not match its checksum; reading went on"
     )
     assert (last.key, last.offset, last.label) == (f"in/{PATH}/000004", 4 * place + 12, "4")
 
@@ -234,7 +234,7 @@ def test_a_gzip_file_of_nothing_but_empty_records_is_one_rejected_reference(refe
     _, (ref,) = refer(gzip.compress(frame(b"") * 300_000))
     assert (ref.status, ref.reason) == ("rejected", "bad_record")
     assert ref.detail == (
-        "record 0 at byte 0: the gzip file becomes more than 100 times its size; no more of the file can be read"
+        "record 0 at byte 0: the gzip file unpacks to more than 100 times its size; no more of the file can be read"
     )
 
 
@@ -242,7 +242,7 @@ def test_a_gzip_file_that_was_cut_says_no_place_where_there_is_none(refer):
     content = b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(3))
     _, refs = refer(gzip.compress(content)[:-6])
     assert [ref.detail for ref in refs if ref.status == "rejected"][-1].endswith(
-        "the gzip stream ends early: the file was cut; no more of the file can be read"
+        "the gzip stream ends early: the file was truncated; no more of the file can be read"
     )
     assert not [ref.detail for ref in refs if "-1" in ref.detail]
 

@@ -41,8 +41,8 @@ def test_a_default_is_coerced_as_values_are(settings, default):
         ({"type": "enum"}, "enum: goes with type: enum"),
         ({"type": "int", "enum": {"a": 1}}, "enum: goes with type: enum"),
         ({"type": "int[]", "default": 0}, "default: a list has no default"),
-        ({"type": "int", "default": 1.0}, "default: float 1.0 is no integer"),
-        ({"type": "float", "default": True}, "default: bool True is no float"),
+        ({"type": "int", "default": 1.0}, "default: float 1.0 is not an integer"),
+        ({"type": "float", "default": True}, "default: bool True is not a float"),
     ],
 )
 def test_a_column_that_cannot_be_is_refused(settings, message):

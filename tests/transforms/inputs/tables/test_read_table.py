@@ -103,7 +103,7 @@ def test_of_a_gzip_file_that_becomes_too_much_not_one_row_is_made(row, tmp_path)
     path = write(tmp_path / "t.csv.gz", gzip.compress(b"a,b\n" + row * (30 * 2**20 // len(row))))
     with pytest.raises(UnreadableTableError) as raised, read_table(str(path), TableFormat(), WANTED) as table:
         next(table.rows)
-    assert str(raised.value) == "the gzip file becomes more than 100 times its size: unpack it, if that is right"
+    assert str(raised.value) == "the gzip file unpacks to more than 100 times its size: unpack it, if that is right"
 
 
 def test_a_small_table_may_become_a_hundred_times_its_size_and_more(tmp_path):

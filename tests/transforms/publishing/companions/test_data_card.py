@@ -88,7 +88,7 @@ def test_it_explains_every_reason(stage, say):
     text = card(say, replace(dataset, marker=replace(dataset.marker, ledger=ledger)))
     assert section(text, "Outcome of everything listed").splitlines()[5:7] == [
         "| ignored | `hidden`: its name begins with a dot | 2 |",
-        "| left out | `limit`: there are more than `limit` asks for | 1 |",
+        "| left out | `limit`: there are more than `limit` | 1 |",
     ]
 
 

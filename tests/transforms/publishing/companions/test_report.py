@@ -389,5 +389,5 @@ def test_reasons_show_no_backticks(page):
     parsed = page(make({"train": {"cat": 3}}, Statistics(rejected={"name_mismatch": [row]}), ledger=ledger))
     assert "its name does not match source.pattern" in parsed.text
     titles = {attributes["title"] for _, attributes in parsed.elements if attributes.get("title")}
-    assert {"it matches a pattern of ignore", "there are more than limit asks for"} <= titles
+    assert {"it matches a pattern of ignore", "there are more than limit"} <= titles
     assert "`" not in parsed.text + "".join(titles)

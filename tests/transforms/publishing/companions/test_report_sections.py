@@ -238,7 +238,7 @@ def test_changes_and_reasons_have_their_meanings():
     truncated, empty = sections.describe_rejected(marker(), Statistics(rejected={"truncated": [row], "empty": [row]}))
     assert (truncated["reason"], truncated["count"], truncated["examples"]) == ("truncated", 4, [row])
     assert truncated["meaning"] == "the data end before the image is complete"
-    assert empty["meaning"] == "the file has no bytes"
+    assert empty["meaning"] == "the file is empty"
 
 
 @pytest.mark.parametrize("seconds", [{}, {"listing": 1.0, "converting": 4.0, "publishing": 0.5}])

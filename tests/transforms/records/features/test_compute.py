@@ -79,15 +79,15 @@ def fail(image):
         (
             {},
             lambda image: [1],
-            "features.f: what own_module:function gave for a/b.jpg does not fit: int 1 is no float",
+            "features.f: what own_module:function gave for a/b.jpg does not fit: int 1 is not a float",
         ),
         ({}, lambda image: None, "must be a list (with shape: [], one value)"),
         ({}, lambda image: 1.5, "must be a list"),
         ({}, lambda image: "text", "must be a list"),
         ({}, lambda image: np.zeros((2, 2)), "has the shape [2, 2], not that of a list: give it flat"),
         ({}, lambda image: [1e39], "does not fit: float 1e+39 is outside the range of a 32-bit float"),
-        ({"shape": ()}, lambda image: [1.0], "does not fit: list [1.0] is no float"),
-        ({"type": "bytes", "shape": ()}, lambda image: "x", "does not fit: text 'x' is no bytes"),
+        ({"shape": ()}, lambda image: [1.0], "does not fit: list [1.0] is not a float"),
+        ({"type": "bytes", "shape": ()}, lambda image: "x", "does not fit: text 'x' is not bytes"),
     ],
 )
 def test_a_function_that_fails_is_named_with_the_file(own, settings, function, message):

@@ -21,6 +21,7 @@ from recordmill.reading.inspect.extract_images import ExtractError, extract_imag
 from recordmill.reading.inspect.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
 from recordmill.reading.load_error import LoadError
+from recordmill.schemas.dataset.sidecar_row import row_to_json
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 
@@ -153,7 +154,7 @@ def record_as_dict(found: FoundRecord) -> dict[str, Any]:
         "record": found.place,
         "offset": found.offset,
         "bytes": len(found.data),
-        "source": dict(found.row) or None,
+        "source": row_to_json(found.row) if found.row else None,
         "features": {
             key: {"kind": kind, "values": [_as_json(value) for value in values]}
             for key, (kind, values) in found.values().items()

@@ -102,8 +102,8 @@ def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
     lines: list[RenderableType] = [head]
     if found.row:
         row = found.row
-        changed = f", {', '.join(row['changes']).replace('_', ' ')}" if row.get("changes") else ", untouched"
-        lines.append(Text(f"from {printable(row['key'])}, {row['bytes']:,} bytes{changed}"))
+        changed = f", {', '.join(row.changes).replace('_', ' ')}" if row.changes else ", untouched"
+        lines.append(Text(f"from {printable(row.key)}, {row.bytes:,} bytes{changed}"))
     table = plain_table("feature", "kind", "value")
     names = {label_id: name for name, label_id in dataset.labels.items()}
     for key, (kind, values) in found.values().items():

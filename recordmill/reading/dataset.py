@@ -5,7 +5,8 @@ Loading, verifying and inspecting all find their files here.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 from recordmill import storage
 from recordmill.reading.found_shards import find_shards, match_files, name_shards, read_label_lines
@@ -15,6 +16,7 @@ from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
 from recordmill.reading.unfinished import find_unfinished
 from recordmill.schemas.dataset.file_names import LABELS, MARKER
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
@@ -110,7 +112,7 @@ class Dataset:
         counts = [shard.records for shard in self.shards_of(split)]
         return None if None in counts else sum(count or 0 for count in counts)
 
-    def rows(self) -> Iterator[tuple[Shard, dict[str, Any]]]:
+    def rows(self) -> Iterator[tuple[Shard, SidecarRow]]:
         """The sidecars' rows of all records, each with its shard, in the order of `shards`; see `Shard.rows`."""
         for shard in self.shards:
             for row in shard.rows():
@@ -186,17 +188,9 @@ def _open_ours(folder: str) -> Dataset:
 
 
 def _our_shards(folder: str, marker: Marker) -> tuple[Shard, ...]:
+    at = partial(storage.join, folder)
     return tuple(
-        Shard(
-            split=split,
-            name=shard.name,
-            path=storage.join(folder, shard.name),
-            records=shard.records,
-            bytes=shard.bytes,
-            sha256=shard.sha256,
-            sidecar=storage.join(folder, shard.sidecar),
-            sidecar_sha256=shard.sidecar_sha256,
-        )
+        Shard(split, own.name, at(own.name), own.records, own.bytes, own.sha256, at(own.sidecar), own.sidecar_sha256)
         for split, stated in marker.splits.items()
-        for shard in stated.shards
+        for own in stated.shards
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 
 
 def judge_labels(example: ParsedExample, expected: Expectations) -> str:
@@ -59,29 +60,21 @@ class LabelNames:
         return ""
 
 
-def fit_names(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> bool:
+def fit_names(rows: Iterable[SidecarRow], ids: Mapping[str, int]) -> bool:
     """Whether the rows of a sidecar give classes the marker's ids; True if the marker has none."""
     return next(judge_rows(rows, ids), None) is None
 
 
-def judge_rows(rows: Iterable[Mapping[str, Any]], ids: Mapping[str, int]) -> Iterator[tuple[str, int, int, str]]:
+def judge_rows(rows: Iterable[SidecarRow], ids: Mapping[str, int]) -> Iterator[tuple[str, int, int, str]]:
     """Yields each problem of the rows, with number, offset and key of the first row that has it."""
-    known: dict[tuple[Any, Any], str] = {}
     found: dict[str, list[Any]] = {}
     for number, row in enumerate(rows if ids else ()):
-        pair = row.get("class"), row.get("label")
-        several = row.get("classes", ())
-        try:
-            problem = known[pair]
-        except (KeyError, TypeError):  # a forged row may have a value that cannot be a key
-            problem = "" if pair[0] is None else _judge_pair(*pair, ids)
-            if isinstance(pair[0], str) and isinstance(pair[1], int):
-                known[pair] = problem
-        if not problem and several:
-            names = several if isinstance(several, list) else [several]
+        problem = "" if row.class_name is None else _judge_pair(row.class_name, row.label, ids)
+        if not problem and row.classes:
+            names = row.classes if isinstance(row.classes, list) else [row.classes]  # a forged row may have anything
             problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
         if problem:
-            found.setdefault(problem, [0, number, row.get("offset"), str(row.get("key", ""))])[0] += 1
+            found.setdefault(problem, [0, number, row.offset, str(row.key)])[0] += 1
     for problem, (count, *place) in found.items():
         yield _counted(f"in the sidecar {problem}", count), *place
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Shard:
     sidecar: str = ""
     sidecar_sha256: str = ""
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[SidecarRow]:
         """The sidecar's rows of the records in the file, in the file's order; none if there is no sidecar.
 
         Raises:
@@ -42,4 +42,5 @@ class Shard:
         """
         if self.sidecar:
             with storage.open_to_read(self.sidecar) as lines:
-                yield from (row for row in map(orjson.loads, lines) if "rejected" not in row)
+                rows = map(row_from_json, map(orjson.loads, lines))
+                yield from (row for row in rows if isinstance(row, SidecarRow))

@@ -1,21 +1,21 @@
 """Reads a shard's sidecar for the verifier."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 
 from recordmill import storage
 from recordmill.reading.shard import Shard
-from recordmill.schemas.row_totals import RowTotals
+from recordmill.schemas.dataset.sidecar_row import Row, RowTotals, SidecarRow, row_from_json
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
 """Errors that rows cause if Recordmill did not write them."""
 
 
-def add_rows(rows: Iterable[Mapping[str, Any]]) -> RowTotals:
+def add_rows(rows: Iterable[Row]) -> RowTotals:
     """The totals of rows.
 
     Raises:
@@ -46,27 +46,27 @@ class SidecarRows:
 
     def __init__(self, check: Findings) -> None:
         self._check = check
-        self._rows: list[dict[str, Any]] | None = None
+        self._rows: list[SidecarRow] | None = None
         self._by_offset: dict[int, int] = {}
         self.sha256 = ""
         self.totals: RowTotals | None = None
 
-    def read(self) -> Sequence[dict[str, Any]]:
+    def read(self) -> Sequence[SidecarRow]:
         """The rows of the records, in their order; if the sidecar cannot be read, none, and a finding is added."""
         sidecar = self._check.shard.sidecar
         if self._rows is None:
             self._rows = []
             try:
                 content = storage.read_range(sidecar) if sidecar else b""
-                everything = list(map(orjson.loads, content.splitlines()))
-                rows = [row for row in everything if "rejected" not in row]
-                self._by_offset = {row["offset"]: number for number, row in enumerate(rows)}
+                everything = [row_from_json(orjson.loads(line)) for line in content.splitlines()]
+                rows = [row for row in everything if isinstance(row, SidecarRow)]
+                self._by_offset = {row.offset: number for number, row in enumerate(rows)}
                 with suppress(*FORGED):
                     self.totals = add_rows(everything)
                 self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
             except FileNotFoundError:
                 self._check.add("missing", f"the sidecar is missing ({sidecar})")
-            except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+            except (OSError, *FORGED) as error:
                 self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
         return self._rows
 
@@ -79,4 +79,4 @@ class SidecarRows:
         """
         rows = self.read()
         number = self._by_offset.get(offset)
-        return (counted, offset, "") if number is None else (number, offset, str(rows[number].get("key", "")))
+        return (counted, offset, "") if number is None else (number, offset, str(rows[number].key))

@@ -1,5 +1,6 @@
 """A dataset's own files: its marker, the rows of its sidecars, and the staging folder."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -8,6 +9,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, shard_name
 from recordmill.schemas.dataset.json_values import MisfitError
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.sidecar_row import Row, row_from_json
 
 
 class DamagedMarkerError(ValueError):
@@ -52,3 +54,9 @@ def staging_folder(output: str, plan_id: str) -> str:
 def shard_path(staging: str, split: str, index: int, kind: str) -> str:
     """The path of a shard's file in staging; see `shard_name`."""
     return storage.join(staging, shard_name(split, index, kind))
+
+
+def read_rows(sidecar: str) -> Iterator[Row]:
+    """The rows of a sidecar, one after the other."""
+    with storage.open_to_read(sidecar) as lines:
+        yield from map(row_from_json, map(orjson.loads, lines))

@@ -8,6 +8,9 @@ MARKER = "recordmill.json"
 LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"
 """The files of a dataset besides its shards, their sidecars and the marker."""
 
+SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
+"""Those that every dataset has."""
+
 REPORT = "report.html"
 """The report for people, if the settings request it."""
 

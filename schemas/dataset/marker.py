@@ -166,7 +166,7 @@ class NamedImages:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SameBytes:
     """Images of the same bytes, as `duplicates.jsonl` lists them.
 
@@ -181,6 +181,13 @@ class SameBytes:
     images: int = 0
     across_splits: int = 0
     conflicting: int = 0
+
+    def add(self, count: int, splits: Sequence[str], classes: Sequence[str]) -> None:
+        """Takes in a group of so many images, with the splits and the classes that they are in."""
+        self.groups += 1
+        self.images += count - 1
+        self.across_splits += len(splits) > 1
+        self.conflicting += len(classes) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +208,11 @@ class LookAlikes:
     bits: int
     complete: bool
 
+    @classmethod
+    def of(cls, pairs: SameBytes, bits: int, complete: bool) -> Self:
+        """What pairs add up to that were counted as groups."""
+        return cls(pairs.groups, pairs.across_splits, pairs.conflicting, bits, complete)
+
 
 @dataclass(frozen=True, slots=True)
 class DuplicateCounts:
@@ -213,31 +225,6 @@ class DuplicateCounts:
 
     same_bytes: SameBytes
     look_alike: LookAlikes | None
-
-
-@dataclass(slots=True)
-class GroupTotals:
-    """Totals of groups of images with the same bytes, or of pairs that look alike."""
-
-    groups: int = 0
-    images: int = 0
-    across_splits: int = 0
-    conflicting: int = 0
-
-    def add(self, count: int, splits: Sequence[str], classes: Sequence[str]) -> None:
-        """Adds a group with its number of images, its splits and its classes."""
-        self.groups += 1
-        self.images += count - 1
-        self.across_splits += len(splits) > 1
-        self.conflicting += len(classes) > 1
-
-    def same_bytes(self) -> SameBytes:
-        """Those of groups of the same bytes."""
-        return SameBytes(self.groups, self.images, self.across_splits, self.conflicting)
-
-    def look_alikes(self, bits: int, complete: bool) -> LookAlikes:
-        """Those of pairs that look alike."""
-        return LookAlikes(self.groups, self.across_splits, self.conflicting, bits, complete)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,7 +138,7 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
         source={"class_from": "last_folder"},
         images={"quality": 90},
     )
-    assert {row["key"].partition("/")[0] for _, row in dataset.rows()} == {"old", "new"}
+    assert {row.key.partition("/")[0] for _, row in dataset.rows()} == {"old", "new"}
     images = dataset.marker.plan.recipe["images"]
     assert (images["quality"], images["subsampling"]) == (90, "4:4:4")
 

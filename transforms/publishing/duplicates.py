@@ -6,13 +6,14 @@ of one pass say which images to look for; a second one fetches their rows, which
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.marker import DuplicateCounts, GroupTotals, SameBytes
+from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, SameBytes
+from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json, row_to_json
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 from recordmill.transforms.publishing.disk_buckets import DiskBuckets
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
@@ -33,11 +34,11 @@ class Found:
     """One image of a group or pair."""
 
     sidecar: Sidecar
-    row: dict[str, Any]
+    row: SidecarRow
 
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {"key": self.row["key"], "split": self.sidecar.split, "class": self.row["class"]}
+        return {"key": self.row.key, "split": self.sidecar.split, "class": self.row.class_name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,8 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
 
-        def keep(groups: Iterator[Group], examples: list[Group]) -> GroupTotals:
-            numbers = GroupTotals()
+        def keep(groups: Iterator[Group], examples: list[Group]) -> SameBytes:
+            numbers = SameBytes()
             for group in groups:
                 lines.write(_line(group))
                 numbers.add(group.count, group.splits, group.classes)
@@ -105,11 +106,11 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
             return numbers
 
         same = keep(find_same_bytes(sidecars, statistics.contents), found.same_bytes)
-        found.numbers = DuplicateCounts(same.same_bytes(), None)
+        found.numbers = DuplicateCounts(same, None)
         if len(statistics.hashes) == len(statistics.contents):  # they were taken
             complete, pairs = find_look_alikes(sidecars, statistics)
             alike = keep(pairs, found.look_alike)
-            found.numbers = DuplicateCounts(same.same_bytes(), alike.look_alikes(MOST_BITS, complete))
+            found.numbers = DuplicateCounts(same, LookAlikes.of(alike, MOST_BITS, complete))
     storage.move_file(temporary, path)
     return found
 
@@ -122,21 +123,21 @@ def find_same_bytes(
     parts = np.cumsum(np.minimum(counts, MOST_LISTED)) // images_at_once  # all images of a digest in one part
     waiting = DiskBuckets()
     for number, place, row in _fetch(sidecars, repeated):
-        waiting.add(int(parts[place]), (number, row))
+        waiting.add(int(parts[place]), (number, row_to_json(row)))
     for part in waiting.groups():
         groups: dict[str, Group] = {}
         for number, row in waiting.read(part):
-            _add(groups, Found(sidecars[number], row))
+            _add(groups, Found(sidecars[number], cast("SidecarRow", row_from_json(row))))
         yield from (group for _, group in sorted(groups.items()) if group.count > 1)
 
 
 def _add(groups: dict[str, Group], image: Found) -> None:
-    known = groups.get(image.row["sha256"]) or Group([], 0, [], [])
+    known = groups.get(image.row.sha256) or Group([], 0, [], [])
     if len(known.images) < MOST_LISTED:
         known.images.append(image)
     splits = sorted({*known.splits, image.sidecar.split})
-    classes = sorted({*known.classes, image.row["class"] or ""})
-    groups[image.row["sha256"]] = Group(known.images, known.count + 1, splits, classes)
+    classes = sorted({*known.classes, image.row.class_name or ""})
+    groups[image.row.sha256] = Group(known.images, known.count + 1, splits, classes)
 
 
 def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tuple[bool, Iterator[Group]]:
@@ -159,13 +160,13 @@ def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tup
             images.setdefault(int(wanted[place]), Found(sidecars[number], row))
         for (one, other), distance in zip(near.pairs.tolist(), near.distances.tolist(), strict=True):
             pair = [images[int(contents[place])] for place in (one, other)]
-            splits, classes = {each.sidecar.split for each in pair}, {each.row["class"] or "" for each in pair}
+            splits, classes = {each.sidecar.split for each in pair}, {each.row.class_name or "" for each in pair}
             yield Group(pair, 2, sorted(splits), sorted(classes), distance)
 
     return near.complete, pairs()
 
 
-def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[int, int, SidecarRow]]:
     """The images whose digests begin with one of these, ascending ones: sidecar's place, digest's place, row.
 
     They come in the sidecars' order.
@@ -174,7 +175,7 @@ def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[int, 
         return
     for number, sidecar in enumerate(sidecars):
         for rows in read_chunks(sidecar.path):
-            written = [row for row in rows if "rejected" not in row]
+            written = [row for row in rows if isinstance(row, SidecarRow)]
             digests = digests_of(written)
             places = np.minimum(np.searchsorted(wanted, digests), len(wanted) - 1)
             for at in np.flatnonzero(wanted[places] == digests).tolist():
@@ -183,11 +184,11 @@ def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[int, 
 
 def _line(group: Group) -> bytes:
     if group.distance is None:
-        sha256 = group.images[0].row["sha256"]
+        sha256 = group.images[0].row.sha256
         images = [image.as_dict() for image in group.images]
         line = {"kind": "same_bytes", "sha256": sha256, "count": group.count}
     else:
-        images = [{**image.as_dict(), "sha256": image.row["sha256"]} for image in group.images]
+        images = [{**image.as_dict(), "sha256": image.row.sha256} for image in group.images]
         line = {"kind": "look_alike", "distance": group.distance}
     line |= {"splits": group.splits, "classes": group.classes, "images": images}
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)

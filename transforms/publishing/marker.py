@@ -5,16 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from recordmill.schemas.dataset.file_names import (
-    CONFIGURATION,
-    DUPLICATES,
-    LABELS,
-    MARKER,
-    REJECTED,
-    SIDECARS,
-    TRANSFORM_FN,
-    sidecar_name,
-)
+from recordmill.schemas.dataset.file_names import MARKER, SIDE_FILES, SIDECARS, TRANSFORM_FN, sidecar_name
 from recordmill.schemas.dataset.json_values import from_json, to_json
 from recordmill.schemas.dataset.marker import (
     DuplicateCounts,
@@ -110,7 +101,7 @@ def build_marker(
         duplicates=duplicates,
         input_bytes=sum(report.input_bytes for report in reports),
         output_bytes=sum(shard.report.bytes for shard in shards),
-        files=(LABELS, REJECTED, CONFIGURATION, DUPLICATES, *name_sidecars_of_nothing(reports)),
+        files=(*SIDE_FILES, *name_sidecars_of_nothing(reports)),
         notes=tuple(plan.notes),
     )
 
@@ -130,30 +121,19 @@ def _describe_split(name: str, shards: list[PublishedShard], finished: FinishedS
         classes=dict(sorted(finished.classes.get(name, {}).items())),
         instances=instances,
         shards=tuple(
-            ShardEntry(
-                name=shard.name,
-                records=shard.report.records,
-                bytes=shard.report.bytes,
-                sha256=shard.report.sha256,
-                sidecar=shard.sidecar,
-                sidecar_sha256=shard.report.sidecar_sha256,
-            )
-            for shard in own
+            ShardEntry(name, report.records, report.bytes, report.sha256, sidecar, report.sidecar_sha256)
+            for name, sidecar, report in ((shard.name, shard.sidecar, shard.report) for shard in own)
         ),
     )
 
 
 def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
     """What a plan expects, in the shape of an outcome's numbers; sizes are estimates."""
-    splits = {
-        name: {
-            "images": split.references,
-            "shards": len(plan.starts[name]),
-            "bytes": plan.estimated_bytes.get(name, split.bytes),
-        }
-        for name, split in ((name, plan.summary.splits.get(name, SplitSummary())) for name in plan.starts)
-    }
-    summary = plan.summary
+    summary, splits = plan.summary, {}
+    for name, starts in plan.starts.items():
+        split = summary.splits.get(name, SplitSummary())
+        size = plan.estimated_bytes.get(name, split.bytes)
+        splits[name] = {"images": split.references, "shards": len(starts), "bytes": size}
     ledger: dict[str, Any] = {"listed": summary.listed}
     ledger |= {fate: dict(sorted(getattr(summary, fate).items())) for fate in ("rejected", "ignored", "left_out")}
     input_bytes = sum(split.bytes for split in summary.splits.values())

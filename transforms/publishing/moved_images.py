@@ -11,6 +11,7 @@ import numpy as np
 
 from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.many_files import sizes_of
 from recordmill.transforms.publishing.digest_index import Digests
@@ -90,5 +91,5 @@ def _contents(paths: Iterable[str]) -> Digests:
     """The first 64 bits of the SHA-256 of what is written, each once, ascending."""
     found = [np.zeros(0, np.uint64)]
     for path in paths:
-        found.extend(digests_of(row for row in rows if "rejected" not in row) for rows in read_chunks(path))
+        found.extend(digests_of(row for row in rows if isinstance(row, SidecarRow)) for rows in read_chunks(path))
     return np.unique(np.concatenate(found))

@@ -21,9 +21,10 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, LABELS, MARKER, REJECTED, shard_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
+from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.storage.dataset_files import find_marker, read_marker, shard_path, staging_folder
+from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
 from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_lock import remove_staging
@@ -32,7 +33,6 @@ from recordmill.transforms.publishing.companions import StagedDataset, describe_
 from recordmill.transforms.publishing.marker import check_names, name_sidecars_of_nothing
 from recordmill.transforms.publishing.rollback import read_pending, roll_back
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.shard_files import read_rows
 
 
 def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> dict[str, str]:
@@ -49,25 +49,18 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
     with storage.open_to_write(temporary) as lines:
         for report in sorted(reports, key=lambda report: (report.split, report.index)):
             for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
-                if "rejected" in row:
-                    first.setdefault(row["rejected"], " ".join(f"{row['key']} ({row['detail']})".split()))
+                if isinstance(row, RejectedRow):
+                    first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
                     lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
     storage.move_file(temporary, path)
     return first
 
 
-def _rejected_line(row: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
-    name, path = ("", row["key"]) if "" in inputs else row["key"].split("/", 1)
-    return {
-        "uri": f"{inputs[name].rstrip('/')}/{row['spelling'] or path}",
-        "stage": row["stage"],
-        "reason": row["rejected"],
-        "detail": row["detail"],
-        "bytes": row["bytes"],
-        "sha256": row["sha256"],
-        "class": row["class"],
-        "key": row["key"],
-    }
+def _rejected_line(row: RejectedRow, inputs: Mapping[str, str]) -> dict[str, Any]:
+    name, path = ("", row.key) if "" in inputs else row.key.split("/", 1)
+    uri = f"{inputs[name].rstrip('/')}/{row.spelling or path}"
+    line = {"uri": uri, "stage": row.stage, "reason": row.rejected, "detail": row.detail}
+    return line | {"bytes": row.bytes, "sha256": row.sha256, "class": row.class_name, "key": row.key}
 
 
 def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:

@@ -14,6 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow, row_from_json
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
@@ -56,7 +57,7 @@ class Sidecar:
     shard: str
 
 
-Place = tuple[Sidecar, dict[str, Any]]
+Place = tuple[Sidecar, SidecarRow]
 """Where an image is: its shard's sidecar, and its row there."""
 
 
@@ -81,11 +82,11 @@ class Reencoded:
     before: int = 0
     after: int = 0
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: SidecarRow) -> None:
         """Counts one image."""
         self.images += 1
-        self.before += row["bytes"]
-        self.after += row["length"]
+        self.before += row.bytes
+        self.after += row.length
 
 
 @dataclass(slots=True)
@@ -127,7 +128,7 @@ class Statistics:
     lossless: Reencoded = field(default_factory=Reencoded)
     boxes: Counter[int] = field(default_factory=Counter)
     samples: dict[str, list[Place]] = field(default_factory=dict)
-    rejected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    rejected: dict[str, list[RejectedRow]] = field(default_factory=dict)
 
 
 def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) -> Statistics:
@@ -146,31 +147,31 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
     hashes = [found.hashes]
     for sidecar in sidecars:
         for rows in read_chunks(sidecar.path):
-            written = [row for row in rows if "rejected" not in row]
+            written = [row for row in rows if isinstance(row, SidecarRow)]
             if len(written) < len(rows):
                 _keep_rejected(found, rows)
             samples.look_at(sidecar, written)
             _count_boxes(found, written)
-            hashes.append(_from_hex([row["difference_hash"] for row in written if "difference_hash" in row]))
+            hashes.append(_from_hex([row.difference_hash for row in written if row.difference_hash is not None]))
             if len(hashes[-1]):
                 found.contents.keep_order()
             found.contents.add(digests_of(written))
-            _count_sizes(found, [row for row in written if row.get("height") and row.get("width")])
+            _count_sizes(found, [row for row in written if row.height and row.width])
     found.hashes = np.concatenate(hashes)
     found.samples = samples.chosen()
     return found
 
 
-def read_chunks(path: str) -> Iterator[list[dict[str, Any]]]:
+def read_chunks(path: str) -> Iterator[list[Row]]:
     """A sidecar's rows, some thousands at a time."""
     with storage.open_to_read(path) as lines:
-        while chunk := [orjson.loads(line) for line in islice(lines, _CHUNK)]:
+        while chunk := [row_from_json(orjson.loads(line)) for line in islice(lines, _CHUNK)]:
             yield chunk
 
 
-def digests_of(rows: Iterable[Mapping[str, Any]]) -> Digests:
+def digests_of(rows: Iterable[SidecarRow]) -> Digests:
     """The first 64 bits of the SHA-256 of each row's image."""
-    return _from_hex([row["sha256"][:16] for row in rows])
+    return _from_hex([row.sha256[:16] for row in rows])
 
 
 def _from_hex(texts: list[str]) -> Digests:
@@ -178,9 +179,12 @@ def _from_hex(texts: list[str]) -> Digests:
     return np.frombuffer(bytes.fromhex("".join(texts)), ">u8").astype(np.uint64)
 
 
-def _keep_rejected(found: Statistics, rows: list[dict[str, Any]]) -> None:
+def _keep_rejected(found: Statistics, rows: Iterable[Row]) -> None:
     for row in rows:
-        if "rejected" in row and len(kept := found.rejected.setdefault(row["rejected"], [])) < REJECTED_EXAMPLES:
+        if (
+            isinstance(row, RejectedRow)
+            and len(kept := found.rejected.setdefault(row.rejected, [])) < REJECTED_EXAMPLES
+        ):
             kept.append(row)
 
 
@@ -194,9 +198,9 @@ class _Samples:
         self._chosen: dict[str, list[Place]] = {name: [] for name in wanted}
         self._first: dict[str, Place] = {}
 
-    def look_at(self, sidecar: Sidecar, rows: Iterable[dict[str, Any]]) -> None:
+    def look_at(self, sidecar: Sidecar, rows: Iterable[SidecarRow]) -> None:
         for row in rows if self._missing else ():
-            names = self._missing.keys() & (row.get("classes") or [row["class"] or ""])
+            names = self._missing.keys() & (row.classes or [row.class_name or ""])
             if not names:
                 continue
             for name in names:
@@ -214,36 +218,36 @@ class _Samples:
         }
 
 
-def _count_boxes(found: Statistics, rows: Iterable[Mapping[str, Any]]) -> None:
-    found.boxes.update(min(row["boxes"].get("written", 0), MOST_BOXES_COUNTED) for row in rows if "boxes" in row)
+def _count_boxes(found: Statistics, rows: Iterable[SidecarRow]) -> None:
+    found.boxes.update(min(row.boxes.get("written", 0), MOST_BOXES_COUNTED) for row in rows if row.boxes is not None)
 
 
-def _count_sizes(found: Statistics, rows: list[dict[str, Any]]) -> None:
+def _count_sizes(found: Statistics, rows: list[SidecarRow]) -> None:
     if not rows:
         return
-    widths = np.array([row["width"] for row in rows], np.int64)
-    heights = np.array([row["height"] for row in rows], np.int64)
+    widths = np.array([row.width for row in rows], np.int64)
+    heights = np.array([row.height for row in rows], np.int64)
     found.images += len(rows)
     for row in rows:
-        if row["changes"]:
+        if row.changes:
             found.reencoded.add(row)
-            if row["key"].lower().endswith(LOSSLESS):
+            if row.key.lower().endswith(LOSSLESS):
                 found.lossless.add(row)
-    found.channels.update(row["channels"] for row in rows)
+    found.channels.update(row.channels or 0 for row in rows)
     for size, count in Counter(zip(widths.tolist(), heights.tolist(), strict=True)).items():
         if size in found.sizes or len(found.sizes) < MOST_SIZES:
             found.sizes[size] += count
     np.add.at(found.sides, (_bin(widths, SIDE_BINS), _bin(heights, SIDE_BINS)), 1)
     found.aspects += np.bincount(bin_aspects(widths / heights), minlength=ASPECT_BINS)
-    sizes = np.array([row["bytes"] for row in rows], np.float64)
+    sizes = np.array([row.bytes for row in rows], np.float64)
     found.file_bytes += np.bincount(_bin(sizes, BYTE_BINS, 2), minlength=BYTE_BINS)
     pixels = widths * heights
     found.pixels += int(pixels.sum())
     least, most = int(pixels.argmin()), int(pixels.argmax())
     if found.smallest is None or pixels[least] < found.smallest[0] * found.smallest[1]:
-        found.smallest = rows[least]["width"], rows[least]["height"], rows[least]["key"]
+        found.smallest = int(widths[least]), int(heights[least]), rows[least].key
     if found.largest is None or pixels[most] > found.largest[0] * found.largest[1]:
-        found.largest = rows[most]["width"], rows[most]["height"], rows[most]["key"]
+        found.largest = int(widths[most]), int(heights[most]), rows[most].key
 
 
 def _bin(values: NDArray[Any], bins: int, per_doubling: int = BINS_PER_DOUBLING) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import count_boxes
@@ -30,7 +31,7 @@ class ConvertedImage:
     """
 
     record: bytes | None
-    row: dict[str, Any]
+    row: Row
     annotations: AnnotationCounts | None = None
     missing: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -90,12 +91,12 @@ def _convert(
         raster = None if image is None else image.raster
         computed = compute_features(settings.features, raster, data, ref.key, ref.uri)
         seconds = time.perf_counter() - began
-    row: dict[str, Any] = {"key": ref.key, "bytes": len(data), "sha256": "", "class": class_name, "label": class_id}
+    row = SidecarRow(ref.key, len(data), "", class_name, class_id)
     if image is None:
         digest = digest or hashlib.sha256(data).hexdigest()
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
-        row |= {"sha256": digest, "changes": ()}
+        row.sha256 = digest
         return ConvertedImage(layout.encoder.encode(fields), row, missing=_missing(layout, fields))
     fields = {**image_record(ref, image, class_name, class_id, layout.convention, split), **content.fields, **computed}
     untouched = image.encoded is data or image.encoded == data
@@ -103,23 +104,17 @@ def _convert(
         known = untouched and "sha256" in fields
         digest = fields["sha256"].decode() if known else hashlib.sha256(data).hexdigest()
     fields["file_sha256"] = digest.encode()
-    row |= {
-        "sha256": digest,
-        "height": image.height,
-        "width": image.width,
-        "channels": image.channels,
-        "moments": image.moments,
-        "changes": () if untouched else image.changes,
-    }
+    row.sha256, row.height, row.width, row.channels = digest, image.height, image.width, image.channels
+    row.moments, row.changes = image.moments, () if untouched else image.changes
     if image.difference_hash is not None:
-        row["difference_hash"] = f"{image.difference_hash:016x}"
+        row.difference_hash = f"{image.difference_hash:016x}"
     annotations = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
     if annotations is not None and annotations.boxes is not None:
         annotations.lacks_file = ref.lacks_file
-        row["boxes"] = annotations.boxes
+        row.boxes = annotations.boxes
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
-        row["classes"] = [label.decode() for label in labels]
+        row.classes = [label.decode() for label in labels]
     return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields), seconds)
 
 
@@ -127,17 +122,16 @@ def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...
     return tuple(each.key for each in layout.optional_features if fields.get(each.field) is None)
 
 
-def _rejected_row(ref: ImageRef, rejected: Rejected) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "key": ref.key,
-        "spelling": ref.spelling or None,
-        "bytes": ref.image_bytes if ref.image_bytes >= 0 else None,
-        "sha256": rejected.sha256 or None,
-        "class": ref.label or None,
-        "stage": rejected.stage,
-        "rejected": rejected.reason,
-        "detail": rejected.detail,
-    }
-    if listed := count_boxes(ref):
-        row["boxes"] = {"listed": listed, "with_rejected_images": listed}
-    return row
+def _rejected_row(ref: ImageRef, rejected: Rejected) -> RejectedRow:
+    listed = count_boxes(ref)
+    return RejectedRow(
+        key=ref.key,
+        spelling=ref.spelling or None,
+        bytes=ref.image_bytes if ref.image_bytes >= 0 else None,
+        sha256=rejected.sha256 or None,
+        class_name=ref.label or None,
+        stage=rejected.stage,
+        rejected=rejected.reason,
+        detail=rejected.detail,
+        boxes={"listed": listed, "with_rejected_images": listed} if listed else None,
+    )

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.dataset.sidecar_row import RowTotals, SidecarRow, row_to_json
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
-from recordmill.schemas.row_totals import RowTotals
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk
@@ -27,12 +27,6 @@ from recordmill.transforms.records.convert_image import ConvertedImage
 
 MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
 """Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
-
-
-def read_rows(sidecar: str) -> Iterator[dict[str, Any]]:
-    """The rows of a sidecar, one after the other."""
-    with storage.open_to_read(sidecar) as lines:
-        yield from map(orjson.loads, lines)
 
 
 class Fingerprint(NamedTuple):
@@ -101,8 +95,8 @@ def write_shard(
         try:
             with storage.open_to_write(shard.temporary_sidecar) as rows:
                 for image in images:
-                    if image.record is not None:
-                        image.row.update(offset=sink.offset, length=len(image.record))
+                    if image.record is not None and isinstance(image.row, SidecarRow):
+                        image.row.offset, image.row.length = sink.offset, len(image.record)
                         sink.write(image.record)
                     rows.write(shard.tally.count(image))
         except BaseException:
@@ -189,13 +183,14 @@ class Tally:
         """Counts one image and gives its line of the sidecar."""
         self._rows.add(image.row)
         self._seconds += image.seconds
-        for change in image.row.get("changes", ()):
-            if change != "reencoded" or len(image.row["changes"]) == 1:
-                self.changed.setdefault(change, image.row["key"])
+        changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
+        for change in changes:
+            if change != "reencoded" or len(changes) == 1:
+                self.changed.setdefault(change, image.row.key)
         self._missing.update(image.missing)
         if image.annotations is not None:
-            self._annotations.count(image.row["key"], image.annotations)
-        line = orjson.dumps(image.row, option=orjson.OPT_APPEND_NEWLINE)
+            self._annotations.count(image.row.key, image.annotations)
+        line = orjson.dumps(row_to_json(image.row), option=orjson.OPT_APPEND_NEWLINE)
         self._sidecar.update(line)
         return line
 

@@ -2,8 +2,7 @@
 
 import hashlib
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import orjson
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
+from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
@@ -95,7 +95,7 @@ def _check_recipe(path: str, recipe: Recipe) -> None:
         )
 
 
-def _read_rows(path: str, shard: ShardEntry) -> Iterator[dict[str, Any]]:
+def _read_rows(path: str, shard: ShardEntry) -> Iterator[SidecarRow]:
     try:
         content = storage.read_range(storage.join(path, shard.sidecar))
     except FileNotFoundError:
@@ -104,16 +104,16 @@ def _read_rows(path: str, shard: ShardEntry) -> Iterator[dict[str, Any]]:
         raise AnalysisError(
             f"{path}/{shard.sidecar} is not the file that {MARKER} lists: convert the images again with --overwrite"
         )
-    rows = map(orjson.loads, content.splitlines())
-    return (row for row in rows if "rejected" not in row)
+    rows = map(row_from_json, map(orjson.loads, content.splitlines()))
+    return (row for row in rows if isinstance(row, SidecarRow))
 
 
-def _numbers_of(row: Mapping[str, Any], path: str) -> Sequence[int]:
-    moments = row.get("moments")
-    if moments is None:
+def _numbers_of(row: SidecarRow, path: str) -> Sequence[int]:
+    moments, height, width = row.moments, row.height, row.width
+    if moments is None or height is None or width is None:
         raise AnalysisError(
-            f"{row['key']} is stored in {path} as TensorFlow does not read it, or not alike: "
+            f"{row.key} is stored in {path} as TensorFlow does not read it, or not alike: "
             "convert it again with images.reencode: when_needed, and --overwrite"
         )
-    channels = moments * 3 if len(moments) == 1 else moments
-    return [row["height"], row["width"], *(channel[0] for channel in channels), *(channel[1] for channel in channels)]
+    channels = [*moments] * 3 if len(moments) == 1 else moments
+    return [height, width, *(channel[0] for channel in channels), *(channel[1] for channel in channels)]

@@ -52,7 +52,7 @@ def extract_images(
 
 
 def _file_name(found: FoundRecord, image: bytes) -> str:
-    source = os.path.splitext(str(found.row.get("key", "")))[0]
+    source = os.path.splitext(found.row.key if found.row else "")[0]
     extension = _EXTENSIONS.get(sniff(image) or "", "bin")
     name = f"{found.number:06d}-{_safe(source)}" if source else f"{found.number:06d}"
     return f"{name[:120]}.{extension}"

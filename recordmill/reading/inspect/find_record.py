@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -15,6 +15,7 @@ from recordmill.reading.expectations import expect
 from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.file_names import REJECTED
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 
@@ -35,7 +36,7 @@ class FoundRecord:
         place: its number in its file.
         offset: the byte at which its frame begins, in the unpacked file.
         data: the record.
-        row: its row in the sidecar; empty if there is none.
+        row: its row in the sidecar; None if there is none.
     """
 
     shard: Shard
@@ -43,7 +44,7 @@ class FoundRecord:
     place: int
     offset: int
     data: bytes
-    row: Mapping[str, Any] = field(default_factory=dict)
+    row: SidecarRow | None = None
 
     def values(self) -> dict[str, tuple[str, list[Any]]]:
         """Kind and values of each feature by key, sorted; `empty` for a feature without a list.
@@ -57,10 +58,9 @@ class FoundRecord:
     def is_example(self) -> bool:
         """Whether it can be parsed."""
         try:
-            ParsedExample(self.data)
+            return bool(ParsedExample(self.data))
         except DamagedExampleError:
             return False
-        return True
 
     def image(self, dataset: Dataset) -> bytes:
         """Its encoded image; empty if it has none."""
@@ -80,11 +80,11 @@ def read_records(dataset: Dataset, split: str = "") -> Iterator[FoundRecord]:
         before = 0
         for shard in dataset.splits[name]:
             place = -1
-            rows = {row["offset"]: row for row in shard.rows()}
+            rows = {row.offset: row for row in shard.rows()}
             with StoredFile(shard.path) as stored:
                 for place, (offset, data) in enumerate(RecordFile(stored)):
                     if not isinstance(data, Damage):
-                        yield FoundRecord(shard, before + place, place, offset, bytes(data), rows.get(offset, {}))
+                        yield FoundRecord(shard, before + place, place, offset, bytes(data), rows.get(offset))
             before += place + 1
 
 
@@ -111,7 +111,7 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
                     if isinstance(data, Damage):
                         where = f"record {place:,} of {shard.name} at byte {offset:,}"
                         raise NoRecordError(f"{where} is damaged: {data.detail}")
-                    row = next((row for row in shard.rows() if row.get("offset") == offset), {})
+                    row = next((row for row in shard.rows() if row.offset == offset), None)
                     return FoundRecord(shard, number, place, offset, bytes(data), row)
         before += place + 1
     raise NoRecordError(f"{split} has {before:,} records, numbered from 0: there is no {number:,}")
@@ -147,7 +147,7 @@ def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRec
         for shard in shards:
             place = -1
             for place, row in enumerate(shard.rows()):
-                if _is_same(row["key"], file) or (digest and row["sha256"] == digest):
+                if _is_same(row.key, file) or (digest and row.sha256 == digest):
                     yield read_record(dataset, split, before + place)
             before += place + 1
 

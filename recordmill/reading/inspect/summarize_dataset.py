@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from recordmill.reading.dataset import Dataset
@@ -57,15 +57,7 @@ class SplitSummary:
 
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {
-            "files": self.files,
-            "records": self.records,
-            "bytes": self.bytes,
-            "damages": self.damages,
-            "smallest": self.smallest,
-            "largest": self.largest,
-            "labels": dict(self.labels),
-        }
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"labels": dict(self.labels)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import orjson
 
@@ -13,6 +12,7 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
 from recordmill.schemas.features import Feature
 
 _PEEK_BYTES = 2**18
@@ -95,17 +95,20 @@ class SplitInfo:
 
         Only the first 256 KiB of the first sidecar are read, so later images may have other sizes.
         """
-        sizes = {(row["height"], row["width"]) for row in self._first_rows() if row.get("height") is not None}
+        sizes = {
+            (row.height, row.width) for row in self._first_rows() if row.height is not None and row.width is not None
+        }
         return sizes.pop() if len(sizes) == 1 else None
 
-    def _first_rows(self) -> list[dict[str, Any]]:
+    def _first_rows(self) -> list[SidecarRow]:
         if not self.shards:
             return []
         try:
             block = storage.read_range(self.shards[0].sidecar, 0, _PEEK_BYTES)
         except FileNotFoundError:  # files that were copied without their sidecars can still be read
             return []
-        return [row for row in map(orjson.loads, block[: block.rfind(b"\n") + 1].splitlines()) if "rejected" not in row]
+        rows = (row_from_json(orjson.loads(line)) for line in block[: block.rfind(b"\n") + 1].splitlines())
+        return [row for row in rows if isinstance(row, SidecarRow)]
 
 
 def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -18,7 +19,7 @@ from recordmill.reading.verify.decode_images import ImageDecoder
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.shard_workers import ShardWorkers
 from recordmill.reading.verify.verify_marker import check_marker
-from recordmill.reading.verify.verify_pixels import PixelCheck
+from recordmill.reading.verify.verify_pixels import check_pixels
 from recordmill.reading.verify.verify_shard import Level, ShardCheck, verify_shard
 from recordmill.reading.verify.verify_side_files import check_side_files
 from recordmill.schemas.dataset.file_names import MARKER, SIDECARS
@@ -105,10 +106,10 @@ def verify_dataset(
         if workers and _is_walked(shard, level):
             return workers.verify(shard, expected, level, progress)
         if level != "pixels":
-            return verify_shard(shard, expected, level, None, progress)
+            return verify_shard(shard, expected, level, progress=progress)
         decoder = decoders.get()
         try:
-            return verify_shard(shard, expected, level, PixelCheck(expected, decoder), progress)
+            return verify_shard(shard, expected, level, partial(check_pixels, expected, decoder), progress)
         finally:
             decoders.put(decoder)
 

@@ -16,10 +16,10 @@ from recordmill.reading.sidecar_rows import FORGED, add_rows
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
-from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, LABELS, MARKER, REJECTED, SIDECARS
+from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES, SIDECARS
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
-from recordmill.schemas.dataset.marker import DuplicateCounts, GroupTotals, Marker, SplitEntry, plan_id_of
-from recordmill.schemas.row_totals import RowTotals
+from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes, SplitEntry, plan_id_of
+from recordmill.schemas.dataset.sidecar_row import RowTotals, row_from_json
 
 _MOST_REPORTED = 100
 
@@ -70,7 +70,7 @@ def _contradictions(marker: Marker) -> Iterator[str]:
     if labels["listed"] * 2 != labels.total():
         yield "labels_of_images does not add up to the number listed"
     digests = marker.run.digests or {}
-    for name in sorted({LABELS, REJECTED, CONFIGURATION, DUPLICATES, *digests} - {*marker.files}):
+    for name in sorted({*SIDE_FILES, *digests} - {*marker.files}):
         yield f"files lacks {name}"
     for name in sorted({*marker.files} - {*digests}) if digests else ():
         yield f"run.digests lacks {name}"
@@ -85,7 +85,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
         for name in marker.files:
             if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl"):  # of shards without a record
                 lines = storage.read_range(storage.join(dataset.folder, name)).splitlines()
-                totals.merge(add_rows(map(orjson.loads, lines)))
+                totals.merge(add_rows(row_from_json(orjson.loads(line)) for line in lines))
     except (OSError, *FORGED):
         return None
     return totals
@@ -145,7 +145,7 @@ def _compare_sums(marker: Marker, totals: RowTotals | None) -> Iterator[str]:
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
     """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported there."""
-    totals = {"same_bytes": GroupTotals(), "look_alike": GroupTotals()}
+    totals = {"same_bytes": SameBytes(), "look_alike": SameBytes()}
     try:
         with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:
             for line in map(orjson.loads, lines):
@@ -156,5 +156,5 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
     if marker.plan.settings.images.near_duplicates:
         found = marker.duplicates.look_alike
         bits, complete = (found.bits, found.complete) if found else (0, False)
-        alike = totals["look_alike"].look_alikes(bits, complete)
-    return DuplicateCounts(totals["same_bytes"].same_bytes(), alike)
+        alike = LookAlikes.of(totals["look_alike"], bits, complete)
+    return DuplicateCounts(totals["same_bytes"], alike)

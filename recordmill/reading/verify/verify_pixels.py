@@ -28,34 +28,21 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
     return "", b""
 
 
-class PixelCheck:
-    """Decodes the images of records.
-
-    Attributes:
-        images: number of records with an image.
-    """
-
-    def __init__(self, expected: Expectations, decoder: ImageDecoder) -> None:
-        self._expected = expected
-        self._decoder = decoder
-        self.images = 0
-
-    def __call__(self, example: ParsedExample) -> tuple[str, str]:
-        """The kind and the text of the problem with a record's image; two empty strings if there is none."""
-        key, image = find_image(example, self._expected)
-        if not key:
-            return "", ""
-        self.images += 1
-        stated = example.values(_DIGEST) or ()
-        is_digest = len(stated) == 1 and isinstance(stated[0], bytes) and _HEX.fullmatch(stated[0])
-        if is_digest and hashlib.sha256(image).hexdigest().encode() != stated[0]:
-            return "sha256", f"the image's sha256 differs from {_DIGEST}"
-        decoded = self._decoder.decode(image)
-        if decoded.problem:
-            return "pixels", decoded.problem
-        for height_key, width_key in _SIZES:
-            said = [*(example.values(height_key) or ()), *(example.values(width_key) or ())]
-            if len(said) == 2 and said != [decoded.height, decoded.width]:
-                there = f"{decoded.width} x {decoded.height} pixels"
-                return "pixels", f"the image has {there} and the record says {said[1]} x {said[0]}"
+def check_pixels(expected: Expectations, decoder: ImageDecoder, example: ParsedExample) -> tuple[str, str]:
+    """The kind and the text of the problem with a record's image; two empty strings if there is none."""
+    key, image = find_image(example, expected)
+    if not key:
         return "", ""
+    stated = example.values(_DIGEST) or ()
+    is_digest = len(stated) == 1 and isinstance(stated[0], bytes) and _HEX.fullmatch(stated[0])
+    if is_digest and hashlib.sha256(image).hexdigest().encode() != stated[0]:
+        return "sha256", f"the image's sha256 differs from {_DIGEST}"
+    decoded = decoder.decode(image)
+    if decoded.problem:
+        return "pixels", decoded.problem
+    for height_key, width_key in _SIZES:
+        said = [*(example.values(height_key) or ()), *(example.values(width_key) or ())]
+        if len(said) == 2 and said != [decoded.height, decoded.width]:
+            there = f"{decoded.width} x {decoded.height} pixels"
+            return "pixels", f"the image has {there} and the record says {said[1]} x {said[0]}"
+    return "", ""

@@ -10,7 +10,7 @@ from recordmill.reading.label_names import LabelNames, fit_names, judge_labels, 
 from recordmill.reading.shard import Shard
 from recordmill.reading.sidecar_rows import SidecarRows
 from recordmill.reading.verify.finding import Finding
-from recordmill.schemas.row_totals import RowTotals
+from recordmill.schemas.dataset.sidecar_row import RowTotals
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 
@@ -69,7 +69,7 @@ def verify_shard(
     shard: Shard,
     expected: Expectations,
     level: Level,
-    check_pixels: PixelCheck | None = None,
+    check_pixels: PixelCheck = lambda example: ("", ""),
     progress: Callable[[int], None] = lambda records: None,
 ) -> ShardCheck:
     """Reads one file from its first byte to its last.
@@ -111,7 +111,7 @@ def verify_shard(
                     check.totals = rows.totals
                     if rows.totals is None:
                         check.add("sidecar", f"the sidecar's rows are malformed ({shard.sidecar})")
-                check.keys_by_digest = {row["sha256"]: row["key"] for row in read if row.get("sha256")}
+                check.keys_by_digest = {row.sha256: row.key for row in read if row.sha256}
     except FileNotFoundError:
         check.add("missing", "the file is missing")
     except OSError as error:
@@ -132,7 +132,7 @@ def _is_as_written(stored: StoredFile, shard: Shard, rows: SidecarRows, expected
     read = rows.read()
     if rows.sha256 != shard.sidecar_sha256 or len(read) != shard.records:
         return False
-    labels = {label for row in read if isinstance(label := row.get("label"), int)}
+    labels = {label for row in read if isinstance(label := row.label, int)}
     return (not expected.label_ids or labels <= expected.label_ids) and fit_names(read, expected.class_ids)
 
 
@@ -140,7 +140,7 @@ def _read_records(
     records: RecordFile,
     check: ShardCheck,
     expected: Expectations,
-    check_pixels: PixelCheck | None,
+    check_pixels: PixelCheck,
     rows: SidecarRows,
     progress: Callable[[int], None],
 ) -> tuple[list[int], int]:
@@ -171,20 +171,15 @@ def _read_records(
         if problem := judge_labels(example, classes):
             check.add("label", problem, *rows.place(offset, number))
         names.look(example, number, offset)
-        if check_pixels:
-            kind, problem = check_pixels(example)
-            if problem:
-                check.add(kind, problem, *rows.place(offset, number))
+        kind, problem = check_pixels(example)
+        if problem:
+            check.add(kind, problem, *rows.place(offset, number))
         if not len(offsets) % _REPORTED_EVERY:
             progress(_REPORTED_EVERY)
-    _add_names(names, check, rows)
-    progress(len(offsets) % _REPORTED_EVERY)
-    return offsets, end
-
-
-def _add_names(names: LabelNames, check: ShardCheck, rows: SidecarRows) -> None:
     for problem, number, offset in names.findings():
         check.add("names", problem, *rows.place(offset, number))
+    progress(len(offsets) % _REPORTED_EVERY)
+    return offsets, end
 
 
 def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
@@ -233,7 +228,7 @@ def _compare(stored: StoredFile, check: ShardCheck, rows: SidecarRows, offsets: 
     read = rows.read()
     if rows.sha256 and rows.sha256 != shard.sidecar_sha256:
         check.add("sha256", f"the sidecar has another sha256 than recordmill.json says ({shard.sidecar})")
-    elif rows.sha256 and not check.damages and [row["offset"] for row in read] != offsets:
+    elif rows.sha256 and not check.damages and [row.offset for row in read] != offsets:
         check.add("sidecar", f"the sidecar's {len(read):,} rows do not match the records ({shard.sidecar})")
 
 

@@ -22,7 +22,7 @@ def test_one_of_ours_is_what_its_marker_says(published):
     assert shard.sidecar == f"{folder}/sidecars/test-00001-of-00002.tfrecord.jsonl"
     stated = marker["splits"]["test"]["shards"][1]
     assert [shard.records, shard.bytes, shard.sha256] == [stated[key] for key in ("records", "bytes", "sha256")]
-    assert sorted(row["key"] for _, row in dataset.rows()) == sorted(
+    assert sorted(row.key for _, row in dataset.rows()) == sorted(
         f"{('cat', 'dog', 'owl')[number % 3]}/{number:02}.jpg" for number in range(24)
     )
 

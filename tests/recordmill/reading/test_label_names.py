@@ -5,6 +5,7 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import expect
 from recordmill.reading.label_names import LabelNames, fit_names, judge_labels, judge_rows
+from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import Feature
 
 IDS = {"cat": 1, "dög": 2}
@@ -72,15 +73,15 @@ def test_of_strangers_nothing_is_known(example):
     ],
 )
 def test_rows(row, problem):
-    assert fit_names([row], IDS) == (not problem)
-    assert fit_names([row], {})
-    rows = [{"class": "cat", "label": 1, "offset": 0}, {**row, "offset": 30, "key": "a"}]
+    rows = [row_from_json(each) for each in ({"class": "cat", "label": 1}, {**row, "offset": 30, "key": "a"})]
+    assert fit_names(rows[1:], IDS) == (not problem)
+    assert fit_names(rows[1:], {})
     assert list(judge_rows(rows, IDS)) == ([(f"in the sidecar {problem}", 1, 30, "a")] if problem else [])
     assert list(judge_rows(rows, {})) == []
 
 
 def test_equal_rows_are_reported_once():
-    rows = [{"class": "cat", "label": 2, "offset": n, "key": f"{n}"} for n in range(1002)]
+    rows = [row_from_json({"class": "cat", "label": 2, "offset": n, "key": f"{n}"}) for n in range(1002)]
     problem = "in the sidecar class 'cat' has the id 2 here and 1 in recordmill.json"
     assert list(judge_rows(rows, IDS)) == [(f"{problem}, and also in 1,001 further records", 0, 0, "0")]
 

@@ -98,7 +98,7 @@ def test_same_bytes_across_splits_and_of_several_classes(listed):
     ]
     assert lines == sorted(expected, key=lambda line: line["sha256"])
     # In a report conflicts come first, then what crosses splits.
-    assert [[each.row["key"] for each in group.images] for group in found.same_bytes] == [
+    assert [[each.row.key for each in group.images] for group in found.same_bytes] == [
         ["b", "d"],
         ["a", "c", "f"],
         ["e", "g"],
@@ -130,7 +130,7 @@ def test_groups_are_the_same_in_any_number_of_parts(tmp_path_factory, images, im
     for split, rows in by_split.items():
         for row in rows:
             expected.setdefault(row["sha256"], []).append((split, row["key"]))
-    found = [[(each.sidecar.split, each.row["key"]) for each in group.images] for group in groups]
+    found = [[(each.sidecar.split, each.row.key) for each in group.images] for group in groups]
     assert found == [places for _, places in sorted(expected.items()) if len(places) > 1]
 
 

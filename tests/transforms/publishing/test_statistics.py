@@ -77,10 +77,10 @@ def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
     assert {int(at): int(found.file_bytes[at]) for at in np.flatnonzero(found.file_bytes)} == {13: 2, 0: 1, 40: 1}
     assert found.aspects.sum() == 4
     assert found.aspects[ASPECT_BINS // 2] == 1
-    assert [(place.split, row["key"]) for place, row in found.samples["cat"]] == [("train", "a"), ("test", "d")]
-    assert [(place, row["key"]) for place, row in found.samples[""]] == [(train, "c")]
+    assert [(place.split, row.key) for place, row in found.samples["cat"]] == [("train", "a"), ("test", "d")]
+    assert [(place, row.key) for place, row in found.samples[""]] == [(train, "c")]
     assert found.samples["dog"] == []
-    assert {reason: [row["key"] for row in rows] for reason, rows in found.rejected.items()} == {
+    assert {reason: [row.key for row in rows] for reason, rows in found.rejected.items()} == {
         "empty": ["x"],
         "truncated": ["y"],
     }
@@ -112,8 +112,8 @@ def test_what_there_may_be_very_many_of_is_bounded(sidecar, monkeypatch):
     found = gather_statistics([sidecar(rows)], {"cat": 7})
     assert found.images == 90
     assert found.sizes == {(1, 1): 10, (2, 1): 10, (3, 1): 10}
-    assert [row["key"] for row in found.rejected["empty"]] == ["x0", "x1", "x2", "x3", "x4"]
-    assert [row["key"] for _, row in found.samples["cat"]] == list("0123456")
+    assert [row.key for row in found.rejected["empty"]] == ["x0", "x1", "x2", "x3", "x4"]
+    assert [row.key for _, row in found.samples["cat"]] == list("0123456")
 
 
 def test_rows_without_pictures_have_no_sizes(sidecar):
@@ -150,7 +150,7 @@ def test_an_image_of_several_classes_is_a_sample_of_the_rarest_that_lacks_one(si
         written("d", None, classes=[]),
     ]
     found = gather_statistics([sidecar(rows)], {"cat": 2, "dog": 1})
-    assert {name: [row["key"] for _, row in kept] for name, kept in found.samples.items()} == {
+    assert {name: [row.key for _, row in kept] for name, kept in found.samples.items()} == {
         "cat": ["b", "c"],
         "dog": ["a"],
     }
@@ -159,7 +159,7 @@ def test_an_image_of_several_classes_is_a_sample_of_the_rarest_that_lacks_one(si
 def test_no_class_is_without_a_sample_because_others_took_its_images(sidecar):
     rows = [written("a", None, classes=["cat", "dog", "emu"]), written("b", None, classes=["cat"])]
     found = gather_statistics([sidecar(rows)], {"cat": 2, "dog": 1, "emu": 1, "fox": 1})
-    assert {name: [row["key"] for _, row in kept] for name, kept in found.samples.items()} == {
+    assert {name: [row.key for _, row in kept] for name, kept in found.samples.items()} == {
         "cat": ["b"],
         "dog": ["a"],
         "emu": ["a"],

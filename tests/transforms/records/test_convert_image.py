@@ -11,6 +11,7 @@ from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.content import Content
+from recordmill.schemas.dataset.sidecar_row import row_from_json, row_to_json
 from recordmill.schemas.features import Feature, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
@@ -32,7 +33,7 @@ def test_an_untouched_image_gives_an_exact_record_and_row(pictures, draw):
     _, ref = pictures(2)
     converted = convert(ref)
     digest = hashlib.sha256(draw(1)).hexdigest()
-    assert converted.row == {
+    assert row_to_json(converted.row) == {
         "key": "dog/1.jpg",
         "bytes": len(draw(1)),
         "sha256": digest,
@@ -43,6 +44,8 @@ def test_an_untouched_image_gives_an_exact_record_and_row(pictures, draw):
         "channels": 3,
         "moments": prepare_image(draw(1), SETTINGS.images).moments,
         "changes": (),
+        "offset": 0,
+        "length": 0,
     }
     assert parse_example(ExampleLayout(SETTINGS).features, converted.record) == {
         "image/encoded": draw(1),
@@ -67,9 +70,9 @@ def test_the_row_of_a_changed_image_has_the_sources_digest(tmp_path, draw):
     (tmp_path / "a").write_bytes(data)
     converted = convert(ImageRef("cat/a", str(tmp_path / "a"), len(data), label="cat"))
     parsed = parse_example(ExampleLayout(SETTINGS).features, converted.record)
-    assert converted.row["sha256"] == hashlib.sha256(data).hexdigest()
-    assert converted.row["changes"] == ("reencoded",)
-    assert converted.row["channels"] == 1
+    assert converted.row.sha256 == hashlib.sha256(data).hexdigest()
+    assert converted.row.changes == ("reencoded",)
+    assert converted.row.channels == 1
     assert parsed["image/encoded"][:3] == b"\xff\xd8\xff"
     assert parsed["image/key/sha256"] == hashlib.sha256(parsed["image/encoded"]).hexdigest().encode()
 
@@ -84,7 +87,7 @@ def rejected_row(ref, stage, reason, sha256=None, **changed):
         "stage": stage,
         "rejected": reason,
     }
-    return {**row, **changed}
+    return row_from_json({**row, **changed})
 
 
 def test_what_was_rejected_when_listed_keeps_its_reason():
@@ -105,7 +108,7 @@ def test_a_bad_image_is_rejected_with_its_digest(tmp_path):
     ref = ImageRef("cat/a", str(tmp_path / "a"), 8, label="cat")
     row = convert(ref).row
     digest = hashlib.sha256(b"no image").hexdigest()
-    assert row == rejected_row(ref, "decode", "unknown_format", digest, detail=row["detail"])
+    assert row == rejected_row(ref, "decode", "unknown_format", digest, detail=row.detail)
 
 
 def test_a_label_without_a_class_is_rejected_before_anything_is_read():
@@ -118,8 +121,8 @@ def test_a_label_without_a_class_is_rejected_before_anything_is_read():
 def test_a_byte_range_counts_as_its_length(tmp_path, draw):
     (tmp_path / "a").write_bytes(b"head" + draw(1) + b"tail")
     ref = ImageRef("cat/a", str(tmp_path / "a"), 10**6, offset=4, length=len(draw(1)), label="cat")
-    assert convert(ref).row["bytes"] == len(draw(1))
-    assert convert(replace(ref, length=len(draw(1)) - 9)).row["bytes"] == len(draw(1)) - 9
+    assert convert(ref).row.bytes == len(draw(1))
+    assert convert(replace(ref, length=len(draw(1)) - 9)).row.bytes == len(draw(1)) - 9
 
 
 def test_decoding_is_entered_after_reading_only(pictures):
@@ -148,15 +151,15 @@ def test_a_bug_is_not_swallowed(pictures, monkeypatch):
 
 def test_a_header_check_has_no_moments(pictures):
     settings = replace(SETTINGS, images=ImageSettings(check="header"))
-    assert convert(pictures(1)[0], settings).row["moments"] is None
+    assert convert(pictures(1)[0], settings).row.moments is None
 
 
 def test_other_bytes_than_the_source_says_are_rejected(pictures):
     _, ref = pictures(2)
-    digest = convert(ref).row["sha256"]
+    digest = convert(ref).row.sha256
     assert convert(replace(ref, sha256=digest.upper())).record == convert(ref).record
     row = convert(replace(ref, sha256="0" * 64)).row
-    assert (row["stage"], row["rejected"], row["sha256"]) == ("read", "wrong_sha256", digest)
+    assert (row.stage, row.rejected, row.sha256) == ("read", "wrong_sha256", digest)
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ def test_a_source_may_find_label_and_pixels_when_it_reads(tmp_path, number, name
     settings = make_settings(source=Numbered())
     converted = convert(ImageRef("a", str(tmp_path / "a"), 5), settings, labels)
     parsed = parse_example(ExampleLayout(settings).features, converted.record)
-    assert (converted.row["class"], converted.row["label"], converted.row["changes"]) == (name, label, ("reencoded",))
+    assert (converted.row.class_name, converted.row.label, converted.row.changes) == (name, label, ("reencoded",))
     assert (parsed["image/class/label"], parsed["image/class/text"], parsed["first"]) == (label, name.encode(), 200)
     image = Image.open(io.BytesIO(parsed["image/encoded"]))
     assert (image.mode, image.size, set(image.tobytes())) == ("L", (2, 2), {200})
@@ -193,7 +196,7 @@ def test_a_source_may_find_label_and_pixels_when_it_reads(tmp_path, number, name
 def test_a_number_that_no_class_has_is_rejected(tmp_path):
     (tmp_path / "a").write_bytes(bytes(5))
     row = convert(ImageRef("a", str(tmp_path / "a"), 5), make_settings(source=Numbered())).row
-    assert (row["rejected"], row["detail"]) == ("unknown_label", "the label number 0 is not one of the classes")
+    assert (row.rejected, row.detail) == ("unknown_label", "the label number 0 is not one of the classes")
 
 
 def test_fields_of_a_reference_keep_their_types():
@@ -206,6 +209,6 @@ def test_the_row_has_a_difference_hash_where_look_alikes_are_searched_for(pictur
     _, ref = pictures(2)
     images = ImageSettings(near_duplicates=True)
     row = convert(ref, replace(SETTINGS, images=images)).row
-    assert int(row["difference_hash"], 16) == prepare_image(draw(1), images).difference_hash
-    assert len(row["difference_hash"]) == 16
-    assert "difference_hash" not in convert(ref).row
+    assert int(row.difference_hash, 16) == prepare_image(draw(1), images).difference_hash
+    assert len(row.difference_hash) == 16
+    assert convert(ref).row.difference_hash is None

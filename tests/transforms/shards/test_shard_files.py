@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 
+from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import digest_of, version_digest_of
 from recordmill.schemas.shard_report import ShardReport
@@ -14,13 +15,17 @@ from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, failed_report, find_finished, fingerprint, write_shard
 
+STORED = {"bytes": 5, "sha256": "", "class": "cat", "label": 0, "changes": ["rotated"]}
+REJECTED = {"spelling": None, "bytes": None, "sha256": None, "class": None, "stage": "read", "detail": "it is bad"}
+
 
 def image(key, record=b"record", **row):
-    return ConvertedImage(record, {"key": key, "bytes": 5, "class": "cat", "changes": ("rotated",), **row})
+    stored = {"key": key, "bytes": 5, "sha256": "", "class": "cat", "label": 0, "changes": ("rotated",), **row}
+    return ConvertedImage(record, row_from_json(stored))
 
 
 def bad(key, reason="truncated"):
-    return ConvertedImage(None, {"key": key, "rejected": reason})
+    return ConvertedImage(None, row_from_json({**REJECTED, "key": key, "rejected": reason}))
 
 
 @pytest.fixture
@@ -47,7 +52,7 @@ IMAGES = [
 
 
 def fresh():
-    return [ConvertedImage(each.record, dict(each.row)) for each in IMAGES]
+    return [ConvertedImage(each.record, replace(each.row)) for each in IMAGES]
 
 
 def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
@@ -56,11 +61,11 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
     stored, sidecar = (staging / "train-00007.tfrecord").read_bytes(), (staging / "train-00007.jsonl").read_bytes()
     assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
     assert [json.loads(line) for line in sidecar.splitlines()] == [
-        {"key": "a", "bytes": 5, "class": "cat", "changes": ["rotated"], "offset": 0, "length": 5},
-        {"key": "b", "rejected": "truncated"},
-        {"key": "c", "bytes": 5, "class": None, "changes": [], "offset": 21, "length": 7},
-        {"key": "d", "rejected": "truncated"},
-        {"key": "e", "rejected": "empty"},
+        {**STORED, "key": "a", "offset": 0, "length": 5},
+        {**REJECTED, "key": "b", "rejected": "truncated"},
+        {**STORED, "key": "c", "class": None, "changes": [], "offset": 21, "length": 7},
+        {**REJECTED, "key": "d", "rejected": "truncated"},
+        {**REJECTED, "key": "e", "rejected": "empty"},
     ]
     assert report == ShardReport(
         split="train",

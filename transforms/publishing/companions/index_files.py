@@ -7,6 +7,7 @@ because a reader that globs for shards (`train-*`) must not find them.
 from collections.abc import Iterable, Iterator
 
 from recordmill.schemas.dataset.file_names import index_name
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
@@ -24,8 +25,8 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
 def _index_lines(dataset: StagedDataset, report: ShardReport) -> Iterator[bytes]:
     lines: list[str] = []
     for row in dataset.rows_of(report):
-        if "offset" in row:  # rejected ones have none
-            lines.append(f"{row['offset']} {row['length'] + FRAMING_BYTES}\n")
+        if isinstance(row, SidecarRow):
+            lines.append(f"{row.offset} {row.length + FRAMING_BYTES}\n")
         if len(lines) == _PIECE_LINES:
             yield "".join(lines).encode()
             lines.clear()

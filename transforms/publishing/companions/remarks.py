@@ -132,7 +132,7 @@ def _find_rejected(marker: Marker) -> Iterator[Remark]:
 
 def _find_annotations(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
     """Files that were rejected as images and may hold annotations, which a source of folders does not read."""
-    keys = [row["key"] for rows in statistics.rejected.values() for row in rows]
+    keys = [row.key for rows in statistics.rejected.values() for row in rows]
     such = {posixpath.splitext(key)[1].lower(): key for key in reversed(keys)}
     for ending in sorted(such.keys() & READERS.keys()) if settings.source.labels_from_folders else ():
         flag = f"--config {READERS[ending]}"

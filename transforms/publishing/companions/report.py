@@ -95,7 +95,7 @@ def build_view(dataset: StagedDataset) -> dict[str, Any]:
     pictures = iter(make_thumbnails(wanted, dataset.settings, marker.labels))
     sheet: dict[str, list[dict[str, Any]]] = {name: [] for name in dataset.statistics.samples}
     for name, (sidecar, row) in samples:
-        sheet[name].append({"picture": next(pictures), "key": row["key"], "split": sidecar.split})
+        sheet[name].append({"picture": next(pictures), "key": row.key, "split": sidecar.split})
     sheet = {name: shown for name, shown in sheet.items() if shown}
     if not any(each["picture"] for shown in sheet.values() for each in shown):
         sheet = {}  # raw observations, or any files: nothing to look at
@@ -144,6 +144,6 @@ def _summary(count: int, unit: str, classes: int) -> str:
 
 def _shown(group: Group) -> list[Any]:
     """Of a group the first images, one of each split and class before any others."""
-    first = {(image.sidecar.split, image.row["class"]): image for image in reversed(group.images)}
+    first = {(image.sidecar.split, image.row.class_name): image for image in reversed(group.images)}
     chosen = list(first.values())[::-1]
     return [*chosen, *(image for image in group.images if image not in chosen)][:MOST_OF_GROUP]

@@ -259,7 +259,7 @@ def describe_rejected(marker: Marker, statistics: Statistics) -> list[dict[str, 
     told = []
     for reason, count in sorted(marker.ledger.rejected.items(), key=lambda item: (-item[1], item[0])):
         examples = statistics.rejected.get(reason, [])
-        meaning = REASONS[examples[0]["stage"]].get(reason, "") if examples else ""
+        meaning = REASONS[examples[0].stage].get(reason, "") if examples else ""
         told.append({"reason": reason, "count": count, "meaning": meaning, "examples": examples})
     return told
 

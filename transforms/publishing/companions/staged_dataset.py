@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recordmill.schemas.dataset.marker import LABEL_FIELDS, Marker
+from recordmill.schemas.dataset.sidecar_row import Row
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
-from recordmill.storage.dataset_files import shard_path
+from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.transforms.publishing.companions.remarks import Remark
 from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import PublishedShard
 from recordmill.transforms.publishing.statistics import Statistics
-from recordmill.transforms.shards.shard_files import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,6 @@ class StagedDataset:
         """Where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
         return shard_path(self.folder, report.split, report.index, kind)
 
-    def rows_of(self, report: ShardReport) -> Iterator[dict[str, Any]]:
+    def rows_of(self, report: ShardReport) -> Iterator[Row]:
         """The rows of a shard's sidecar, one after the other."""
         return read_rows(self.path_of(report, "jsonl"))

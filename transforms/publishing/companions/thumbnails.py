@@ -105,9 +105,9 @@ def make_thumbnails(wanted: Sequence[Wanted], settings: DatasetSettings, labels:
 
     def make(each: Wanted) -> str:
         sidecar, row = each.place
-        if not 0 < row.get("height", 0) * row.get("width", 0) <= MOST_PIXELS:
+        if not 0 < (row.height or 0) * (row.width or 0) <= MOST_PIXELS:
             return ""
-        record = _read_record(sidecar.shard, row["offset"], row["length"], settings.compression)
+        record = _read_record(sidecar.shard, row.offset, row.length, settings.compression)
         return _thumbnail(record, by_field, each, labels) if record else ""
 
     with ThreadPoolExecutor(_READERS) as pool:
@@ -126,7 +126,7 @@ def _read_record(shard: str, offset: int, length: int, compression: str) -> byte
 def _thumbnail(record: bytes, by_field: Mapping[str, Feature], wanted: Wanted, labels: Mapping[str, int]) -> str:
     _, row = wanted.place
     settings = ImageSettings(reencode="always", resize=Resize(longest=wanted.side), quality=80, subsampling="4:2:0")
-    shape = (row["height"], row["width"], row["channels"])
+    shape = (row.height or 0, row.width or 0, row.channels or 0)
     try:
         stored = parse_example([by_field["encoded"]], record)[by_field["encoded"].key]
         boxes = _boxes(record, by_field)

@@ -17,13 +17,13 @@ def test_records_are_numbered_through_the_files_of_a_split(dataset):
         assert [each.number for each in found] == list(range(dataset.count(split)))
         for each in found:
             assert read_record(dataset, split, each.number) == each
-            assert each.values()["image/filename"] == ("bytes", [each.row["key"].rpartition("/")[2].encode()])
+            assert each.values()["image/filename"] == ("bytes", [each.row.key.rpartition("/")[2].encode()])
             assert read_record(dataset, each.shard.name, each.place).data == each.data
 
 
 def test_the_record_of_a_file_by_name_and_by_bytes(dataset, tmp_path, draw):
     (found,) = find_source(dataset, "owl/05.jpg")
-    assert found.row["key"] == "owl/05.jpg"
+    assert found.row.key == "owl/05.jpg"
     assert found.image(dataset) == draw(5)
     (tmp_path / "renamed.jpg").write_bytes(draw(5))
     assert find_source(dataset, str(tmp_path / "renamed.jpg")) == [found]

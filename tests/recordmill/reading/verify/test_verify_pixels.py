@@ -6,7 +6,7 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import expect
 from recordmill.reading.verify.decode_images import ImageDecoder
-from recordmill.reading.verify.verify_pixels import PixelCheck, find_image
+from recordmill.reading.verify.verify_pixels import check_pixels, find_image
 
 STRANGER = expect(Dataset("/x", "files", ()))
 
@@ -14,8 +14,7 @@ STRANGER = expect(Dataset("/x", "files", ()))
 @pytest.fixture(scope="module")
 def judge():
     with ImageDecoder(10**6) as decoder:
-        check = PixelCheck(STRANGER, decoder)
-        yield lambda record: check(ParsedExample(record))
+        yield lambda record: check_pixels(STRANGER, decoder, ParsedExample(record))
 
 
 def test_an_image_is_what_its_record_says(judge, example, draw):

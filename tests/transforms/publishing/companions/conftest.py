@@ -7,6 +7,7 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.marker import Ledger
+from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
@@ -30,10 +31,12 @@ IMAGES = {
 def converted(name: str, label: str | None, ids: dict[str, int], size: int) -> ConvertedImage:
     if label is None:
         rejected = {"stage": "decode", "rejected": "truncated", "detail": "it ends early", "sha256": None}
-        return ConvertedImage(None, {"key": f"{name}.jpg", "spelling": None, "bytes": 9, "class": None, **rejected})
+        return ConvertedImage(
+            None, row_from_json({"key": f"{name}.jpg", "spelling": None, "bytes": 9, "class": None, **rejected})
+        )
     row = {"key": f"{label}/{name}.jpg", "bytes": size, "sha256": name * 8, "class": label, "label": ids.get(label)}
     row |= {"height": 6, "width": 8, "channels": 3, "moments": None, "changes": []}
-    return ConvertedImage(bytes(size), row)
+    return ConvertedImage(bytes(size), row_from_json(row))
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def stage(tmp_path):
             images = [converted(f"{index}{at}", label, ids, 100 + at) for at, label in enumerate(classes)]
             if unlabelled:
                 images = [
-                    replace(image, row={**image.row, "class": None, "label": None}) if each == "emu" else image
+                    replace(image, row=replace(image.row, class_name=None, label=None)) if each == "emu" else image
                     for image, each in zip(images, classes, strict=True)
                 ]
             mark = Fingerprint("0" * 64, "0" * 64)

@@ -2,6 +2,7 @@ import json
 
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.sidecar_row import row_to_json
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.transforms.publishing.companions.croissant import describe_croissant
 
@@ -37,7 +38,7 @@ def test_its_columns_are_the_sidecars(stage, say):
     dataset = stage()
     described = json.loads(say(describe_croissant, dataset)["croissant.json"])
     columns = [field["name"] for field in described["recordSet"][1]["field"]]
-    row = next(dataset.rows_of(dataset.shards[0].report))
+    row = row_to_json(next(dataset.rows_of(dataset.shards[0].report)))
     assert set(columns) <= set(row)
 
 

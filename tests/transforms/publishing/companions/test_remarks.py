@@ -2,6 +2,7 @@ import pytest
 from make_marker import make_marker
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.yolo import Yolo
@@ -143,6 +144,10 @@ def test_one_size_is_reported_unless_it_was_asked_for():
     ],
 )
 def test_annotations_that_folders_do_not_have_are_reported(source, remarks):
-    rejected = {"empty": [{"key": "a/b/labels/1.txt"}], "unknown_format": [{"key": "a/b/2.XML"}, {"key": "a/3.jpg"}]}
+    texts, others = (
+        [RejectedRow(key, None, 9, None, None, "decode", "empty", "") for key in keys]
+        for keys in (["a/b/labels/1.txt"], ["a/b/2.XML", "a/3.jpg"])
+    )
+    rejected = {"empty": texts, "unknown_format": others}
     told = find_remarks(marker(), Statistics(rejected=rejected), make_settings(source=source))
     assert [remark.text for remark in told] == remarks

@@ -10,6 +10,7 @@ from PIL import Image
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, LookAlikes, NamedImages, SameBytes
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, row_from_json
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.shard_report import ShardReport
@@ -183,13 +184,15 @@ def evil_dataset(tmp_path):
     Image.new("RGB", (9, 9)).save(stream, "JPEG")
     (tmp_path / "shard").write_bytes(b"")
     sidecar = Sidecar("<b>train", "", str(tmp_path / "shard"))
-    rows = [{**EVIL_ROW, "key": name, "class": name} for name in EVIL]
+    rows = [row_from_json({**EVIL_ROW, "key": name, "class": name}) for name in EVIL]
     statistics = Statistics(1, pixels=81, smallest=(9, 9, EVIL[0]), largest=(9, 9, EVIL[1]))
     statistics.sizes.update({(9, 9): 1, (1, 1): 1})
     statistics.channels[3] = 1
     statistics.sides[1, 1] = statistics.aspects[3] = statistics.file_bytes[3] = 1
     statistics.samples = {name: [(sidecar, row)] for name, row in zip(EVIL, rows, strict=True)}
-    statistics.rejected = {"truncated": rows[:5]}
+    statistics.rejected = {
+        "truncated": [RejectedRow(name, None, 9, None, name, "decode", "truncated", EVIL[0]) for name in EVIL[:5]]
+    }
     images = [Found(sidecar, row) for row in rows]
     groups = [Group(images, len(images), EVIL[:2], EVIL), Group(images[:2], 2, EVIL[:1], EVIL[:2], 3)]
     alike = LookAlikes(pairs=1, across_splits=0, conflicting=1, bits=5, complete=False)
@@ -317,7 +320,7 @@ def test_it_is_named_after_the_dataset_or_its_folder(page, name, title):
 @pytest.mark.usefixtures("with_pictures")
 def test_very_many_classes_make_no_large_page(say):
     counts = {f"class {number:06} with a long name {'x' * 300}": 1 + number % 7 for number in range(20_000)}
-    place = (Sidecar("train", "", ""), {**EVIL_ROW, "key": "a.jpg"})
+    place = (Sidecar("train", "", ""), row_from_json({**EVIL_ROW, "key": "a.jpg"}))
     statistics = Statistics(samples={name: [place] * 3 for name in list(counts)[:24]})
     labels = "".join(f"- {name}\n" for name in counts)
     (content,) = say(describe_report, make({"train": counts, "test": {}}, statistics, config=labels)).values()
@@ -381,7 +384,7 @@ def test_shares_never_deny_what_is_there(count, total, shown):
 
 
 def test_reasons_show_no_backticks(page):
-    row = {"key": "x.jpg", "stage": "list", "detail": "no", "bytes": 3}
+    row = RejectedRow("x.jpg", None, 3, None, None, "list", "", "no")
     ledger = Ledger(6, 3, {"name_mismatch": 1}, {"ignored": 1}, {"limit": 1})
     parsed = page(make({"train": {"cat": 3}}, Statistics(rejected={"name_mismatch": [row]}), ledger=ledger))
     assert "its name does not match source.pattern" in parsed.text

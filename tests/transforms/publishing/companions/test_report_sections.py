@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from make_marker import make_marker
 
+from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.features import Feature
 from recordmill.transforms.publishing.companions import report_sections as sections
 from recordmill.transforms.publishing.companions.stored_values import Column, StoredValues
@@ -233,7 +234,7 @@ def test_changes_and_reasons_have_their_meanings():
         ("reencoded", 3),
         ("rotated", 1),
     ]
-    row = {"key": "x", "stage": "decode", "detail": "cut", "bytes": 3}
+    row = RejectedRow("x", None, 3, None, None, "decode", "truncated", "cut")
     truncated, empty = sections.describe_rejected(marker(), Statistics(rejected={"truncated": [row], "empty": [row]}))
     assert (truncated["reason"], truncated["count"], truncated["examples"]) == ("truncated", 4, [row])
     assert truncated["meaning"] == "the data end before the image is complete"

@@ -5,6 +5,7 @@ import pytest
 from make_marker import make_marker
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.shard_report import ShardReport
@@ -44,7 +45,8 @@ def staged(tmp_path):
             row = {"bytes": 1, "class": None, "changes": []}
             images = [
                 ConvertedImage(
-                    encode_example(ExampleLayout(settings).features, fields), {**row, "key": f"{index}/{number}"}
+                    encode_example(ExampleLayout(settings).features, fields),
+                    row_from_json({**row, "key": f"{index}/{number}"}),
                 )
                 for number, fields in enumerate(records)
             ]

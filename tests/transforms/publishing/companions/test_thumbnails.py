@@ -1,10 +1,12 @@
 import base64
 import io
+from dataclasses import replace
 
 import pytest
 from make_settings import make_settings
 from PIL import Image
 
+from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
@@ -76,7 +78,7 @@ def shard(tmp_path):
         for number, encoded in enumerate(images):
             record = encode_example(FEATURES, {"encoded": encoded}) if encoded else encode_example(FEATURES, {})
             row = {"key": f"{number}", "bytes": 1, "class": "cat", "height": 9, "width": 9, "channels": 3}
-            converted.append(ConvertedImage(record, {**row, "changes": []}))
+            converted.append(ConvertedImage(record, row_from_json({**row, "changes": []})))
         mark = Fingerprint("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish()
         sidecar = Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord"))
@@ -117,7 +119,7 @@ def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
     places = shard([whole, whole[: len(whole) // 2], b"no picture", None, whole])
     uris = thumbnails_of(places)
     assert [bool(uri) for uri in uris] == [True, False, False, False, True]
-    large = [(sidecar, {**row, "height": 10_000, "width": 10_000}) for sidecar, row in places[:1]]
+    large = [(sidecar, replace(row, height=10_000, width=10_000)) for sidecar, row in places[:1]]
     assert thumbnails_of(large) == [""]
     assert (
         thumbnails_of(places, convention="plain", source=Table(columns={"a": ColumnSettings(type="int")})) == [""] * 5
@@ -128,7 +130,7 @@ def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
 def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
     pixels = bytes(colour[:channels]) * (20 * 30)
     ((sidecar, row),) = shard([pixels])
-    (uri,) = thumbnails_of([(sidecar, {**row, "height": 20, "width": 30, "channels": channels})])
+    (uri,) = thumbnails_of([(sidecar, replace(row, height=20, width=30, channels=channels))])
     picture = shown(uri)
     assert picture.size == (30, 20)
     assert all(abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True))
@@ -136,7 +138,7 @@ def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
 
 def test_a_compressed_shard_is_read_from_its_start_and_not_far(shard, draw_file, monkeypatch):
     places = shard([draw_file((1, 2, 3))] * 5, "gzip")
-    monkeypatch.setattr(thumbnails, "MOST_UNPACKED", places[3][1]["offset"])
+    monkeypatch.setattr(thumbnails, "MOST_UNPACKED", places[3][1].offset)
     uris = thumbnails_of(places, compression="gzip")
     assert [bool(uri) for uri in uris] == [True, True, True, False, False]
 
@@ -153,7 +155,9 @@ def boxed(tmp_path, draw_file):
     def write(convention):
         features = ExampleLayout(make_settings(convention=convention)).features
         record = encode_example(features, {"encoded": draw_file((90, 90, 90)), **BOXES})
-        row = {"key": "0", "bytes": 1, "class": None, "height": 200, "width": 400, "channels": 3, "changes": []}
+        row = row_from_json(
+            {"key": "0", "bytes": 1, "class": None, "height": 200, "width": 400, "channels": 3, "changes": []}
+        )
         mark = Fingerprint("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()
         return Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord")), row

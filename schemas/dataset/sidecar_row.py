@@ -1,0 +1,166 @@
+"""The rows of a sidecar, `sidecars/<shard>.jsonl`: one a record, in the shard's order, and one a rejected reference.
+
+Rows are not frozen: a frozen row takes twice as long to read (6.0 instead of 3.1 us, of which the JSON takes 3.0).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, cast
+
+from recordmill.schemas.rejection import Stage
+
+
+@dataclass(slots=True)
+class SidecarRow:
+    """One record.
+
+    Attributes:
+        key: the path of its source below its input; of a row of a table, the table's and its number.
+        bytes: size of the source.
+        sha256: SHA-256 of the source, in hex.
+        class_name: its class; null where it has none. The key is `class`.
+        label: its class id; null where it has none.
+        height: rows of pixels as stored. Absent, as are the next three, where records hold no images.
+        width: columns of pixels.
+        channels: 1 or 3.
+        moments: for each channel the sum of its values and the sum of their squares; null where they were not taken.
+        changes: what was changed on the way, by name.
+        difference_hash: of 64 bits, in hex; absent where `images.near_duplicates` is off.
+        boxes: its boxes by what became of them; absent where it was not to have any.
+        classes: the classes of its boxes, or all its labels; absent where it can have one only.
+        offset: where its frame begins in its unpacked file, in bytes.
+        length: bytes of the record, without the 16 bytes of framing.
+    """
+
+    key: str
+    bytes: int
+    sha256: str
+    class_name: str | None = field(metadata={"key": "class"})
+    label: int | None
+    height: int | None = None
+    width: int | None = None
+    channels: int | None = None
+    moments: Sequence[Sequence[int]] | None = None
+    changes: Sequence[str] = ()
+    difference_hash: str | None = None
+    boxes: Mapping[str, int] | None = None
+    classes: Sequence[str] | None = None
+    offset: int = 0
+    length: int = 0
+
+
+@dataclass(slots=True)
+class RejectedRow:
+    """One rejected reference.
+
+    Attributes:
+        key: as of a record.
+        spelling: the path as its store spells it, where that is not the key's; else null.
+        bytes: size of the source; null where it is not known.
+        sha256: SHA-256 of the source, in hex; null where it was not read.
+        class_name: its class as it was listed; null where it has none. The key is `class`.
+        stage: `list`, `read`, `decode` or `encode`.
+        rejected: the reason, in a word.
+        detail: what is wrong, for people.
+        boxes: its boxes by what became of them; absent where it was not to have any.
+    """
+
+    key: str
+    spelling: str | None
+    bytes: int | None
+    sha256: str | None
+    class_name: str | None = field(metadata={"key": "class"})
+    stage: Stage
+    rejected: str
+    detail: str
+    boxes: Mapping[str, int] | None = None
+
+
+Row = SidecarRow | RejectedRow
+
+
+def row_from_json(row: Mapping[str, Any]) -> Row:
+    """The row that a line describes. Its values are not looked at: there are millions of rows.
+
+    Raises:
+        AttributeError, TypeError: it is not an object.
+    """
+    kind: Any = RejectedRow if "rejected" in row else SidecarRow
+    return cast("Row", kind(*map(row.get, _KEYS[kind])))
+
+
+def row_to_json(row: Row) -> dict[str, Any]:
+    """The line of a row."""
+    kind = type(row)
+    plain = dict(zip(_KEYS[kind], _VALUES[kind](row), strict=True))
+    for key in _OPTIONAL[kind]:
+        if plain[key] is None and not (key == "moments" and "height" in plain):
+            del plain[key]
+    return plain
+
+
+_PARTS = {kind: fields(kind) for kind in (SidecarRow, RejectedRow)}
+_KEYS = {kind: [each.metadata.get("key", each.name) for each in parts] for kind, parts in _PARTS.items()}
+_VALUES = {kind: attrgetter(*(each.name for each in parts)) for kind, parts in _PARTS.items()}
+_OPTIONAL = {kind: [each.name for each in parts if each.default is None] for kind, parts in _PARTS.items()}
+
+
+@dataclass(slots=True)
+class RowTotals:
+    """Totals of rows, one per record or rejected reference.
+
+    Attributes:
+        records: rows of records.
+        input_bytes: bytes of their sources.
+        classes: records by class name; the empty name for those without a class of their own.
+        rejected: rejected references by reason code.
+        rejected_when_listed: those of them that were never read as images.
+        changes: records by change.
+        boxes: boxes of all references by outcome.
+        instances: boxes, or else labels of records with several, by class name.
+        boxes_of_records: the same, of records only.
+        boxes_of_bare: the same, of records without any box left.
+        bare: records that may have boxes and have none.
+    """
+
+    records: int = 0
+    input_bytes: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    rejected_when_listed: int = 0
+    changes: Counter[str] = field(default_factory=Counter)
+    boxes: Counter[str] = field(default_factory=Counter)
+    instances: Counter[str] = field(default_factory=Counter)
+    boxes_of_records: Counter[str] = field(default_factory=Counter)
+    boxes_of_bare: Counter[str] = field(default_factory=Counter)
+    bare: int = 0
+
+    def add(self, row: Row) -> None:
+        """Adds one row."""
+        boxes = row.boxes
+        if boxes is not None:
+            self.boxes.update(boxes)
+        if isinstance(row, RejectedRow):
+            self.rejected[row.rejected] += 1
+            self.rejected_when_listed += row.stage == "list"
+            return
+        self.records += 1
+        self.input_bytes += row.bytes
+        self.classes[row.class_name or ""] += 1
+        if row.changes:
+            self.changes.update(row.changes)
+        if row.classes:
+            self.instances.update(row.classes)
+        if boxes is not None:
+            self.boxes_of_records.update(boxes)
+            if not boxes.get("written"):
+                self.bare += 1
+                self.boxes_of_bare.update(boxes)
+
+    def merge(self, other: "RowTotals") -> None:
+        """Adds the totals of other rows."""
+        for each in fields(self):
+            mine, others = getattr(self, each.name), getattr(other, each.name)
+            setattr(self, each.name, mine + others)

@@ -1,0 +1,79 @@
+from collections import Counter
+
+import pytest
+
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, RowTotals, SidecarRow, row_from_json, row_to_json
+
+ROWS = [
+    {
+        "bytes": 10,
+        "class": "cat",
+        "changes": ["rotated"],
+        "boxes": {"listed": 2, "written": 1, "empty": 1},
+        "classes": ["cat"],
+    },
+    {"bytes": 5, "class": None, "changes": [], "boxes": {"listed": 1, "outside": 1}},
+    {"bytes": 7, "class": "dog", "changes": ["rotated", "resized"]},
+    {"rejected": "truncated", "stage": "decode", "boxes": {"listed": 3, "image_rejected": 3}},
+    {"rejected": "truncated", "stage": "list"},
+]
+EXPECTED = RowTotals(
+    records=3,
+    input_bytes=22,
+    classes=Counter({"cat": 1, "": 1, "dog": 1}),
+    rejected=Counter(truncated=2),
+    rejected_when_listed=1,
+    changes=Counter(rotated=2, resized=1),
+    boxes=Counter(listed=6, written=1, empty=1, outside=1, image_rejected=3),
+    instances=Counter(cat=1),
+    boxes_of_records=Counter(listed=3, written=1, empty=1, outside=1),
+    boxes_of_bare=Counter(listed=1, outside=1),
+    bare=1,
+)
+
+
+@pytest.mark.parametrize("cut", range(len(ROWS) + 1))
+def test_rows_add_up_in_any_parts(cut):
+    one, other = RowTotals(), RowTotals()
+    for row in ROWS[:cut]:
+        one.add(row_from_json(row))
+    for row in ROWS[cut:]:
+        other.add(row_from_json(row))
+    one.merge(other)
+    assert one == EXPECTED
+
+
+RECORD = {"key": "a.jpg", "bytes": 9, "sha256": "ab", "class": None, "label": None}
+IMAGE = {"height": 2, "width": 3, "channels": 1, "moments": None}
+PLACE = {"changes": [], "offset": 16, "length": 7}
+MORE = {"difference_hash": "00", "boxes": {"listed": 1}, "classes": ["cat"]}
+REJECTED = {"key": "a.jpg", "spelling": None, "bytes": None, "sha256": None, "class": "cat"}
+REJECTED |= {"stage": "read", "rejected": "vanished", "detail": "it is gone"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "kind"),
+    [
+        ({**RECORD, **PLACE}, SidecarRow),
+        ({**RECORD, **IMAGE, **PLACE}, SidecarRow),
+        ({**RECORD, **IMAGE, "moments": [[1, 2]], **PLACE, **MORE}, SidecarRow),
+        (REJECTED, RejectedRow),
+        ({**REJECTED, "boxes": {"listed": 1, "with_rejected_images": 1}}, RejectedRow),
+    ],
+)
+def test_a_row_is_written_as_it_was_read(stored, kind):
+    row = row_from_json(stored)
+    assert type(row) is kind
+    assert row_to_json(row) == stored
+
+
+def test_keys_have_a_fixed_order():
+    row = row_from_json({**RECORD, **IMAGE, **PLACE, **MORE})
+    assert list(row_to_json(row)) == [*RECORD, *IMAGE, "changes", *MORE, "offset", "length"]
+    assert list(row_to_json(row_from_json(REJECTED))) == list(REJECTED)
+
+
+@pytest.mark.parametrize("value", [None, 3, [], "text"])
+def test_what_is_not_an_object_is_an_error(value):
+    with pytest.raises((AttributeError, TypeError)):
+        row_from_json(value)

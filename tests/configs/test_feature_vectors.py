@@ -280,8 +280,8 @@ def test_a_function_that_fails_fails_the_run_in_one_sentence(tmp_path, images, o
     ("settings", "sentence"),
     [
         ("features.feature=no_such:embed", "features.feature.function 'no_such:embed': the module cannot be imported"),
-        ("features.feature=mean", "features.feature.function 'mean' is none of mean_std, color_histogram"),
-        ("features.feature={function: mean_std, often: 1}", "features.feature.often is no setting"),
+        ("features.feature=mean", "unknown function 'mean': write one of mean_std, color_histogram"),
+        ("features.feature={function: mean_std, often: 1}", "unknown setting features.feature.often"),
         ("features={}", "features.feature is missing: the convention"),
         ("decode=none", "features.feature: mean_std takes images, and decode is none"),
     ],

@@ -12,8 +12,9 @@ import pytest
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.reading.dataset import open_dataset
 from recordmill.reading.load.examples_as_numpy import examples_as_numpy
-from recordmill.schemas.features import features_from_schema, tensorflow_features
+from recordmill.schemas.features import tensorflow_features
 
 WORDS = ["cat", "dog", "chicken", "horse", "goat"]
 
@@ -104,7 +105,7 @@ def test_seed_3_10000_observations_are_read_back_in_python_and_with_tf_data(tmp_
     singles = tf.data.TFRecordDataset(files).map(lambda record: tf.io.parse_single_example(record, defaults))
     assert sorted(map(key_of, singles.as_numpy_iterator())) == expected
 
-    stated = tensorflow_features(features_from_schema(marker["features"]))
+    stated = tensorflow_features(open_dataset(str(output)).marker.example_features)
     batches = tf.data.TFRecordDataset(files).batch(512).map(lambda records: tf.io.parse_example(records, stated))
     found = []
     for batch in batches.as_numpy_iterator():

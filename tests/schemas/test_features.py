@@ -4,6 +4,7 @@ import pickle
 import struct
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import permutations
@@ -14,16 +15,23 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.coercion import INT64_MAX, INT64_MIN, FeatureValueError
 from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.dataset.json_values import MisfitError, from_json
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import (
     ExampleEncoder,
     Feature,
+    FeatureEntry,
     describe_features,
     encode_example,
     feature_schema,
     features_from_schema,
     parse_example,
 )
+
+
+def read_schema(schema):
+    return from_json(Mapping[str, FeatureEntry], schema)
+
 
 VALUES = {
     "bytes": st.binary(max_size=20),
@@ -182,14 +190,14 @@ def test_the_schema_is_sorted_by_key():
 @pytest.mark.parametrize("name", convention_names())
 def test_the_schema_gives_the_features_back_through_json(name):
     features = (*load_convention(name).features, BOXES, Feature("share", "float", "share", "", default=0.5))
-    schema = json.loads(json.dumps(feature_schema(features)))
+    schema = read_schema(json.loads(json.dumps(feature_schema(features))))
     stated = [replace(feature, constant=None) for feature in sorted(features, key=lambda feature: feature.key)]
     assert list(features_from_schema(schema)) == stated
 
 
-def test_a_schema_without_fields_is_none():
-    with pytest.raises(KeyError, match="field"):
-        features_from_schema({"label": {"kind": "int64", "shape": [], "meaning": "class id"}})
+def test_a_schema_without_fields_is_rejected():
+    with pytest.raises(MisfitError, match="field"):
+        read_schema({"label": {"kind": "int64", "shape": [], "meaning": "class id"}})
 
 
 def test_the_description_is_a_markdown_table_in_the_features_order():

@@ -5,7 +5,7 @@ import pytest
 from apache_beam import coders
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.record_coder import RecordCoder
+from recordmill.schemas.record_coder import RecordCoder, register_record
 
 REF = ImageRef(
     key="a/ü\n.jpg",
@@ -26,6 +26,7 @@ REF = ImageRef(
 
 
 def test_beam_carries_it_as_a_record_that_is_deterministic():
+    register_record(ImageRef)
     coder = coders.registry.get_coder(ImageRef)
     assert coder == RecordCoder(ImageRef)
     assert coder.is_deterministic()
@@ -39,7 +40,7 @@ def test_every_field_of_the_example_differs_from_its_default():
 
 
 def test_a_reference_takes_about_200_bytes():
-    coder = coders.registry.get_coder(ImageRef)
+    coder = RecordCoder(ImageRef)
     ref = ImageRef("n01440764/n01440764_10026.JPEG", "/data/train/n01440764/n01440764_10026.JPEG", 13697, "1" * 19)
     assert len(coder.encode(ref)) < 200
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 from apache_beam import coders
 
 from recordmill.schemas.annotation_totals import AnnotationTotals
-from recordmill.schemas.record_coder import RecordCoder
+from recordmill.schemas.record_coder import RecordCoder, register_record
 from recordmill.schemas.shard_report import ShardReport
 
 REPORT = ShardReport(
@@ -27,6 +27,7 @@ REPORT = ShardReport(
 
 
 def test_beam_carries_it_as_a_record():
+    register_record(ShardReport)
     coder = coders.registry.get_coder(ShardReport)
     assert coder == RecordCoder(ShardReport)
     assert coder.decode(coder.encode(REPORT)) == REPORT

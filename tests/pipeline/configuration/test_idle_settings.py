@@ -91,7 +91,7 @@ def idle(*overrides, config=None):
         (("source={kind: archives, label_part: txt}",),
          "source.label_part has no effect, since source.labels is folders: remove it"),
         (("source={kind: archives, labels: beside, class_from: path}",),
-         "source.class_from has no effect, since source.labels is beside: remove it"),
+         "source.class_from has no effect, since source.labels is `beside`: remove it"),
         (("source={kind: imagefolder, class_names: [a]}",),
          "source.class_names has no effect, since the source gives no labels: remove it"),
         (("source={kind: manifest, columns: {uri: a}, boxes_unit: fraction}",),

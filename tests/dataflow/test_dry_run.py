@@ -46,6 +46,7 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
     assert steps - {"ref_AppliedPTransform_AppliedPTransform_1"} == {
         "Create",
         "ListReferences",
+        "ClaimOutput",
         "FindSplitCutoffs",
         "SummarizeImages",
         "PlanShards",

@@ -7,10 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from make_marker import make_marker, marker_json
 
 from recordmill import storage
 from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.discard import discard_staging
+from recordmill.storage.dataset_files import read_marker
 
 
 def test_discard_staging_deletes_staging_alone(tmp_path):
@@ -26,14 +28,15 @@ def test_discard_staging_finishes_a_publishing_that_was_cut(tmp_path):
     staging = tmp_path / ".staging-p"
     staging.mkdir()
     (staging / "labels.txt").write_text("0:cat\n")
-    marker = {"plan": {"id": "p"}, "switch": {"moves": [["labels.txt", "labels.txt"]], "removes": ["old.tfrecord"]}}
+    switch = {"moves": [["labels.txt", "labels.txt"]], "removes": ["old.tfrecord"]}
+    marker = marker_json(switch=switch)
     (staging / "recordmill.json").write_text(json.dumps(marker))
     (tmp_path / "old.tfrecord").write_bytes(b"")
     assert discard_staging(str(tmp_path)) == [
         ".staging-p held a complete dataset, whose publishing had been cut: it is now in place"
     ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.txt", "recordmill.json", "sidecars"]
-    assert json.loads((tmp_path / "recordmill.json").read_text()) == {"plan": {"id": "p"}}
+    assert read_marker(str(tmp_path)) == make_marker()
 
 
 def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
@@ -57,7 +60,7 @@ def half_published(output, target):
     (output / "labels.txt").write_text("0:cat\n")
     (output / "old.tfrecord").write_bytes(b"old")
     moves = [["labels.txt", "labels.txt"], ["0.part", target]]
-    marker = {"plan": {"id": "p"}, "switch": {"moves": moves, "removes": ["old.tfrecord"]}}
+    marker = marker_json(switch={"moves": moves, "removes": ["old.tfrecord"]})
     (output / ".staging-p" / "recordmill.json").write_text(json.dumps(marker))
 
 

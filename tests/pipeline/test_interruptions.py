@@ -123,7 +123,8 @@ class Finder(importlib.abc.MetaPathFinder):
         original, calls = getattr(storage, function), []
 
         def cut(*arguments):
-            if sys._getframe(1).f_code.co_name in ("publish_staged", "_replace_files", "move_files", "remove_staging"):
+            caller = sys._getframe(1).f_code.co_qualname.partition(".")[0]
+            if caller in ("publish_staged", "_replace_files", "move_files", "remove_staging"):
                 calls.append(arguments)
                 if len(calls) == int(count):
                     os.kill(os.getpid(), signal.SIGKILL)

@@ -105,7 +105,7 @@ def test_a_feature_refuses_what_is_not(settings, value, message):
 
 def test_a_feature_says_what_it_is():
     feature = PartFeature(part="txt", default="none").as_feature("image/caption")
-    assert feature == Feature("image/caption", "bytes", "image/caption", "`txt` next to the image", default=b"none")
+    assert feature == Feature("image/caption", "bytes", "image/caption", "`txt` beside the image", default=b"none")
 
 
 def test_a_feature_without_a_part_names_its_key():

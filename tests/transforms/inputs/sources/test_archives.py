@@ -108,8 +108,8 @@ def test_members_next_to_an_image_are_its_label_and_features(refer):
     source = Archives(**settings)
     assert source.classes() == {"cat": 0, "dog": 1}
     assert source.features() == (
-        Feature("caption", "bytes", "caption", "`txt` next to the image"),
-        Feature("tags", "bytes", "tags", "`json.tags` next to the image", many=True),
+        Feature("caption", "bytes", "caption", "`txt` beside the image"),
+        Feature("tags", "bytes", "tags", "`json.tags` beside the image", many=True),
     )
 
 

@@ -100,7 +100,7 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
 
 
 def _publish_cut(state: OutputState) -> list[str]:
-    """Finishes the interrupted publishing of other plans, half in the output maybe; a note on each.
+    """Finishes the interrupted publishing of other plans, whose files may be half in the output; a note on each.
 
     Raises:
         OSError: a file cannot be renamed.

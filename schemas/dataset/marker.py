@@ -183,7 +183,7 @@ class SameBytes:
     conflicting: int = 0
 
     def add(self, count: int, splits: Sequence[str], classes: Sequence[str]) -> None:
-        """Takes in a group of so many images, with the splits and the classes that they are in."""
+        """Adds a group of `count` images, with their splits and classes."""
         self.groups += 1
         self.images += count - 1
         self.across_splits += len(splits) > 1

@@ -182,7 +182,7 @@ def test_an_error_after_the_claim_takes_the_claim_back(run, monkeypatch):
 NOTE = "files have other modification times than when this dataset was made: --overwrite rebuilds it"
 
 
-def test_changed_modification_times_are_told_and_rebuilt_only_when_asked(pictures, run, run_steps, tree):
+def test_changed_modification_times_are_reported_and_rebuilt_only_when_asked(pictures, run, run_steps, tree):
     first = pictures(6)[0]
     settings = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
     made = run_steps(settings, run)
@@ -202,7 +202,7 @@ def test_changed_modification_times_are_told_and_rebuilt_only_when_asked(picture
     assert (settled["status"], settled["notes"]) == ("kept", [])
 
 
-def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_told(pictures, run, run_steps):
+def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_reported(pictures, run, run_steps):
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     again = replace(SETTINGS_OF_ONE, labels=LabelSettings(offset=1))

@@ -196,7 +196,7 @@ def draw_heat_map(counts: NDArray[np.int64], label: Label, least: int = 6) -> He
 
 
 def _widen(filled: NDArray[np.int64], bins: int, least: int) -> tuple[int, int]:
-    """The first and last bin of a range that covers all that are filled, and at least so many, filled ones midmost."""
+    """The first and last of at least `least` bins that cover all filled ones, with these in the middle."""
     first, last = int(filled.min()), int(filled.max())
     missing = max(least - (last - first + 1), 0)
     first = max(first - missing // 2, 0)

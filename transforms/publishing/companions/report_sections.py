@@ -150,7 +150,7 @@ def _ratio(number: int) -> str:
 
 
 def describe_boxes(marker: Marker, statistics: Statistics, stored: StoredValues) -> dict[str, Any] | None:
-    """What became of the boxes, how many an image has, and how large they are; None where the dataset has none."""
+    """What happened to the boxes, their number per image, and their sizes; None if the dataset has no boxes."""
     ledger = marker.boxes or {}
     if not ledger:
         return None

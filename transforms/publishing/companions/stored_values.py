@@ -1,7 +1,7 @@
 """What only the records say: how large boxes are, and what the columns hold; of all records, or of a bounded sample.
 
-A sample is the first records of shards that lie evenly among all. Shards are in the order of hashes, so that those are
-as good as any others, and the same each time.
+A sample is the first records of shards that are spread evenly over all. Shards are in the order of hashes, so these
+records are as good as any others, and the same each time.
 """
 
 from collections import Counter
@@ -25,16 +25,16 @@ MOST_SHARDS = 64
 """Larger datasets are sampled."""
 
 MOST_COLUMNS = 60
-"""Columns that are looked at."""
+"""The number of columns that are read."""
 
 MOST_VALUES = 200_000
-"""Values of a column of lists that are looked at."""
+"""The number of values that are read of a column of lists."""
 
 MOST_TEXTS = 1_000
 """Different texts of a column that are counted."""
 
 LONGEST_TEXT = 200
-"""Bytes of a text that are looked at."""
+"""The number of bytes that are read of a text."""
 
 BINS = 24
 """Of a column's histogram, unless each bin is one whole number."""
@@ -99,7 +99,7 @@ class StoredValues:
 
     Attributes:
         records: that were read.
-        shards: that they lie in.
+        shards: that they are in.
         whole: whether these are all.
         areas: boxes by their share of the image, see `AREA_BINS`.
         columns: the first `MOST_COLUMNS`.
@@ -153,7 +153,7 @@ def _sample(dataset: StagedDataset, found: StoredValues) -> Iterator[memoryview]
 
 
 def choose_evenly(things: Sequence[Any], most: int) -> Sequence[Any]:
-    """At most so many of them, from the first to the last."""
+    """At most `most` of them, from the first to the last."""
     if len(things) <= most:
         return things
     return [things[number * (len(things) - 1) // (most - 1)] for number in range(most)]

@@ -45,7 +45,7 @@ def test_the_report_shows_the_images_that_are_stored(convert, class_folders, tmp
     pictures = pictures_of(report_of(done))
     assert len(pictures) == 24 + 5
     assert {picture.size for picture in pictures} == {(112, 75)}
-    assert re.search(rf"^look at +{re.escape(str(done.output))}/report\.html", done.stderr, re.M)
+    assert re.search(rf"^report +{re.escape(str(done.output))}/report\.html", done.stderr, re.M)
     assert done.line["report"] == "report.html"
 
 

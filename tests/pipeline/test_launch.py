@@ -1,4 +1,4 @@
-"""One run of the command: what is reported, where, and what the process exits with."""
+"""One run of the command: what it reports, where, and its exit code."""
 
 import io
 import json
@@ -30,7 +30,8 @@ def command(spawn):
 def test_help_is_grouped_and_has_examples(command):
     code, stdout, stderr = command("--help")
     assert (code, stderr) == (0, "")
-    for text in ("what to convert:", "how to run:", "what to report:", "examples:", "exit codes:", "--input [NAME=]DIR"):
+    groups = ("what to convert:", "how to run:", "what to report:", "examples:", "exit codes:")
+    for text in (*groups, "--input [NAME=]DIR"):
         assert text in stdout
     assert stdout.count("python -m pipeline.run --") >= 4
 

@@ -6,6 +6,7 @@ A line counts if a token of code is on it: not comments, docstrings and blank li
 import ast
 import sys
 import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -21,28 +22,37 @@ _LAYOUT = {
 }
 
 
+def modules() -> Iterator[Path]:
+    """The product's modules; links below `recordmill` are not followed."""
+    for top in FOLDERS:
+        yield from (path for path in sorted((ROOT / top).rglob("*.py")) if path.resolve() == path)
+
+
+def docstrings(tree: ast.Module) -> list[ast.Constant]:
+    """Strings that are statements: docstrings of modules, classes, functions and attributes."""
+    found = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    return [node for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
 def code_lines(path: Path) -> int:
     """How many lines of a module hold code."""
-    docstrings: set[int] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            docstrings.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    prose: set[int] = set()
+    for node in docstrings(ast.parse(path.read_bytes())):
+        prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines: set[int] = set()
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
             if token.type not in _LAYOUT:
                 lines.update(range(token.start[0], token.end[0] + 1))
-    return len(lines - docstrings)
+    return len(lines - prose)
 
 
 def count_code() -> dict[str, int]:
-    """The lines of code directly in each folder of the product; links below `recordmill` are not followed."""
+    """The lines of code directly in each folder of the product."""
     counts: dict[str, int] = {}
-    for top in FOLDERS:
-        for path in sorted((ROOT / top).rglob("*.py")):
-            if path.resolve() == path:
-                folder = str(path.parent.relative_to(ROOT))
-                counts[folder] = counts.get(folder, 0) + code_lines(path)
+    for path in modules():
+        folder = str(path.parent.relative_to(ROOT))
+        counts[folder] = counts.get(folder, 0) + code_lines(path)
     return counts
 
 

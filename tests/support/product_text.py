@@ -6,26 +6,15 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from scripts.count_code import docstrings, modules
+
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("pipeline", "transforms", "schemas", "recordmill")
-
-
-def modules() -> Iterator[Path]:
-    """The product's modules; links below `recordmill` are not followed."""
-    for top in PRODUCT:
-        yield from (path for path in sorted((ROOT / top).rglob("*.py")) if path.resolve() == path)
 
 
 @cache
 def parse(path: Path) -> ast.Module:
     """A module's syntax tree."""
     return ast.parse(path.read_bytes())
-
-
-def docstrings(tree: ast.Module) -> list[ast.Constant]:
-    """Strings that are statements: docstrings of modules, classes, functions and attributes."""
-    found = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    return [node for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def messages() -> Iterator[tuple[str, str]]:

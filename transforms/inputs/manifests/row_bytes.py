@@ -15,9 +15,9 @@ import orjson
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.read_image import read_image
-from recordmill.transforms.inputs.tables.csv_rows import read_csv_record
 from recordmill.transforms.inputs.tables.parquet_cells import PARQUET_CELLS
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, UnreadableTableError
+from recordmill.transforms.inputs.tables.text_rows import read_csv_record
 
 
 def read_row_bytes(

@@ -9,12 +9,10 @@ from typing import Literal
 import pyarrow as pa
 
 from recordmill import storage
-from recordmill.transforms.inputs.tables.csv_rows import read_csv_rows, read_word_rows
-from recordmill.transforms.inputs.tables.jsonl_rows import read_jsonl_rows
-from recordmill.transforms.inputs.tables.packed_text import open_text
 from recordmill.transforms.inputs.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
 from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
-from recordmill.transforms.inputs.tables.text_lines import TextLines
+from recordmill.transforms.inputs.tables.text_lines import TextLines, open_lines
+from recordmill.transforms.inputs.tables.text_rows import read_csv_rows, read_jsonl_rows, read_word_rows
 
 TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
 
@@ -137,12 +135,11 @@ def read_table(
                 read = [name for name in wanted if name not in unread]
                 yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
             return
-        with open_text(uri) as text:
-            lines = TextLines(text, table_format.encoding)
+        with open_lines(uri, table_format.encoding) as lines:
             if kind == "jsonl":
-                yield Table(kind, read_jsonl_rows(lines), lines.codec, is_gzip=text.is_gzip)
+                yield Table(kind, read_jsonl_rows(lines), lines.codec, is_gzip=lines.is_gzip)
                 return
-            yield _read_text(uri, kind, lines, table_format, wanted, text.is_gzip)
+            yield _read_text(uri, kind, lines, table_format, wanted)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 
@@ -153,7 +150,6 @@ def _read_text(
     lines: TextLines,
     table_format: TableFormat,
     wanted: Mapping[str, str] | None,
-    is_gzip: bool,
 ) -> Table:
     """A table of CSV, TSV or a list."""
     delimiter = table_format.delimiter or {"csv": ",", "tsv": "\t"}.get(kind) or _find_delimiter(uri, table_format)
@@ -177,13 +173,12 @@ def _read_text(
         places = {name: place for place, name in enumerate(names)}
         positions = {name: places[name] for name in wanted}
         rows = _name_cells(rows, positions, len(names), " of source.names" if table_format.names else "")
-    return Table(kind, rows, lines.codec, positions, is_gzip=is_gzip, skips_blanks=skips)
+    return Table(kind, rows, lines.codec, positions, is_gzip=lines.is_gzip, skips_blanks=skips)
 
 
 def _find_delimiter(uri: str, table_format: TableFormat) -> str:
     """What stands between the cells of a list, by its first line: a tab, a comma, a semicolon, or else blanks."""
-    with open_text(uri) as text:
-        lines = TextLines(text, table_format.encoding)
+    with open_lines(uri, table_format.encoding) as lines:
         lines.begin_row()
         try:
             line = next(lines, "")

@@ -93,6 +93,11 @@ class TextLines:
         self.row_start, self.row_number = self.end, self.number + 1
         return self.row_start, self.row_number
 
+    def peek(self) -> str:
+        """The line that the next row begins with, which is still to come."""
+        self.begin_row()
+        return self._next.decode(self.codec, "replace")
+
     def __next__(self) -> str:
         line, self._next = self._next or self._read_line(), b""
         if not line:

@@ -3,7 +3,8 @@
 import csv
 import io
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -11,19 +12,40 @@ from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, Unreadab
 from recordmill.transforms.inputs.tables.text_lines import TextLines
 
 
-def read_csv_rows(lines: TextLines, delimiter: str, quote: str, skip_blanks: bool = False) -> Iterator[Row]:
-    """The rows, whose cells are lists of texts; empty lines are none.
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """How rows of CSV are written.
 
-    Args:
-        lines: of the file.
+    Attributes:
         delimiter: one character between cells.
         quote: one character around cells that have delimiters or line breaks in them, doubled for itself; empty: none.
         skip_blanks: whether blanks after a delimiter are part of it.
+    """
+
+    delimiter: str = ","
+    quote: str = '"'
+    skip_blanks: bool = False
+
+    def read(self, lines: Iterator[str]) -> Iterator[list[str]]:
+        """The cells of each row; raises `csv.Error`."""
+        csv.field_size_limit(MAX_ROW_BYTES)  # the process's, and 128 KiB: an image in base64 is longer
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quotechar=self.quote or None,
+            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+            skipinitialspace=self.skip_blanks,
+            strict=True,
+        )
+
+
+def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
+    """The rows, whose cells are lists of texts; empty lines are none.
 
     Raises:
         UnreadableTableError: a quote is never closed.
     """
-    reader = _csv_reader(lines, delimiter, quote, skip_blanks)
+    reader = dialect.read(lines)
 
     def read_cells() -> list[str]:
         try:
@@ -37,25 +59,17 @@ def read_csv_rows(lines: TextLines, delimiter: str, quote: str, skip_blanks: boo
     return _read_rows(lines, read_cells)
 
 
-def read_csv_record(text: str, delimiter: str, quote: str, skip_blanks: bool = False) -> list[str]:
+def read_csv_record(text: str, dialect: CsvDialect) -> list[str]:
     """The cells of one row.
 
     Raises:
         ValueError: it is none.
     """
     try:
-        (row,) = _csv_reader(io.StringIO(text, newline=""), delimiter, quote, skip_blanks)
+        (row,) = dialect.read(io.StringIO(text, newline=""))
     except csv.Error as error:
         raise ValueError(str(error)) from None
     return row
-
-
-def _csv_reader(lines: Iterator[str], delimiter: str, quote: str, skip_blanks: bool) -> Iterator[list[str]]:
-    csv.field_size_limit(MAX_ROW_BYTES)  # the process's, and 128 KiB: an image in base64 is longer
-    quoting: Literal[0, 3] = 0 if quote else 3  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
-    return csv.reader(
-        lines, delimiter=delimiter, quotechar=quote or None, quoting=quoting, skipinitialspace=skip_blanks, strict=True
-    )
 
 
 def read_word_rows(lines: TextLines, count: int) -> Iterator[Row]:

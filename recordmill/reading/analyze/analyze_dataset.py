@@ -9,9 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from recordmill.reading.analyze.channel_moments import AnalysisError, choose_split, open_dataset, read_moments
+from recordmill.reading.analyze.channel_moments import choose_split, read_moments
 from recordmill.reading.analyze.image_model import save_image_model
 from recordmill.reading.analyze.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.load_error import LoadError
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.transform_fn import (
     DEFAULT_SIZE,
@@ -44,10 +46,10 @@ def check_tensorflow() -> None:
     """Checks for TensorFlow Transform without importing it.
 
     Raises:
-        AnalysisError: it is not installed.
+        LoadError: it is not installed.
     """
     if not all(map(find_spec, _WANTED)):
-        raise AnalysisError(
+        raise LoadError(
             "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
         )
 
@@ -68,11 +70,11 @@ def analyze_dataset(
         importing: entered while TensorFlow is imported, which takes seconds and is noisy.
 
     Raises:
-        AnalysisError: the dataset cannot be analysed, for a reason that a user can fix.
+        LoadError: the dataset cannot be analysed, for a reason that a user can fix.
         OSError: something cannot be read or written.
     """
     started = time.monotonic()
-    marker = open_dataset(path)
+    marker = open_dataset(path).require_marker()
     note = read_note(path)
     if note is not None and fits(note, marker, split, size):
         return Analysis(False, note, {"imports": 0.0, "analysis": _since(started)})
@@ -92,7 +94,7 @@ def analyze_dataset(
         try:
             publish_transform_fn(built, note, path)
         except ForeignFolderError as error:
-            raise AnalysisError(str(error)) from None
+            raise LoadError(str(error)) from None
     return Analysis(True, note, {"imports": imported - read, "analysis": _since(started) - (imported - read)})
 
 

@@ -17,8 +17,8 @@ from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.reading.analyze.analyze_dataset import analyze_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
+from recordmill.schemas.errors import LoadError, RecordmillError
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.transform_fn import DEFAULT_SIZE
 
@@ -82,7 +82,7 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     started, path = time.monotonic(), normal_path(flags.path)
     try:
         analysis = analyze_dataset(path, flags.split, flags.size, _importing())
-    except LoadError:
+    except RecordmillError:
         raise
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence
         if flags.traceback:

@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.printable import printable
@@ -20,6 +19,7 @@ from recordmill.reading.inspect.extract_images import extract_images
 from recordmill.reading.inspect.find_record import FoundRecord, find_source, read_record, read_records
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
 from recordmill.schemas.dataset.sidecar_row import row_to_json
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count
 
 EPILOG = """\

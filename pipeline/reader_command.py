@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.configuration.options import Parser, add_json_switch, wants_json
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.reading.load_error import LoadError
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from recordmill.schemas.errors import RecordmillError
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED
 
 
 def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser:
@@ -54,10 +54,8 @@ def run_reader(
     try:
         flags = parser.parse_args(argv)
         line = {"exit_code": DONE, **work(flags)}
-    except UsageError as error:
-        line = _failure(WRONG_USAGE, str(error))
-    except LoadError as error:
-        line = _failure(FAILED, str(error))
+    except RecordmillError as error:
+        line = _failure(error.exit_code, str(error))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         line = _failure(FAILED, f"{error.filename or flags.path} cannot be read: {reason}")

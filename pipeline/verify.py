@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify.verify_shard import LEVELS
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import DONE, FAILED
 

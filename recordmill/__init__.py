@@ -12,14 +12,14 @@ from recordmill.schemas.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
-    from recordmill.pipeline.convert import ConversionError, convert
+    from recordmill.pipeline.convert import convert
     from recordmill.reading.dataset import Dataset, open_dataset
     from recordmill.reading.load.examples_as_numpy import examples_as_numpy
     from recordmill.reading.load.load import load
     from recordmill.reading.load.split_info import SplitInfo, describe_split
-    from recordmill.reading.load_error import LoadError
     from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
     from recordmill.schemas.conventions import Convention, convention_names, load_convention
+    from recordmill.schemas.errors import ConversionError, LoadError, RecordmillError
     from recordmill.schemas.features import (
         Feature,
         describe_features,
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
-    "pipeline.convert": ("ConversionError", "convert"),
+    "pipeline.convert": ("convert",),
     "reading.dataset": ("Dataset", "open_dataset"),
     "reading.load.examples_as_numpy": ("examples_as_numpy",),
     "reading.load.load": ("load",),
     "reading.load.split_info": ("SplitInfo", "describe_split"),
-    "reading.load_error": ("LoadError",),
     "reading.verify.verify_dataset": ("Verification", "verify_dataset"),
     "schemas.conventions": ("Convention", "convention_names", "load_convention"),
+    "schemas.errors": ("ConversionError", "LoadError", "RecordmillError"),
     "schemas.features": ("Feature", "describe_features", "encode_example", "parse_example", "tensorflow_features"),
     "schemas.image_ref": ("ImageRef",),
     "schemas.label_map": ("LabelMap",),

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Kind
 

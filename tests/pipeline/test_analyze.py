@@ -8,7 +8,7 @@ import pytest
 from recordmill.pipeline import analyze as command
 from recordmill.pipeline.analyze import analyze, main
 from recordmill.reading.analyze.analyze_dataset import Analysis
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 
 NOTE = {
     "plan": "abc",

@@ -2,9 +2,8 @@ import json
 
 import pytest
 
-from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError, UsageError
 
 
 @pytest.fixture

@@ -13,16 +13,9 @@ from recordmill.reading.analyze.channel_moments import choose_split, read_moment
 from recordmill.reading.analyze.image_model import save_image_model
 from recordmill.reading.analyze.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.storage.transform_fn import (
-    DEFAULT_SIZE,
-    ForeignFolderError,
-    contents_digest,
-    fits,
-    publish_transform_fn,
-    read_note,
-)
+from recordmill.schemas.errors import LoadError
+from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits, publish_transform_fn, read_note
 
 _WANTED = ("tensorflow", "tensorflow_transform")
 
@@ -70,7 +63,7 @@ def analyze_dataset(
         importing: entered while TensorFlow is imported, which takes seconds and is noisy.
 
     Raises:
-        LoadError: the dataset cannot be analysed, for a reason that a user can fix.
+        RecordmillError: the dataset cannot be analysed, for a reason that a user can fix.
         OSError: something cannot be read or written.
     """
     started = time.monotonic()
@@ -91,10 +84,7 @@ def analyze_dataset(
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
         save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
-        try:
-            publish_transform_fn(built, note, path)
-        except ForeignFolderError as error:
-            raise LoadError(str(error)) from None
+        publish_transform_fn(built, note, path)
     return Analysis(True, note, {"imports": imported - read, "analysis": _since(started) - (imported - read)})
 
 

@@ -9,10 +9,10 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.reading.load_error import LoadError
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
+from recordmill.schemas.errors import LoadError
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""

@@ -8,7 +8,7 @@ from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.expectations import expect
 from recordmill.reading.inspect.find_record import FoundRecord, read_records
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 
 _EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "WEBP": "webp", "PNG": "png", "GIF": "gif", "BMP": "bmp", "PPM": "ppm"}
 

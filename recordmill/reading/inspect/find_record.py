@@ -12,12 +12,12 @@ from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.reading.expectations import Expectations, expect
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
 from recordmill.reading.sidecar_rows import FORGED
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.file_names import REJECTED
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 

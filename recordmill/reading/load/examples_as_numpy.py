@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 

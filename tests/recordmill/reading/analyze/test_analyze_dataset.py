@@ -12,7 +12,7 @@ from PIL import Image
 
 from recordmill.reading.analyze import analyze_dataset as module
 from recordmill.reading.analyze.analyze_dataset import analyze_dataset, check_tensorflow
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.transform_fn import contents_digest
 

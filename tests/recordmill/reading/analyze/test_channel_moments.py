@@ -8,7 +8,7 @@ from make_marker import make_marker
 from PIL import Image
 
 from recordmill.reading.analyze.channel_moments import COLUMNS, choose_split, read_moments
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_marker
 
 REBUILD = "convert the images again with --overwrite"

@@ -3,7 +3,7 @@ import pytest
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.inspect.extract_images import extract_images
 from recordmill.reading.inspect.find_record import read_record
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 
 
 def test_images_are_written_as_they_are(published, tmp_path, draw):

@@ -5,7 +5,7 @@ import pytest
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.expectations import expect
 from recordmill.reading.inspect.find_record import find_source, read_record, read_records
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 
 
 @pytest.fixture(scope="module", params=["none", "gzip"])

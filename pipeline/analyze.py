@@ -14,13 +14,13 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.configuration.options import Parser, add_json_switch, wants_json
 from recordmill.pipeline.configuration.preflight import normal_path
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.reading.analyze.analyze_dataset import Analysis, analyze_dataset
-from recordmill.reading.analyze.channel_moments import AnalysisError
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from recordmill.schemas.errors import RecordmillError
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.transform_fn import DEFAULT_SIZE
 
@@ -95,10 +95,8 @@ def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
         flags = build_parser(prog).parse_args(argv)
         path = normal_path(flags.path)
         told = _tell(analyze_dataset(path, flags.split, flags.size, _importing()), path)
-    except AnalysisError as error:
-        told["sentence"] = str(error)
-    except UsageError as error:
-        told.update(exit_code=WRONG_USAGE, sentence=str(error))
+    except RecordmillError as error:
+        told.update(exit_code=error.exit_code, sentence=str(error))
     except KeyboardInterrupt:
         told.update(exit_code=INTERRUPTED, sentence="interrupted: the dataset is as it was")
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence

@@ -15,11 +15,11 @@ from typing import Any
 import orjson
 
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.reading.analyze.analyze_dataset import check_tensorflow
-from recordmill.reading.analyze.channel_moments import AnalysisError, open_dataset
+from recordmill.reading.analyze.channel_moments import open_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
+from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.outcome import FAILED, Outcome
 from recordmill.storage.transform_fn import fits, read_note
 
@@ -39,7 +39,7 @@ def check_analysis_is_possible(job: Job, here: bool) -> None:
     if job.settings.analyze and here and not job.run.preview:
         try:
             check_tensorflow()
-        except AnalysisError as error:
+        except RecordmillError as error:
             raise UsageError(f"analyze: true: {error}") from None
 
 

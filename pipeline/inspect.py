@@ -11,19 +11,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.configuration.options import Parser, add_json_switch, wants_json
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import fail, record_progress
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.example import DamagedExampleError
-from recordmill.reading.inspect.extract_images import ExtractError, extract_images
-from recordmill.reading.inspect.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
+from recordmill.reading.inspect.extract_images import extract_images
+from recordmill.reading.inspect.find_record import FoundRecord, find_source, read_record, read_records
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.schemas.dataset.sidecar_row import row_to_json
+from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED
 
 EXAMPLES = """\
 examples:
@@ -60,10 +59,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
         dataset = open_dataset(path)
         shows_all = {flags.record, flags.where, flags.extract} == {None}
         answer = _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
-    except UsageError as error:
-        return fail(str(error), WRONG_USAGE, as_json)
-    except (LoadError, NoRecordError, ExtractError, DamagedExampleError) as error:
-        return fail(str(error), FAILED, as_json)
+    except RecordmillError as error:
+        return fail(str(error), error.exit_code, as_json)
     except OSError as error:
         return fail(f"{error.filename or path}: {(error.strerror or str(error)).lower()}", FAILED, as_json)
     except KeyboardInterrupt:

@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.configuration.options import Parser, add_json_switch, wants_json
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import fail, plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify.verify_shard import LEVELS
+from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count, format_size
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED
 
 EXAMPLES = """\
 levels (each one includes those before it):
@@ -51,10 +51,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
         dataset = open_dataset(path)
         with record_progress(console, "verifying", dataset) as progress:
             verification = verify_dataset(dataset, flags.level, flags.threads, progress)
-    except UsageError as error:
-        return fail(str(error), WRONG_USAGE, as_json)
-    except LoadError as error:
-        return fail(str(error), FAILED, as_json)
+    except RecordmillError as error:
+        return fail(str(error), error.exit_code, as_json)
     except OSError as error:
         return fail(f"{path} cannot be read: {(error.strerror or str(error)).lower()}", FAILED, as_json)
     except KeyboardInterrupt:

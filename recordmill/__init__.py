@@ -12,14 +12,14 @@ from recordmill.schemas.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
-    from recordmill.pipeline.convert import ConversionError, convert
+    from recordmill.pipeline.convert import convert
     from recordmill.reading.dataset import Dataset, open_dataset
     from recordmill.reading.load.examples_as_numpy import examples_as_numpy
     from recordmill.reading.load.load import load
     from recordmill.reading.load.split_info import SplitInfo, describe_split
-    from recordmill.reading.load_error import LoadError
     from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
     from recordmill.schemas.conventions import Convention, convention_names, load_convention
+    from recordmill.schemas.errors import ConversionError, LoadError, RecordmillError
     from recordmill.schemas.features import (
         Feature,
         describe_features,
@@ -44,7 +44,7 @@ _MODULES = {
     "BuildExamples": "transforms.compose.build_examples",
     "ClassFolders": "transforms.inputs.sources.class_folders",
     "Convention": "schemas.conventions",
-    "ConversionError": "pipeline.convert",
+    "ConversionError": "schemas.errors",
     "Damage": "storage.record_reader",
     "Dataset": "reading.dataset",
     "Feature": "schemas.features",
@@ -55,10 +55,11 @@ _MODULES = {
     "LabelMap": "schemas.label_map",
     "ListImages": "transforms.list_images",
     "ListingSettings": "schemas.settings.listing",
-    "LoadError": "reading.load_error",
+    "LoadError": "schemas.errors",
     "PreparedImage": "imaging",
     "ReadImages": "transforms.compose.read_images",
     "RecordFile": "storage.record_reader",
+    "RecordmillError": "schemas.errors",
     "ReencodeImages": "transforms.compose.reencode_images",
     "SplitExamples": "transforms.compose.split_examples",
     "SplitInfo": "reading.load.split_info",

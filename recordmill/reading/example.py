@@ -5,6 +5,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Kind
 
@@ -13,7 +14,7 @@ _KINDS: dict[str | None, Kind] = {"bytes_list": "bytes", "float_list": "float", 
 Profile = tuple[tuple[str, Kind | None, int], ...]
 
 
-class DamagedExampleError(ValueError):
+class DamagedExampleError(LoadError):
     """A record is not a `tf.train.Example`; the message says so."""
 
 

@@ -8,7 +8,7 @@ import pytest
 from recordmill.pipeline import analyze as command
 from recordmill.pipeline.analyze import analyze, main
 from recordmill.reading.analyze.analyze_dataset import Analysis
-from recordmill.reading.analyze.channel_moments import AnalysisError
+from recordmill.schemas.errors import LoadError
 
 NOTE = {
     "plan": "abc",
@@ -104,7 +104,7 @@ def test_wrong_flags_are_one_sentence_and_exit_code_2(told, flags, sentence):
 @pytest.mark.parametrize(
     ("error", "code", "sentence"),
     [
-        (AnalysisError("the dataset is not right: mend it"), 1, "the dataset is not right: mend it"),
+        (LoadError("the dataset is not right: mend it"), 1, "the dataset is not right: mend it"),
         (KeyboardInterrupt(), 130, "interrupted: the dataset is as it was"),
         (
             OSError(28, "No space left on device"),

@@ -9,18 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from recordmill.reading.analyze.channel_moments import AnalysisError, choose_split, open_dataset, read_moments
+from recordmill.reading.analyze.channel_moments import choose_split, open_dataset, read_moments
 from recordmill.reading.analyze.image_model import save_image_model
 from recordmill.reading.analyze.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.storage.transform_fn import (
-    DEFAULT_SIZE,
-    ForeignFolderError,
-    contents_digest,
-    fits,
-    publish_transform_fn,
-    read_note,
-)
+from recordmill.schemas.errors import RecordmillError
+from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits, publish_transform_fn, read_note
 
 _WANTED = ("tensorflow", "tensorflow_transform")
 
@@ -44,10 +38,10 @@ def check_tensorflow() -> None:
     """Checks for TensorFlow Transform without importing it.
 
     Raises:
-        AnalysisError: it is not installed.
+        RecordmillError: it is not installed.
     """
     if not all(map(find_spec, _WANTED)):
-        raise AnalysisError(
+        raise RecordmillError(
             "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
         )
 
@@ -68,7 +62,7 @@ def analyze_dataset(
         importing: entered while TensorFlow is imported, which takes seconds and is noisy.
 
     Raises:
-        AnalysisError: the dataset cannot be analysed, for a reason that a user can fix.
+        RecordmillError: the dataset cannot be analysed, for a reason that a user can fix.
         OSError: something cannot be read or written.
     """
     started = time.monotonic()
@@ -89,10 +83,7 @@ def analyze_dataset(
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
         save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
-        try:
-            publish_transform_fn(built, note, path)
-        except ForeignFolderError as error:
-            raise AnalysisError(str(error)) from None
+        publish_transform_fn(built, note, path)
     return Analysis(True, note, {"imports": imported - read, "analysis": _since(started) - (imported - read)})
 
 

@@ -7,12 +7,9 @@ from collections.abc import Iterable
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.inspect.find_record import FoundRecord, read_records
+from recordmill.schemas.errors import LoadError
 
 _EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "WEBP": "webp", "PNG": "png", "GIF": "gif", "BMP": "bmp", "PPM": "ppm"}
-
-
-class ExtractError(ValueError):
-    """Nothing can be extracted; the message says why in one sentence."""
 
 
 def extract_images(
@@ -30,11 +27,11 @@ def extract_images(
         The number of images written.
 
     Raises:
-        ExtractError: the folder is not empty, or no record has an image.
+        LoadError: the folder is not empty, or no record has an image.
         OSError: a file cannot be read or written.
     """
     if os.path.isdir(folder) and os.listdir(folder):
-        raise ExtractError(f"{folder} holds something already: name a new folder for the images")
+        raise LoadError(f"{folder} holds something already: name a new folder for the images")
     count = 0
     for found in read_records(dataset) if chosen is None else chosen:
         if count == limit:
@@ -47,7 +44,7 @@ def extract_images(
                 file.write(image)
             count += 1
     if not count:
-        raise ExtractError(f"no record of {dataset.folder} that was read has an encoded image")
+        raise LoadError(f"no record of {dataset.folder} that was read has an encoded image")
     return count
 
 

@@ -16,14 +16,11 @@ from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.file_names import REJECTED
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 
 _NAMES = ("image/filename", "image_name", "image/source_id", "filename")
-
-
-class NoRecordError(ValueError):
-    """There is no such record; the message says why in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +89,13 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
     """One record by its number in its split, or in a file; earlier files are not read if their counts are known.
 
     Raises:
-        NoRecordError: there is no such split, or no such record in it, or it is damaged.
+        LoadError: there is no such split, or no such record in it, or it is damaged.
         OSError: a file cannot be read.
     """
     shards = dataset.splits.get(split) or tuple(shard for shard in dataset.shards if shard.name == split)
     if not shards:
         known = ", ".join(dataset.splits)
-        raise NoRecordError(f"there is no split and no file {split!r} with records: the splits are {known}")
+        raise LoadError(f"there is no split and no file {split!r} with records: the splits are {known}")
     before = 0
     for shard in shards:
         if shard.records is not None and before + shard.records <= number:
@@ -110,11 +107,11 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
                 if before + place == number:
                     if isinstance(data, Damage):
                         where = f"record {place:,} of {shard.name} at byte {offset:,}"
-                        raise NoRecordError(f"{where} is damaged: {data.detail}")
+                        raise LoadError(f"{where} is damaged: {data.detail}")
                     row = next((row for row in shard.rows() if row.offset == offset), None)
                     return FoundRecord(shard, number, place, offset, bytes(data), row)
         before += place + 1
-    raise NoRecordError(f"{split} has {before:,} records, numbered from 0: there is no {number:,}")
+    raise LoadError(f"{split} has {before:,} records, numbered from 0: there is no {number:,}")
 
 
 def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
@@ -127,7 +124,7 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
         file: a path, or the end of one: `cat/0001.jpg`.
 
     Raises:
-        NoRecordError: there is none; the message says why if it was rejected.
+        LoadError: there is none; the message says why if it was rejected.
         OSError: a file cannot be read.
     """
     content = storage.read_range(file) if storage.size_of(file) is not None else None
@@ -137,7 +134,7 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
     else:
         found = list(_find_by_records(dataset, file, content))
     if not found:
-        raise NoRecordError(_say_why_not(dataset, file))
+        raise LoadError(_say_why_not(dataset, file))
     return found
 
 

@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.example_proto import Example
 from recordmill.storage.tfrecord_file import DamagedFileError, read_records
 

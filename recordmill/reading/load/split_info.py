@@ -9,10 +9,10 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
 _PEEK_BYTES = 2**18

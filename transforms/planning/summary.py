@@ -169,7 +169,8 @@ class Summary:
             if within is None:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
-            self._count_boxes(ref)
+            if ref.features:
+                self._count_boxes(ref)
             size = ref.expected_bytes
             within.bytes += size
             within.histogram.add(hashes.order, size)

@@ -32,16 +32,13 @@ if TYPE_CHECKING:
     from recordmill.schemas.settings.listing import Input, ListingSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
-    from recordmill.transforms.compose.build_examples import BuildExamples
-    from recordmill.transforms.compose.read_images import ReadImages
-    from recordmill.transforms.compose.reencode_images import ReencodeImages
-    from recordmill.transforms.compose.split_examples import SplitExamples
+    from recordmill.transforms.compose import BuildExamples, ReadImages, ReencodeImages, SplitExamples
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
     from recordmill.transforms.list_images import ListImages
 
 _MODULES = {
-    "BuildExamples": "transforms.compose.build_examples",
+    "BuildExamples": "transforms.compose",
     "ClassFolders": "transforms.inputs.sources.class_folders",
     "Convention": "schemas.conventions",
     "ConversionError": "pipeline.convert",
@@ -57,10 +54,10 @@ _MODULES = {
     "ListingSettings": "schemas.settings.listing",
     "LoadError": "reading.load_error",
     "PreparedImage": "imaging",
-    "ReadImages": "transforms.compose.read_images",
+    "ReadImages": "transforms.compose",
     "RecordFile": "storage.record_reader",
-    "ReencodeImages": "transforms.compose.reencode_images",
-    "SplitExamples": "transforms.compose.split_examples",
+    "ReencodeImages": "transforms.compose",
+    "SplitExamples": "transforms.compose",
     "SplitInfo": "reading.load.split_info",
     "StoredFile": "storage.record_bytes",
     "Verification": "reading.verify.verify_dataset",

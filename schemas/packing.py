@@ -1,4 +1,4 @@
-"""How an image's bytes lie inside their file.
+"""How an image's bytes are stored in their file.
 
 `ImageRef.packing` holds the text of one of these types: it is short, costs nothing while files are listed, and is part
 of plan ids. It is parsed where bytes are read.

@@ -28,7 +28,7 @@ class Member:
         name: its path there, `/`-separated, NFC.
         offset: first byte of its contents in the archive, or in what `packing` makes of it.
         length: bytes of its contents.
-        packing: how they lie in the archive; None if as they are.
+        packing: how they are stored in the archive; None if as they are.
         reason: why it is not read, as in `schemas.rejection.REASONS`; the empty string if it is.
         detail: the same for people.
     """

@@ -17,7 +17,7 @@ class Place:
 
     Attributes:
         uri: the file.
-        packing: how they lie in the file; None if it is not compressed.
+        packing: how they are stored in the file; None if it is not compressed.
         offset: where they begin in the file, or in what unpacking gives.
         size: how many there are; -1 where that is only known once they are unpacked.
         version: of the file.

@@ -114,12 +114,17 @@ def _float(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def parse_json(text: str, column: str, wanted: str = "JSON") -> Any:
+    """What is written in JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise refuse(column, text, f"not {wanted}") from None
+
+
 def parse_list(text: str, column: str) -> list[Any]:
     """A list that is written in JSON."""
-    try:
-        values = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        raise refuse(column, text, "not a JSON list") from None
+    values = parse_json(text, column, "a JSON list")
     if not isinstance(values, list):
         raise refuse(column, text, "not a JSON list")
     return values

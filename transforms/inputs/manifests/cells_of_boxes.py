@@ -3,9 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
-from recordmill.transforms.inputs.manifests.cell_values import list_of, number_of, parse_list, refuse, text_of
+from recordmill.transforms.inputs.manifests.cell_values import (
+    list_of,
+    number_of,
+    parse_json,
+    parse_list,
+    refuse,
+    text_of,
+)
 from recordmill.transforms.inputs.tables.row import bad_row
 
 _TOO_LARGE = 2**127  # sums are finite below it, as JSON needs them
@@ -60,6 +65,12 @@ def size_from(width: tuple[str, Any], height: tuple[str, Any]) -> tuple[int, int
     return (sides[0], sides[1]) if all(sides) else None
 
 
+def check_labels(column: str, boxes: Sequence[Any], labels: Sequence[str]) -> None:
+    """Raises Rejected unless each box has a label."""
+    if len(labels) != len(boxes) or not all(labels):
+        raise bad_row(f"column {column!r}: there are {len(boxes)} boxes and {len(list(filter(None, labels)))} labels")
+
+
 def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[list[list[float]], list[str]]:
     """Boxes (xmin, ymin, xmax, ymax) and their classes, of what Hugging Face calls objects.
 
@@ -75,20 +86,15 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
         Rejected: it is something else, a category is missing, or a number is that of no class.
     """
     if isinstance(value, str) and value.strip():
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            raise refuse(column, value, "no JSON") from None
+        value = parse_json(value, column)
     if isinstance(value, list):
         value = _columns_of(value, column)
-    value = value or {}
-    if not isinstance(value, Mapping):
+    elif not isinstance(value := value or {}, Mapping):
         raise refuse(column, value, "not an object with bbox and categories")
     boxes = boxes_from(value.get("bbox"), f"{column}.bbox")
     given = list_of(value.get("categories", value.get("category")), f"{column}.categories", ",")
     labels = [text_of(each, f"{column}.categories", names) for each in given]
-    if len(labels) != len(boxes) or not all(labels):
-        raise bad_row(f"column {column!r}: there are {len(boxes)} boxes and {len(list(filter(None, labels)))} labels")
+    check_labels(column, boxes, labels)
     return [[x, y, x + width, y + height] for x, y, width, height in boxes], labels
 
 

@@ -54,7 +54,7 @@ def test_no_objects(value):
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ("{", "column 'o': '{' (str) is no JSON"),
+        ("{", "column 'o': '{' (str) is not JSON"),
         ("7", "column 'o': 7 (int) is not an object with bbox and categories"),
         ([3], "column 'o': 3 (int) is not an object with bbox and category"),
         ({"bbox": [[1, 2, 3]], "category": [0]}, "column 'o.bbox': [1, 2, 3] (list) is not a list of four numbers"),

@@ -5,10 +5,10 @@ the type says; those of JSON lines and Parquet have types of their own, which mu
 """
 
 import base64
-import binascii
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -44,23 +44,22 @@ def read_cell(cell: Any, column: ColumnSettings, as_text: bool) -> Any:
     if cell is None or (as_text and cell == "" and column.type != "string"):
         return None
     if not column.many:
-        return _read_value(cell, column, _FROM_TEXT if as_text else _TYPED)
+        parse = _PARSE.get(column.base) if as_text else None
+        return _read_value(cell, column, parse)
     values = cell
     if as_text:
-        try:
+        with suppress(orjson.JSONDecodeError):
             values = orjson.loads(cell)
-        except orjson.JSONDecodeError:
-            values = cell
     if not isinstance(values, list):
         raise CellError(f"{_shown(cell)} is no {column.type}" + (", written as in JSON" if as_text else ""))
-    return [_read_value(value, column, _TYPED) for value in values]
+    return [_read_value(value, column) for value in values]
 
 
-def _read_value(cell: Any, column: ColumnSettings, readers: dict[str, Callable[[Any], Any]]) -> Any:
+def _read_value(cell: Any, column: ColumnSettings, parse: Callable[[str], Any] | None = None) -> Any:
     if column.base == "enum":
         value = column.enum.get(cell) if isinstance(cell, str) else None
     else:
-        value = readers[column.base](cell)
+        value = _CONVERT[column.base](parse(cell) if parse else cell)
     if value is None:
         names = f" ({', '.join(column.enum)})" if column.enum else ""
         raise CellError(f"{_shown(cell)} is no {column.base}{names}")
@@ -79,25 +78,33 @@ def _decode_base64(cell: Any) -> bytes | None:
         return cell
     try:
         return base64.b64decode(cell, validate=True)
-    except (binascii.Error, ValueError, TypeError):
+    except (ValueError, TypeError):
         return None
 
 
-def _integer_of(text: str) -> int | None:
+def _parse_integer(text: str) -> int | None:
     whole, dot, zeros = text.partition(".")  # as pandas writes integers of a column with gaps
     return int(whole) if _INTEGER.fullmatch(whole) and (not dot or zeros.strip("0") == "") else None
 
 
-def _decimal_of(text: str) -> float | None:
+def _parse_decimal(text: str) -> float | None:
     return float(text) if _DECIMAL.fullmatch(text) else None
+
+
+_PARSE: dict[str, Callable[[str], Any]] = {
+    "bool": lambda text: _TRUTH.get(text.lower()),
+    **dict.fromkeys(("int", "uint"), _parse_integer),
+    **dict.fromkeys(("float", "double", "number"), _parse_decimal),
+}
+"""The value that a text stands for; None where it is none. Texts stand for themselves in other types."""
 
 
 def _integer(cell: Any) -> int | None:
     return cell if isinstance(cell, int) and not isinstance(cell, bool) else None
 
 
-def _unsigned(value: int | None) -> int | None:
-    return value if value is not None and value >= 0 else None
+def _unsigned(cell: Any) -> int | None:
+    return cell if _integer(cell) is not None and cell >= 0 else None
 
 
 def _number(cell: Any) -> float | None:
@@ -118,28 +125,17 @@ def _string(cell: Any) -> bytes | None:
         return None
 
 
-# One value of each type; None where the cell is none.
-_FROM_TEXT: dict[str, Callable[[Any], Any]] = {
-    "bool": lambda text: _TRUTH.get(text.lower()),
-    "int": _integer_of,
-    "uint": lambda text: _unsigned(_integer_of(text)),
-    "float": _decimal_of,
-    "double": _decimal_of,
-    "number": _decimal_of,
-    "string": _string,
-    "bytes": _decode_base64,
-}
-
-_TYPED: dict[str, Callable[[Any], Any]] = {
+_CONVERT: dict[str, Callable[[Any], Any]] = {
     "bool": lambda cell: cell if isinstance(cell, bool) else None,
     "int": _integer,
-    "uint": lambda cell: _unsigned(_integer(cell)),
+    "uint": _unsigned,
     "float": _float,
     "double": _float,
     "number": _number,
     "string": _string,
     "bytes": _decode_base64,
 }
+"""One value of each type; None where the cell is none."""
 
 
 def looks_like(text: str) -> str:

@@ -10,13 +10,17 @@ from typing import Any, ClassVar
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
-from recordmill.transforms.inputs.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
-from recordmill.transforms.inputs.manifests.cells_of_boxes import (
+from recordmill.transforms.inputs.manifests.cell_values import (
     box_from_sides,
     boxes_from,
     check_labels,
+    feature_value,
+    list_of,
     objects_from,
+    refuse,
     size_from,
+    text_of,
+    texts_of,
 )
 from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.manifests.feature_from import FeatureFrom

@@ -27,7 +27,7 @@ from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumn
 from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
 from recordmill.transforms.inputs.manifests.row_reader import RowReader
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tables.parquet_rows import bytes_type_fault, class_names
+from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
 from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
 

@@ -15,8 +15,14 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tables.cells import CellError, from_json, is_rounded, read_cell, to_json
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.cells import (
+    CellError,
+    ColumnSettings,
+    from_json,
+    is_rounded,
+    read_cell,
+    to_json,
+)
 from recordmill.transforms.inputs.tables.infer_types import ColumnTypes
 from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, TableFormat, read_table
 from recordmill.transforms.inputs.tables.read_table import Table as OpenTable

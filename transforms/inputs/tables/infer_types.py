@@ -6,8 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recordmill.transforms.inputs.tables.cells import looks_like
-from recordmill.transforms.inputs.tables.column_settings import KINDS, ColumnSettings
+from recordmill.transforms.inputs.tables.cells import TYPES, ColumnSettings, looks_like
 from recordmill.transforms.inputs.tables.read_table import Table
 
 _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
@@ -131,7 +130,7 @@ def _merge(name: str, seen: dict[str, str]) -> str:
         types.discard("[]")
     if types == {"int", "uint"}:
         return "int"
-    if len(types) == 1 and (word := types.pop()).removesuffix("[]") in KINDS:
+    if len(types) == 1 and (word := types.pop()).removesuffix("[]") in TYPES:
         return word
     if len(seen) == 1:
         (word, place), *_ = seen.items()

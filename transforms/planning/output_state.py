@@ -113,7 +113,7 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
     staging = storage.join(output, name)
     names = storage.folder_names(staging)
     done = [each for each in names if each.endswith(".done.json")]
-    if marker and name == f"{STAGING_PREFIX}{marker.plan.id}":
+    if marker and staging == staging_folder(output, marker.plan.id):
         return Leftover(name, worthless="its dataset was in place already")
     if MARKER in names:
         return Leftover(name, complete=True)

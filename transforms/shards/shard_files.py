@@ -90,13 +90,16 @@ def write_shard(
     file, sidecar = (shard_path(staging, split, index, kind) for kind in ("tfrecord", "jsonl"))
     temporary, temporary_sidecar = storage.temporary_name(file), storage.temporary_name(sidecar)
     shard = WrittenShard(staging, split, index, mark, compression, temporary, temporary_sidecar, Tally())
-    with shard.removed_on_failure(), closing(RecordSink(temporary, compression)) as sink:
-        with storage.open_to_write(temporary_sidecar) as rows:
-            for image in images:
-                if image.record is not None and isinstance(image.row, SidecarRow):
-                    image.row.offset, image.row.length = sink.offset, len(image.record)
-                    sink.write(image.record)
-                rows.write(shard.tally.count(image))
+    with (
+        shard.removed_on_failure(),
+        closing(RecordSink(temporary, compression)) as sink,
+        storage.open_to_write(temporary_sidecar) as rows,
+    ):
+        for image in images:
+            if image.record is not None and isinstance(image.row, SidecarRow):
+                image.row.offset, image.row.length = sink.offset, len(image.record)
+                sink.write(image.record)
+            rows.write(shard.tally.count(image))
     return shard
 
 

@@ -8,15 +8,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import (
-    DUPLICATES,
-    MARKER,
-    OUTCOME,
-    REJECTED,
-    REPORT,
-    SIDECARS,
-    STAGING_PREFIX,
-)
+from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, OUTCOME, REJECTED, REPORT, SIDECARS
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.formatting import format_count

@@ -1,33 +1,26 @@
-"""The report of a shard's writer on the finished shard."""
+"""The report of a shard's writer on the finished shard, and all reports together."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from collections import Counter
+from dataclasses import dataclass, field, replace
 
-from recordmill.schemas.annotation_totals import AnnotationTotals
+from recordmill.schemas.totals import AnnotationTotals, RowTotals, Totals
 
 
 @dataclass(frozen=True, slots=True)
 class ShardReport:
-    """The totals of one finished shard, counted from the finished file and its sidecar.
+    """One finished shard, counted from the finished file and its sidecar.
 
     Attributes:
         split: the shard's split.
         index: the shard's place in the plan, from 0 within its split.
-        references: number of references; always `records` plus the sum of `rejected`.
+        references: number of references; always `records` plus those that were rejected.
+        rows: totals of its sidecar.
+        annotations: boxes and labels that are in no Example, and images without a box.
         digest: of the references, order-free and in hex; see `schemas.reference_digest.digest_of`.
         records: Examples in the file, read back from it.
         bytes: size of the file.
         sha256: hex digest of the file.
         sidecar_sha256: hex digest of its sidecar.
-        input_bytes: bytes of the source images that were written.
-        classes: Examples by class name; the empty name for those without a class of their own.
-        rejected: rejected references by reason code.
-        changes: Examples by change (`rotated`, `reencoded`, ...).
-        boxes: boxes of the references by outcome, see `transforms.records.boxes.PlacedBoxes`; empty if there are
-            none.
-        instances: boxes, or else labels of Examples with several, by class name; empty if there are none.
-        annotations: boxes and labels that are in no Example, and images without a box.
         missing: Examples that lack an optional feature, by its key.
         milliseconds: how long its images took to decode and encode; not stored.
         reused: whether an earlier run had finished it.
@@ -37,28 +30,51 @@ class ShardReport:
     split: str
     index: int
     references: int
-    digest: str
-    records: int
-    bytes: int
-    sha256: str
-    sidecar_sha256: str
-    input_bytes: int
-    classes: Mapping[str, int]
-    rejected: Mapping[str, int]
-    changes: Mapping[str, int]
-    boxes: Mapping[str, int] = field(default_factory=dict)
-    instances: Mapping[str, int] = field(default_factory=dict)
-    annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
-    missing: Mapping[str, int] = field(default_factory=dict)
+    rows: RowTotals
+    annotations: AnnotationTotals
+    digest: str = ""
+    records: int = 0
+    bytes: int = 0
+    sha256: str = ""
+    sidecar_sha256: str = ""
+    missing: Counter[str] = field(default_factory=Counter)
     milliseconds: int = field(default=0, compare=False)
     reused: bool = False
     problem: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """As plain values, without those of one run: the same shard gives the same values."""
-        return {name: value for name, value in asdict(self).items() if name != "milliseconds"}
+    @property
+    def place(self) -> tuple[str, int]:
+        """The shard's split and its place there: the order of shards."""
+        return self.split, self.index
 
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The report that `as_dict` made plain."""
-        return cls(**{**plain, "annotations": AnnotationTotals(**plain.get("annotations", {}))})
+
+@dataclass(slots=True)
+class FinishedShards(Totals):
+    """The reports of all shards, with their totals added up.
+
+    A report of a thousand images may have hundreds of classes. Per shard, these counts would grow with the images;
+    added up, there are as many as there are classes.
+
+    Attributes:
+        reports: in no order; their own `rows` and `annotations` are empty.
+        splits: totals of rows, by split.
+        annotations: totals of annotations over all splits.
+    """
+
+    reports: list[ShardReport] = field(default_factory=list)
+    splits: dict[str, RowTotals] = field(default_factory=dict)
+    annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
+
+    @property
+    def rows(self) -> RowTotals:
+        """Totals of rows over all splits."""
+        totals = RowTotals()
+        for split in self.splits.values():
+            totals.merge(split)
+        return totals
+
+    def add(self, report: ShardReport) -> None:
+        """Adds one report."""
+        self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
+        self.annotations.merge(report.annotations)
+        self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals()))

@@ -23,7 +23,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.schemas.shard_totals import FinishedShards
+from recordmill.schemas.shard_report import FinishedShards
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.claim_output import settle_action
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -47,8 +48,12 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
     path = storage.join(staging, REJECTED)
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
-        for report in sorted(reports, key=lambda report: (report.split, report.index)):
-            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
+        for report in sorted(reports, key=attrgetter("place")):
+            for row in (
+                read_rows(shard_path(staging, report.split, report.index, "jsonl"))
+                if report.references > report.records
+                else ()
+            ):
                 if isinstance(row, RejectedRow):
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
                     lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
@@ -90,7 +95,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = digests_of(staged[name] for name in marker.files)
     entry = RunEntry(
-        facts=run.facts,
+        **run.facts,
         id=run.run_id,
         inputs=run.inputs,
         versions=f"{plan.summary.versions:064x}",

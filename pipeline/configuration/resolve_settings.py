@@ -8,9 +8,9 @@ import yaml
 
 from recordmill.pipeline.configuration.check_features import check_features
 from recordmill.pipeline.configuration.idle_settings import find_idle, find_unused_words
-from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.conventions import Convention
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, as_yaml_dict
@@ -62,7 +62,7 @@ def resolve_settings(
         note: takes what the user should know.
 
     Raises:
-        ConfigError: the files cannot say it, or a setting cannot act.
+        UsageError: the files cannot say it, or a setting cannot act.
     """
     name = settings.name or (_name_of(output) if "{name" in ExampleLayout(settings).shard_name else "")
     try:
@@ -70,14 +70,14 @@ def resolve_settings(
         if source is not settings.source:
             settings = complete_settings(replace(settings, source=source))
     except ValueError as error:
-        raise ConfigError(str(error)) from None
+        raise UsageError(str(error)) from None
     try:
         if name != settings.name:
             settings = complete_settings(replace(settings, name=name))
     except ValueError as error:
-        raise ConfigError(f"{error}; or set name, in place of the output folder's") from None
+        raise UsageError(f"{error}; or set name, in place of the output folder's") from None
     if idle := find_idle(settings):
-        raise ConfigError("\n".join(idle))
+        raise UsageError("\n".join(idle))
     for unused in find_unused_words(settings):
         note(unused)
     return settings

@@ -11,7 +11,7 @@ import yaml
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder, flags_of, recognise
-from recordmill.pipeline.configuration.setting_errors import ConfigError
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources import source_names
@@ -478,7 +478,7 @@ def test_nothing_is_recognised_where_names_say_nothing(paths):
     ],
 )  # fmt: skip
 def test_a_choice_is_the_users(paths, heads, sentences):
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(UsageError) as told:
         recognise(FolderSketch.of(paths, heads), source_names(), "in", {})
     for sentence in sentences:
         assert sentence in str(told.value)
@@ -552,7 +552,7 @@ def test_an_include_hides_what_it_does_not_name(fill_in):
 def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
     files = {"in/Pets/images/1.jpg": b"", "in/Pets/labels/1.txt": BOX, "in/Pets/data.yaml": b"names: [cat]"}
     with pytest.raises(
-        ConfigError, match=r"in/Pets looks like yolo \(YOLO's folders images, labels\): let --input end in /Pets$"
+        UsageError, match=r"in/Pets looks like yolo \(YOLO's folders images, labels\): let --input end in /Pets$"
     ):
         fill_in(files)
 
@@ -577,7 +577,7 @@ def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
 def test_annotations_further_down_are_refused(fill_in, files, sentence):
     contents = {".txt": BOX, ".xml": XML, ".json": COCO}
     paths = {f"in/{path}": contents.get(path[path.rindex(".") :], b"") for path in files}
-    with pytest.raises(ConfigError, match=sentence.replace("--input in ", "--input .*/in ")):
+    with pytest.raises(UsageError, match=sentence.replace("--input in ", "--input .*/in ")):
         fill_in(paths)
     written = {"source": {"kind": "class_folders"}}
     assert fill_in(paths, written)[0] == written
@@ -637,14 +637,14 @@ def test_folders_called_images_of_a_split_are_not_classes(fill_in):
     ],
 )
 def test_files_that_are_not_images_are_refused(fill_in, files, sentence):
-    with pytest.raises(ConfigError, match=sentence):
+    with pytest.raises(UsageError, match=sentence):
         fill_in({f"in/{name}": b"x" for name in files})
 
 
 def test_inputs_are_of_one_layout(fill_in):
     files = {"a/cat/1.jpg": b"", "b/dog/1.jpg": b"", "c/1.jpg": b""}
     assert fill_in(files, inputs=("a", "b"))[0] == {"source": {"kind": "class_folders"}}
-    with pytest.raises(ConfigError, match=r"the inputs have different layouts \(.*/a like class_folders; .*/c like"):
+    with pytest.raises(UsageError, match=r"the inputs have different layouts \(.*/a like class_folders; .*/c like"):
         fill_in(files, inputs=("a", "c"))
 
 
@@ -736,7 +736,7 @@ def test_an_input_that_cannot_be_looked_at_is_left_to_the_job(monkeypatch, fill_
 
 def test_one_folder_around_split_folders_is_named(fill_in):
     files = {f"in/data/{split}/{label}/1.jpg": b"" for split in ("train", "val") for label in ("cat", "dog")}
-    with pytest.raises(ConfigError, match=r"in/data looks like class_folders .*: let --input end in /data$"):
+    with pytest.raises(UsageError, match=r"in/data looks like class_folders .*: let --input end in /data$"):
         fill_in(files)
 
 

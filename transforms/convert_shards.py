@@ -22,12 +22,12 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.key_hashes import hash_key

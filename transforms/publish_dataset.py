@@ -10,11 +10,11 @@ import apache_beam as beam
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED
 from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import FinishedShards, ShardReport
 from recordmill.storage.dataset_files import find_marker, read_marker, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.output_lock import release_claim, remove_staging

@@ -10,7 +10,7 @@ import orjson
 from recordmill import storage
 from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.sidecar_row import Row, SidecarRow, row_from_json
-from recordmill.schemas.totals import RowTotals
+from recordmill.schemas.dataset.totals import RowTotals
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
 """Errors that rows cause if Recordmill did not write them."""

@@ -244,10 +244,10 @@ class RunEntry:
         digests: the SHA-256 of each file in `files`, in hex.
     """
 
-    recordmill: str = ""
-    beam: str = ""
-    runner: str = ""
-    started: str = ""
+    recordmill: str | None = None
+    beam: str | None = None
+    runner: str | None = None
+    started: str | None = None
     id: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
     versions: str = ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from recordmill.schemas.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 
 
 def gather_reports(reports: Iterable[ShardReport]) -> FinishedShards:

@@ -8,14 +8,14 @@ from typing import Any
 import orjson
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.shard_report import FinishedShards
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.limits import LossLimits
-from recordmill.schemas.shard_report import FinishedShards
-from recordmill.schemas.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.transforms.planning.summary import MOST_NUMBERED, Summary
 
 MOST_CLASSES = 100

@@ -6,13 +6,13 @@ from itertools import pairwise
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
+from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import OF_WHOLE_FILES
 from recordmill.schemas.settings.limits import RejectionLimits
-from recordmill.schemas.shard_report import FinishedShards
 from recordmill.transforms.planning.summary import Summary
 
 _REMEDIES = {

@@ -17,11 +17,11 @@ from recordmill.schemas.dataset.marker import (
     ShardEntry,
     SplitEntry,
 )
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import FeatureEntry, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import FinishedShards, ShardReport
-from recordmill.schemas.totals import RowTotals
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.annotation_ledger import describe_annotations

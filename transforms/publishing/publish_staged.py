@@ -22,9 +22,9 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, LABELS, MARKER, REJECTED, shard_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
 from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
 from recordmill.storage.transform_fn import remove_stale

@@ -15,8 +15,8 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow, row_from_json
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 

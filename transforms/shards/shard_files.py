@@ -16,11 +16,11 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import from_json, to_json
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.totals import AnnotationTotals, RowTotals
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back

@@ -20,7 +20,7 @@ from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes, SplitEntry, plan_id_of
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.totals import RowTotals
+from recordmill.schemas.dataset.totals import RowTotals
 
 _MOST_REPORTED = 100
 

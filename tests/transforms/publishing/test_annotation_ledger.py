@@ -5,11 +5,11 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
+from recordmill.schemas.dataset.shard_report import FinishedShards
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
-from recordmill.schemas.shard_report import FinishedShards
-from recordmill.schemas.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo

@@ -7,13 +7,13 @@ from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.schemas.shard_report import FinishedShards, ShardReport
-from recordmill.schemas.totals import AnnotationTotals, RowTotals
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -29,8 +29,7 @@ from tests.support.gather_reports import gather_reports
 SETTINGS = make_settings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)
 DUPLICATES_STORED = to_json(DUPLICATE_NUMBERS)
-EMPTY_RUN = dict.fromkeys(["recordmill", "beam", "runner", "started"], "")
-EMPTY_RUN |= {"id": "", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
+EMPTY_RUN = {"id": "", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
 LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 
 

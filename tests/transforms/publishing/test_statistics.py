@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.transforms.publishing import statistics
 from recordmill.transforms.publishing.statistics import (
     ASPECT_BINS,

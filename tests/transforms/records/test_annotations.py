@@ -5,12 +5,12 @@ import pytest
 from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
-from recordmill.schemas.totals import AnnotationTotals, BoxExample
 from recordmill.transforms.records.annotations import (
     AnnotationCounts,
     add_image,

@@ -7,11 +7,11 @@ from itertools import count
 
 import pytest
 
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import digest_of, version_digest_of
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.totals import AnnotationTotals, RowTotals
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_records
 from recordmill.transforms.records.convert_image import ConvertedImage

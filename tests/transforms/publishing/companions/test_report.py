@@ -10,11 +10,11 @@ from PIL import Image
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, LookAlikes, NamedImages, SameBytes
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.totals import AnnotationTotals, RowTotals
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary

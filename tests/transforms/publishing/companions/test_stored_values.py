@@ -5,11 +5,11 @@ import pytest
 from make_marker import make_marker
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.totals import AnnotationTotals, RowTotals
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.publishing.companions import StagedDataset, stored_values

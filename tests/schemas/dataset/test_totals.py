@@ -5,7 +5,7 @@ import pytest
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.totals import AnnotationTotals, BoxExample, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 
 PARTS = [
     AnnotationTotals(

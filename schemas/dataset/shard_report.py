@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from recordmill.schemas.totals import AnnotationTotals, RowTotals, Totals
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, Totals
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def shards(pictures):
 
 def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
     reports = convert(shards, run)
-    assert [(r.split, r.index, r.references, r.records, r.rejected) for r in reports] == [
+    assert [(r.split, r.index, r.references, r.records, r.rows.rejected) for r in reports] == [
         ("test", 0, 10, 10, {}),
         ("train", 0, 40, 39, {"vanished": 1}),
         ("train", 1, 10, 10, {}),

@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from recordmill.schemas.settings.listing import Input, ListingSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
-    from recordmill.transforms.compose.build_examples import BuildExamples
-    from recordmill.transforms.compose.read_images import ReadImages
-    from recordmill.transforms.compose.reencode_images import ReencodeImages
-    from recordmill.transforms.compose.split_examples import SplitExamples
+    from recordmill.transforms.compose import BuildExamples, ReadImages, ReencodeImages, SplitExamples
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
     from recordmill.transforms.list_images import ListImages
@@ -56,10 +53,7 @@ _NAMES = {
     "schemas.settings.listing": ("Input", "ListingSettings"),
     "storage.record_bytes": ("StoredFile",),
     "storage.record_reader": ("Damage", "RecordFile"),
-    "transforms.compose.build_examples": ("BuildExamples",),
-    "transforms.compose.read_images": ("ReadImages",),
-    "transforms.compose.reencode_images": ("ReencodeImages",),
-    "transforms.compose.split_examples": ("SplitExamples",),
+    "transforms.compose": ("BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples"),
     "transforms.inputs.sources.class_folders": ("ClassFolders",),
     "transforms.inputs.sources.filename_labels": ("FilenameLabels",),
     "transforms.list_images": ("ListImages",),

@@ -77,8 +77,6 @@ class Table(Source):
         for key in ("delimiter", "quote"):
             if len(getattr(self, key)) > 1 or getattr(self, key) in ("\n", "\r"):
                 raise ValueError(f"source.{key} is {getattr(self, key)!r}: give one character")
-        if self.infer == "auto":
-            object.__setattr__(self, "infer", "no" if self.columns else "yes")
 
     @property
     def _named(self) -> dict[str, str]:
@@ -108,8 +106,8 @@ class Table(Source):
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Table":
         """Finds the types of columns that are not declared, in one pass over all rows."""
-        if self.infer == "no":
-            return self
+        if self.infer == "no" or (self.infer == "auto" and self.columns):
+            return replace(self, infer="no")
         types = ColumnTypes(without={*self.columns, *self._named.values()})
         for file in files:
             try:

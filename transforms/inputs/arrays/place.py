@@ -7,13 +7,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_packed_range, read_packed_start
-from recordmill.transforms.inputs.listing.safe_paths import (
-    NotAFileError,
-    resolve_inside,
-    root_of,
-    size_and_version,
-    spelled_path,
-)
+from recordmill.transforms.inputs.listing.named_files import DataFile, NotAFileError, size_and_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +75,21 @@ def place_of(file: ImageRef) -> Place:
     return Place(file.uri, "gzip" if packed else "", size=-1 if packed else file.size, version=file.version)
 
 
-def find_beside(path: str, file: ImageRef, name: str) -> Place:
+def find_beside(file: DataFile, name: str) -> Place:
     """The file of that name in a file's folder, plain or gzipped.
 
     Args:
-        path: of the file, below its input.
-        file: a reference to it.
+        file: the file.
         name: of the other one, with or without `.gz`.
 
     Raises:
         FileNotFoundError: it is not there; its message is the name.
         Rejected: `outside_root`, it is a link that leads out of the input; `not_a_file`; or `unreadable`.
     """
-    plain = posixpath.join(posixpath.dirname(spelled_path(file.uri, path)), name.removesuffix(".gz"))
+    plain = posixpath.join(file.folder, name.removesuffix(".gz"))
     for candidate in (plain, f"{plain}.gz"):
         try:
-            uri = resolve_inside(root_of(file.uri, path), candidate)
+            uri = file.resolve(candidate)
             size, version = size_and_version(uri)
             place = place_of(ImageRef("", uri, size, version))
             place.read(0, 1)

@@ -15,6 +15,7 @@ from recordmill.transforms.inputs.arrays.npz_members import find_members
 from recordmill.transforms.inputs.arrays.place import Place, find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import Source
 
 
@@ -107,7 +108,7 @@ class Arrays(Source):
             reason = "labels" if name in self.labels.values() else "not_included"
             yield file.notice("ignored", reason)
             return
-        labels = find_beside(path, file, f"{self.labels[word]}.npy") if self.labels else None
+        labels = find_beside(DataFile(path, file), f"{self.labels[word]}.npy") if self.labels else None
         yield from self._refer_array(file, file.key, word, place_of(file), labels)
 
     def _refer_array(

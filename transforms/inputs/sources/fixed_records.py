@@ -22,6 +22,7 @@ from recordmill.transforms.inputs.listing.class_names import (
     state_classes,
 )
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import Source
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -191,7 +192,7 @@ class FixedRecords(Source):
             raise Rejected("list", "wrong_length", self._describe_length(file.size))
         if self.labels and self.class_names_file:
             try:
-                classes = read_class_names(file.uri, path, self.class_names_file)
+                classes = read_class_names(DataFile(path, file), self.class_names_file)
             except ClassNamesError as error:
                 known = self._preset_classes if isinstance(error, NoClassNamesError) else 0
                 if not known:

@@ -16,7 +16,8 @@ from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, n
 from recordmill.transforms.inputs.arrays.place import find_beside, place_of
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.listing.named_files import DataFile
+from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
 
@@ -43,14 +44,7 @@ class Idx(Source):
 
     def __post_init__(self) -> None:
         """Raises ValueError where a pattern is none."""
-        groups = self._compiled().groupindex
-        try:
-            self.labels.format_map(dict.fromkeys(groups, ""))
-        except (KeyError, ValueError, IndexError, AttributeError) as error:
-            known = ", ".join(f"{{{group}}}" for group in sorted(groups)) or "nothing"
-            raise ValueError(
-                f"source.labels is {self.labels!r} ({error}): it may use {known} of source.images"
-            ) from None
+        check_template(self.labels, "source.labels", *self._compiled().groupindex)
         self.classes()
 
     def _compiled(self) -> Any:
@@ -110,7 +104,7 @@ class Idx(Source):
         if not name:
             return None
         try:
-            place = find_beside(path, file, name)
+            place = find_beside(DataFile(path, file), name)
             (found,), header = parse_idx_header(place.read(0, LONGEST_HEADER), (1,))
             if found != count:
                 raise Rejected("list", "bad_labels", f"{found:,} labels, and there are {count:,} images")

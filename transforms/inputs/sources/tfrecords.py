@@ -20,6 +20,7 @@ from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
@@ -170,7 +171,7 @@ class Tfrecords(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """An image for each record, as the byte range of its data; a rejected reference for each damage."""
         numbers: dict[str, int | None] = {}
-        labels = LabelFiles(file.uri, path, self.class_names_file, self.class_names)
+        labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):

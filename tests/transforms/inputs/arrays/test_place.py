@@ -6,6 +6,7 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.arrays.place import Place, find_beside, place_of
+from recordmill.transforms.inputs.listing.named_files import DataFile
 
 DATA = bytes(range(100))
 
@@ -67,18 +68,18 @@ def test_a_sibling_file_is_found_plain_or_gzipped(tmp_path):
     folder.mkdir(parents=True)
     file = ImageRef("a/x", str(folder / "x"), 1)
     with pytest.raises(FileNotFoundError, match=r"^labels\.gz$"):
-        find_beside("a/x", file, "labels.gz")
+        find_beside(DataFile("a/x", file), "labels.gz")
     (folder / "labels.gz").write_bytes(gzip.compress(b"12"))
-    assert find_beside("a/x", file, "labels").read(0, 9) == b"12"
+    assert find_beside(DataFile("a/x", file), "labels").read(0, 9) == b"12"
     (folder / "labels").write_bytes(b"3")
-    assert find_beside("a/x", file, "labels.gz").read(0, 9) == b"3"
+    assert find_beside(DataFile("a/x", file), "labels.gz").read(0, 9) == b"3"
 
 
 def test_a_sibling_file_is_found_in_a_folder_as_the_store_spells_it(tmp_path):
     folder = tmp_path / unicodedata.normalize("NFD", "é")
     folder.mkdir()
     (folder / "labels").write_bytes(b"3")
-    assert find_beside("é/x", ImageRef("é/x", str(folder / "x"), 1), "labels").read(0, 9) == b"3"
+    assert find_beside(DataFile("é/x", ImageRef("é/x", str(folder / "x"), 1)), "labels").read(0, 9) == b"3"
 
 
 def test_nothing_outside_the_input_is_read(tmp_path):
@@ -88,10 +89,10 @@ def test_nothing_outside_the_input_is_read(tmp_path):
     file = ImageRef("x", str(tmp_path / "in" / "x"), 1)
     for name in ("labels", "../secret", str(tmp_path / "secret"), "file:///etc/passwd"):
         with pytest.raises(Rejected, match=r"^outside_root: "):
-            find_beside("x", file, name)
+            find_beside(DataFile("x", file), name)
 
 
 def test_a_sibling_folder_is_not_a_file(tmp_path):
     (tmp_path / "labels").mkdir()
     with pytest.raises(Rejected, match="not_a_file: labels: it is a folder"):
-        find_beside("images", ImageRef("images", str(tmp_path / "images")), "labels")
+        find_beside(DataFile("images", ImageRef("images", str(tmp_path / "images"))), "labels")

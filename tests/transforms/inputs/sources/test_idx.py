@@ -174,7 +174,7 @@ def test_labels_outside_the_input_are_not_read(refer):
     ("settings", "message"),
     [
         ({"images": "("}, "source.images '(' is not a regular expression"),
-        ({"labels": "{spilt}"}, "source.labels is '{spilt}' ('spilt'): it may use {dot}, {split} of source.images"),
+        ({"labels": "{spilt}"}, "source.labels is '{spilt}': it can use only {dot} and {split} in braces"),
         ({"labels": "{"}, "source.labels is '{'"),
         ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],

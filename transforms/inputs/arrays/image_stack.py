@@ -87,7 +87,7 @@ def list_array_images(
     if labels is not None and len(labels) != stack.count:
         raise Rejected("list", "bad_labels", f"there are {len(labels):,} labels for {stack.count:,} images")
     features = orjson.dumps({SHAPE_FIELD: stack.shape}).decode()
-    common = {"packing": stack.place.packing, "split": file.split or word, "features": features}
+    common = {"packing": str(stack.place.packing or ""), "split": file.split or word, "features": features}
     begin = stack.place.offset + stack.header
     yield from list_ranges(file, key, begin, stack.image_bytes, stack.count, labels, **common)
 

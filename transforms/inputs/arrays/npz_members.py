@@ -6,6 +6,7 @@ from typing import BinaryIO
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.packing import NamedMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives.zip_members import data_start
 from recordmill.transforms.inputs.arrays.place import Place
@@ -31,10 +32,10 @@ def _place_of(member: zipfile.ZipInfo, file: ImageRef, stream: BinaryIO) -> Plac
     if member.header_offset < 0:  # where the archive's start is missing
         raise Rejected("list", "bad_packing", f"{member.filename} begins before the archive does")
     if member.compress_type != zipfile.ZIP_STORED:
-        return Place(file.uri, f"member:{member.filename}", 0, member.file_size, file.version)
+        return Place(file.uri, NamedMember(member.filename), 0, member.file_size, file.version)
     begin = data_start(member, stream)
     if begin < 0:
         raise Rejected("list", "bad_packing", f"{member.filename} is not where the archive says that it is")
     if begin + member.file_size > file.size:
         raise Rejected("list", "bad_packing", f"{member.filename} ends after the end of the archive")
-    return Place(file.uri, "", begin, member.file_size, file.version)
+    return Place(file.uri, None, begin, member.file_size, file.version)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.packing import Gzip, Packing
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_packed_range, read_packed_start
 from recordmill.transforms.inputs.listing.named_files import DataFile, NotAFileError, size_and_version
@@ -16,14 +17,14 @@ class Place:
 
     Attributes:
         uri: the file.
-        packing: as `ImageRef.packing`.
+        packing: how they are stored in the file; None if it is not compressed.
         offset: where they begin in the file, or in what unpacking gives.
         size: how many there are; -1 where that is only known once they are unpacked.
         version: of the file.
     """
 
     uri: str
-    packing: str = ""
+    packing: Packing | None = None
     offset: int = 0
     size: int = -1
     version: str = ""
@@ -72,7 +73,7 @@ class Place:
 def place_of(file: ImageRef) -> Place:
     """A whole file: what is in it, if its name ends in `.gz`."""
     packed = file.uri.endswith(".gz")
-    return Place(file.uri, "gzip" if packed else "", size=-1 if packed else file.size, version=file.version)
+    return Place(file.uri, Gzip() if packed else None, size=-1 if packed else file.size, version=file.version)
 
 
 def find_beside(file: DataFile, name: str) -> Place:

@@ -1,8 +1,6 @@
 """Output for people on stderr: lines, a progress bar on a terminal, and a table at the end."""
 
 import io
-import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -118,18 +116,6 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
     for title in titles:
         table.add_column(title, justify="right" if title in right else "left", overflow="fold")
     return table
-
-
-def fail(sentence: str, exit_code: int, as_json: bool) -> int:
-    """Reports why a command failed: to people on stderr, to programs by a line of JSON on stdout.
-
-    Returns:
-        The exit code.
-    """
-    Terminal(sys.stderr).say(f"error: {sentence}")
-    if as_json:
-        sys.stdout.write(json.dumps({"exit_code": exit_code, "sentence": sentence}) + "\n")
-    return exit_code
 
 
 def _width(stream: TextIO) -> int | None:

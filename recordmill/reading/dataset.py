@@ -64,6 +64,16 @@ class Dataset:
         """The conversion's notes and remarks; empty for other kinds."""
         return (*self.marker.notes, *(self.marker.remarks or ())) if self.marker else ()
 
+    def require_marker(self) -> Marker:
+        """The marker.
+
+        Raises:
+            LoadError: there is none, or files were opened instead of the folder.
+        """
+        if self.marker is None or not self.whole:
+            raise LoadError(f"{self.folder} holds no {MARKER}: name the folder of a finished dataset")
+        return self.marker
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{split}: {'?' if count is None else count}" for split, count in self.counts.items())
         return f"<dataset {self.folder} ({counts}; {format_count(len(self.labels), 'class')})>"

@@ -9,11 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from recordmill.reading.analyze.channel_moments import choose_split, open_dataset, read_moments
+from recordmill.reading.analyze.channel_moments import choose_split, read_moments
 from recordmill.reading.analyze.image_model import save_image_model
 from recordmill.reading.analyze.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
+from recordmill.reading.dataset import open_dataset
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.errors import RecordmillError
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits, publish_transform_fn, read_note
 
 _WANTED = ("tensorflow", "tensorflow_transform")
@@ -38,10 +39,10 @@ def check_tensorflow() -> None:
     """Checks for TensorFlow Transform without importing it.
 
     Raises:
-        RecordmillError: it is not installed.
+        LoadError: it is not installed.
     """
     if not all(map(find_spec, _WANTED)):
-        raise RecordmillError(
+        raise LoadError(
             "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
         )
 
@@ -66,7 +67,7 @@ def analyze_dataset(
         OSError: something cannot be read or written.
     """
     started = time.monotonic()
-    marker = open_dataset(path)
+    marker = open_dataset(path).require_marker()
     note = read_note(path)
     if note is not None and fits(note, marker, split, size):
         return Analysis(False, note, {"imports": 0.0, "analysis": _since(started)})

@@ -13,24 +13,9 @@ from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
-
-
-def open_dataset(path: str) -> Marker:
-    """The marker of the finished dataset in a folder.
-
-    Raises:
-        LoadError: there is none, or it cannot be read.
-    """
-    try:
-        return read_marker(path)
-    except FileNotFoundError:
-        raise LoadError(f"{path} holds no finished dataset: there is no {MARKER}") from None
-    except DamagedMarkerError as error:
-        raise LoadError(f"{error}: convert the images again") from None
 
 
 def choose_split(marker: Marker, asked: str | None, path: str) -> str:

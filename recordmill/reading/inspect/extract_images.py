@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset
+from recordmill.reading.expectations import expect
 from recordmill.reading.inspect.find_record import FoundRecord, read_records
 from recordmill.schemas.errors import LoadError
 
@@ -32,12 +33,11 @@ def extract_images(
     """
     if os.path.isdir(folder) and os.listdir(folder):
         raise LoadError(f"{folder} holds something already: name a new folder for the images")
-    count = 0
+    count, expected = 0, expect(dataset)
     for found in read_records(dataset) if chosen is None else chosen:
         if count == limit:
             break
-        image = found.image(dataset)
-        if image:
+        if image := found.image(expected):
             path = os.path.join(folder, _safe(found.shard.split), _file_name(found, image))
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "xb") as file:

@@ -3,6 +3,7 @@ import shutil
 import pytest
 
 from recordmill.reading.dataset import open_dataset
+from recordmill.reading.expectations import expect
 from recordmill.reading.inspect.find_record import find_source, read_record, read_records
 from recordmill.schemas.errors import LoadError
 
@@ -25,7 +26,7 @@ def test_records_are_numbered_through_the_files_of_a_split(dataset):
 def test_the_record_of_a_file_by_name_and_by_bytes(dataset, tmp_path, draw):
     (found,) = find_source(dataset, "owl/05.jpg")
     assert found.row.key == "owl/05.jpg"
-    assert found.image(dataset) == draw(5)
+    assert found.image(expect(dataset)) == draw(5)
     (tmp_path / "renamed.jpg").write_bytes(draw(5))
     assert find_source(dataset, str(tmp_path / "renamed.jpg")) == [found]
     assert find_source(dataset, "/somewhere/photos/owl/05.jpg") == [found]
@@ -68,3 +69,13 @@ def test_a_rejected_file_says_why(published, tmp_path):
         find_source(open_dataset(str(folder)), "photos/cat/bad.jpg")
     with pytest.raises(LoadError, match=r"no record of .* comes from nothing\.jpg"):
         find_source(open_dataset(str(folder)), "nothing.jpg")
+
+
+def test_a_damaged_sidecar_is_one_sentence(published, tmp_path):
+    folder = shutil.copytree(published["none"], tmp_path / "dataset")
+    sidecar = folder / "sidecars" / "train-00000-of-00002.tfrecord.jsonl"
+    sidecar.write_text('{"key"')
+    dataset = open_dataset(str(folder))
+    for look in (lambda: read_record(dataset, "train", 0), lambda: find_source(dataset, "owl/05.jpg")):
+        with pytest.raises(LoadError, match=f"^the sidecar {sidecar} cannot be understood "):
+            look()

@@ -18,6 +18,7 @@ from numpy.lib import format as npy
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.packing import Gzip, NamedMember, Packing
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_packed_range, read_packed_start
 from recordmill.transforms.inputs.archives.zip_members import data_start
@@ -112,14 +113,14 @@ class Place:
 
     Attributes:
         uri: the file.
-        packing: as `ImageRef.packing`.
+        packing: how they are stored in the file; None if it is not compressed.
         offset: where they begin in the file, or in what unpacking gives.
         size: how many there are; -1 where that is only known once they are unpacked.
         version: of the file.
     """
 
     uri: str
-    packing: str = ""
+    packing: Packing | None = None
     offset: int = 0
     size: int = -1
     version: str = ""
@@ -174,7 +175,7 @@ class Place:
 def place_of(file: ImageRef) -> Place:
     """A whole file: what is in it, if its name ends in `.gz`."""
     packed = file.uri.endswith(".gz")
-    return Place(file.uri, "gzip" if packed else "", size=-1 if packed else file.size, version=file.version)
+    return Place(file.uri, Gzip() if packed else None, size=-1 if packed else file.size, version=file.version)
 
 
 def find_labels(file: DataFile, name: str) -> Place:
@@ -227,10 +228,10 @@ def _place_of_member(member: zipfile.ZipInfo, file: ImageRef, stream: BinaryIO) 
     if member.header_offset < 0:  # where the archive's start is missing
         raise _bad_packing(f"{member.filename} begins before the archive does")
     if member.compress_type != zipfile.ZIP_STORED:
-        return Place(file.uri, f"member:{member.filename}", 0, member.file_size, file.version)
+        return Place(file.uri, NamedMember(member.filename), 0, member.file_size, file.version)
     begin = data_start(member, stream)
     if begin < 0:
         raise _bad_packing(f"{member.filename} is not where the archive says that it is")
     if begin + member.file_size > file.size:
         raise _bad_packing(f"{member.filename} ends after the end of the archive")
-    return Place(file.uri, "", begin, member.file_size, file.version)
+    return Place(file.uri, None, begin, member.file_size, file.version)

@@ -73,7 +73,7 @@ def list_stack(
         if numbers:  # classes called 0, 1, ..., 10 have that order
             yield ClassNames.of(file, {str(number): number for number in sorted(numbers)})
     features = orjson.dumps({SHAPE_FIELD: shape}).decode()
-    common = {"packing": stack.images.packing, "split": file.split or stack.word, "features": features}
+    common = {"packing": str(stack.images.packing or ""), "split": file.split or stack.word, "features": features}
     begin = stack.images.offset + header.bytes
     yield from list_ranges(file, stack.key, begin, math.prod(shape), count, names, **common)
 

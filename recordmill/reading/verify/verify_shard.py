@@ -10,7 +10,7 @@ from recordmill.reading.label_names import LabelNames, fit_names, judge_labels, 
 from recordmill.reading.shard import Shard
 from recordmill.reading.sidecar_rows import SidecarRows
 from recordmill.reading.verify.finding import Finding
-from recordmill.schemas.dataset.sidecar_row import RowTotals
+from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 

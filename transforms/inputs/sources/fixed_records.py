@@ -1,10 +1,10 @@
 """Binary files of records of one length: label bytes, then pixels. CIFAR-10, CIFAR-100 and whatever is like them."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -85,9 +85,15 @@ class FixedRecords(ArraySource):
     late_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the layout is incomplete or impossible."""
+        """Raises ValueError where the layout, with what the preset says, is incomplete or impossible."""
         if self.preset not in PRESETS:
             raise ValueError(f"source.preset is {self.preset!r}: choose cifar10, cifar100, or '' for none")
+        if self._with_preset() is self:  # otherwise that has been checked
+            self._check_layout()
+            self._check_classes()
+
+    def _with_preset(self) -> Self:
+        """The source with the preset's values for what is not given; itself where all is."""
         preset = PRESETS[self.preset]
         given = {
             "data": self.data or preset["files"],
@@ -97,10 +103,11 @@ class FixedRecords(ArraySource):
         given["label"] = self.label or (given["labels"] or ("",))[-1]
         names = self.class_names_file or ("" if self.class_names else preset.get("class_names_file", ""))
         given["class_names_file"] = names.replace("{label}", given["label"])
-        for key, value in given.items():
-            object.__setattr__(self, key, value)
-        self._check_layout()
-        self._check_classes()
+        return self if all(getattr(self, key) == value for key, value in given.items()) else replace(self, **given)
+
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
+        """Fills in what the preset says; no file is read."""
+        return self._with_preset()
 
     def _check_layout(self) -> None:
         for key in ("height", "width"):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow, row_from_json
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 
@@ -63,7 +64,7 @@ Place = tuple[Sidecar, SidecarRow]
 
 def list_sidecars(reports: Iterable[ShardReport], staging: str) -> list[Sidecar]:
     """The sidecars of shards in a staging folder, in the shards' order."""
-    ordered = sorted(reports, key=lambda report: (report.split, report.index))
+    ordered = sorted(reports, key=attrgetter("place"))
     return [
         Sidecar(
             report.split,

@@ -140,7 +140,7 @@ class _ConvertShard(beam.DoFn):
     def setup(self) -> None:
         self._layout = ExampleLayout(self._settings)
         # Chosen here: the launcher's processors are not the worker's.
-        self._readers = DecodePool.acquire(self._threads or choose_threads(self._settings))
+        self._readers = DecodePool.of(self._threads or choose_threads(self._settings))
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
         self._second: SecondProcess | None = None
 
@@ -148,7 +148,7 @@ class _ConvertShard(beam.DoFn):
         if self._second is not None:
             self._second.close()
         self._finisher.shutdown()
-        self._readers.release()
+        del self._readers
 
     def start_bundle(self) -> None:
         self._under_way: deque[Future[ShardReport]] = deque()

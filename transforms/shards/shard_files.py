@@ -7,7 +7,7 @@ whose note fits its references was finished by an earlier run and is not written
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
@@ -89,20 +89,16 @@ def write_shard(
     file, sidecar = (shard_path(staging, split, index, kind) for kind in ("tfrecord", "jsonl"))
     temporary, temporary_sidecar = storage.temporary_name(file), storage.temporary_name(sidecar)
     shard = WrittenShard(staging, split, index, mark, compression, temporary, temporary_sidecar, Tally())
-    with shard.removed_on_failure():
-        sink = RecordSink(shard.temporary, compression)
-        try:
-            with storage.open_to_write(shard.temporary_sidecar) as rows:
-                for image in images:
-                    if image.record is not None and isinstance(image.row, SidecarRow):
-                        image.row.offset, image.row.length = sink.offset, len(image.record)
-                        sink.write(image.record)
-                    rows.write(shard.tally.count(image))
-        except BaseException:
-            with suppress(OSError):  # left open, the file would go on taking room on a full disk
-                sink.close()
-            raise
-        sink.close()
+    with (
+        shard.removed_on_failure(),
+        closing(RecordSink(temporary, compression)) as sink,
+        storage.open_to_write(temporary_sidecar) as rows,
+    ):
+        for image in images:
+            if image.record is not None and isinstance(image.row, SidecarRow):
+                image.row.offset, image.row.length = sink.offset, len(image.record)
+                sink.write(image.record)
+            rows.write(shard.tally.count(image))
     return shard
 
 

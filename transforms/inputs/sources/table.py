@@ -59,8 +59,6 @@ class Table(TableFormat, Source):
             if count > 1:
                 raise ValueError(f"source.columns: two columns become the feature {feature!r}: set feature of one")
         self.check_format()
-        if self.infer == "auto":
-            object.__setattr__(self, "infer", "no" if self.columns else "yes")
 
     @property
     def _named(self) -> dict[str, str]:
@@ -79,8 +77,8 @@ class Table(TableFormat, Source):
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Table":
         """Finds the types of columns that are not declared, in one pass over all rows."""
-        if self.infer == "no":
-            return self
+        if self.infer == "no" or (self.infer == "auto" and self.columns):
+            return replace(self, infer="no")
         types = ColumnTypes(without={*self.columns, *self._named.values()})
         for file in files:
             try:

@@ -49,8 +49,6 @@ class Arrays(Source):
         if self.labels and set(self.labels) != set(self.images):
             words = ", ".join(self.images)
             raise ValueError(f"source.labels must have the words of source.images ({words}), or be {{}} for no labels")
-        if self.order not in ("interleaved", "planar"):
-            raise ValueError(f"source.order is {self.order!r}: choose interleaved or planar")
         self.classes()
 
     def classes(self) -> Mapping[str, int]:

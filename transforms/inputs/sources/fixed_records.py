@@ -20,11 +20,10 @@ from recordmill.transforms.inputs.listing.class_names import (
     NoClassNamesError,
     number_classes,
     read_class_names,
-    state_classes,
 )
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.named_files import DataFile
-from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.sources.source import ArraySource
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "": {"files": {"all": "*.bin"}, "labels": ("label",)},
@@ -51,7 +50,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixedRecords(Source):
+class FixedRecords(ArraySource):
     """The source `fixed_records`.
 
     Attributes:
@@ -85,7 +84,6 @@ class FixedRecords(Source):
     class_names: tuple[str, ...] | int = ()
 
     late_labels: ClassVar[bool] = True
-    gives_pixels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where the layout, with what the preset says, is incomplete or impossible."""
@@ -130,11 +128,6 @@ class FixedRecords(Source):
             raise ValueError(f"source.class_names_file is {self.class_names_file!r}: name a file next to the records")
         self.classes()
 
-    @property
-    def gives_labels(self) -> bool:
-        """If records have label bytes."""
-        return bool(self.labels)
-
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """CIFAR's binary files."""
@@ -169,10 +162,6 @@ class FixedRecords(Source):
         """The label bytes that are not the class."""
         others = (name for name in self.labels or () if name != self.label)
         return tuple(Feature(name, "int64", name, f"label byte `{name}` of the record") for name in others)
-
-    def classes(self) -> Mapping[str, int]:
-        """Those of `class_names`."""
-        return state_classes(self.class_names)
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each record of one file, by the file's size alone."""

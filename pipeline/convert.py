@@ -81,7 +81,7 @@ def convert(
         raise KeyboardInterrupt(outcome.sentence)
     if outcome.exit_code or outcome.status not in ("published", "kept") or job is None:
         raise ConversionError(outcome)
-    terminal.tell(outcome, job)
+    terminal.tell(outcome, job.run.output)
     return open_dataset(job.run.output)
 
 

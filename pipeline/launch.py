@@ -51,7 +51,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
         options, outcome = replace(options, summary_json=None), Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt:  # while modules are imported
         outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
-    terminal.tell(outcome, job)
+    terminal.tell(outcome, job.run.output if job else "")
     text = _summary_line(outcome, job, options, round(time.monotonic() - started, 3))
     if wants_json(options.json, sys.stdout):
         sys.stdout.write(text.decode())

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -21,9 +22,9 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, LABELS, MARKER, REJECTED, shard_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
 from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
 from recordmill.storage.transform_fn import remove_stale
@@ -47,8 +48,12 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
     path = storage.join(staging, REJECTED)
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
-        for report in sorted(reports, key=lambda report: (report.split, report.index)):
-            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
+        for report in sorted(reports, key=attrgetter("place")):
+            for row in (
+                read_rows(shard_path(staging, report.split, report.index, "jsonl"))
+                if report.references > report.records
+                else ()
+            ):
                 if isinstance(row, RejectedRow):
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
                     lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
@@ -90,7 +95,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = digests_of(staged[name] for name in marker.files)
     entry = RunEntry(
-        facts=run.facts,
+        **run.facts,
         id=run.run_id,
         inputs=run.inputs,
         versions=f"{plan.summary.versions:064x}",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow, row_from_json
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 
@@ -63,7 +64,7 @@ Place = tuple[Sidecar, SidecarRow]
 
 def list_sidecars(reports: Iterable[ShardReport], staging: str) -> list[Sidecar]:
     """The sidecars of shards in a staging folder, in the shards' order."""
-    ordered = sorted(reports, key=lambda report: (report.split, report.index))
+    ordered = sorted(reports, key=attrgetter("place"))
     return [
         Sidecar(
             report.split,
@@ -96,8 +97,7 @@ class Statistics:
     Attributes:
         images: rows of written images that have a height and a width.
         contents: the first 64 bits of each written image's SHA-256, in the rows' order.
-        hashes: the difference hashes, in the same order; empty where they were not taken. Where they were, they and
-            all contents are in memory, 16 bytes an image.
+        hashes: the difference hashes, in the same order, 8 bytes each; empty where they were not taken.
         sizes: images by (width, height), at most `MOST_SIZES` different ones.
         sides: images by (bin of the width, bin of the height), see `SIDE_BINS`.
         aspects: images by bin of width / height, see `ASPECT_BINS`.
@@ -153,8 +153,6 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
             samples.look_at(sidecar, written)
             _count_boxes(found, written)
             hashes.append(_from_hex([row.difference_hash for row in written if row.difference_hash is not None]))
-            if len(hashes[-1]):
-                found.contents.keep_order()
             found.contents.add(digests_of(written))
             _count_sizes(found, [row for row in written if row.height and row.width])
     found.hashes = np.concatenate(hashes)

@@ -12,6 +12,7 @@ from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.label_map import LARGEST_OFFSET
+from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.read_image import read_image
@@ -179,7 +180,7 @@ class Tfrecords(Source):
                 if isinstance(record, Damage):
                     yield ref.notice("rejected", "bad_record", _explain(index, offset, record))
                     continue
-                packing = "gzip_records" if records.compression == "gzip" else ""
+                packing = str(Gzip(has_checksums=True)) if records.compression == "gzip" else ""
                 ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
                     yield self._refer_example(path, ref, bytes(record), numbers, labels)

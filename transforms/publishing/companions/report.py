@@ -11,8 +11,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from recordmill.schemas.dataset.file_names import EXAMPLES, REPORT
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.formatting import format_count, format_size
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.publishing.companions import report_sections as sections
 from recordmill.transforms.publishing.companions.remarks import found_unit
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset

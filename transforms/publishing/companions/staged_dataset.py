@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recordmill.schemas.dataset.marker import LABEL_FIELDS, Marker
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import Row
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.transforms.publishing.companions.remarks import Remark
 from recordmill.transforms.publishing.duplicates import Duplicates

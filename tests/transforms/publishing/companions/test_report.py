@@ -10,10 +10,11 @@ from PIL import Image
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, LookAlikes, NamedImages, SameBytes
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import Feature
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -112,7 +113,15 @@ def make(
     """A dataset of which only the numbers are there."""
     settings = settings or make_settings()
     reports = [
-        ShardReport(split, 0, sum(counts.values()), "", sum(counts.values()), 9, "", "", 9, counts, {}, {"rotated": 1})
+        ShardReport(
+            split,
+            0,
+            sum(counts.values()),
+            RowTotals(sum(counts.values()), 9, Counter(counts), changes=Counter(rotated=1)),
+            AnnotationTotals(),
+            records=sum(counts.values()),
+            bytes=9,
+        )
         for split, counts in classes.items()
     ]
     written = sum(report.records for report in reports)

@@ -5,10 +5,11 @@ import pytest
 from make_marker import make_marker
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.publishing.companions import StagedDataset, stored_values
@@ -86,7 +87,7 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
 
 
 def test_images_without_boxes_or_columns_are_not_read():
-    report = ShardReport("train", 0, 1, "", 1, 9, "", "", 9, {"cat": 1}, {}, {})
+    report = ShardReport("train", 0, 1, RowTotals(), AnnotationTotals(), records=1, bytes=9)
     settings = make_settings()
     dataset = StagedDataset(make_marker(), settings, "", name_shards([report], settings), [report], "/nowhere")
     assert gather_values(dataset).records == 0

@@ -1,19 +1,24 @@
 import csv
 import io
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.transforms.inputs.tables import text_lines
-from recordmill.transforms.inputs.tables.csv_rows import read_csv_record, read_csv_rows
 from recordmill.transforms.inputs.tables.row import UnreadableTableError
 from recordmill.transforms.inputs.tables.text_lines import TextLines
+from recordmill.transforms.inputs.tables.text_rows import CsvDialect, read_csv_record, read_csv_rows, read_jsonl_rows
+
+
+def lines_of(content, encoding="utf-8"):
+    return TextLines(io.BufferedReader(io.BytesIO(content)), encoding)
 
 
 def read(content, delimiter=",", quote='"', encoding="utf-8"):
     data = content if isinstance(content, bytes) else content.encode(encoding)
-    return list(read_csv_rows(TextLines(io.BytesIO(data), encoding), delimiter, quote))
+    return list(read_csv_rows(lines_of(data, encoding), CsvDialect(delimiter, quote)))
 
 
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -30,10 +35,10 @@ def test_every_cell_comes_back_and_each_row_by_its_bytes(rows, delimiter, encodi
     data = stream.getvalue().encode(encoding)
     found = read(data, delimiter, encoding=encoding)
     assert [row.cells for row in found] == rows
-    codec = TextLines(io.BytesIO(data), encoding).codec
+    codec = lines_of(data, encoding).codec
     for row in found:
         text = data[row.offset : row.offset + row.length].decode(codec)
-        assert read_csv_record(text, delimiter, '"') == row.cells
+        assert read_csv_record(text, CsvDialect(delimiter)) == row.cells
 
 
 def test_rows_are_counted_by_lines():
@@ -73,5 +78,45 @@ def test_a_cell_may_be_as_long_as_an_image():
 
 @pytest.mark.parametrize("text", ["a\nb\n", "", '"a'])
 def test_what_is_not_one_row(text):
-    with pytest.raises(ValueError, match=r"rows|data"):
-        read_csv_record(text, ",", '"')
+    with pytest.raises(ValueError, match=r"values|data"):
+        read_csv_record(text, CsvDialect())
+
+
+def read_json(content):
+    return list(read_jsonl_rows(lines_of(content)))
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(
+    st.lists(
+        st.dictionaries(texts, st.none() | texts | st.booleans() | st.floats(allow_nan=False, allow_infinity=False))
+    )
+)
+def test_every_object_comes_back_and_each_by_its_bytes(objects):
+    content = b"".join(orjson.dumps(each) + b"\n" for each in objects)
+    rows = read_json(content)
+    assert [row.cells for row in rows] == objects
+    assert [orjson.loads(content[row.offset : row.offset + row.length]) for row in rows] == objects
+
+
+def test_lines_that_are_not_objects_are_rows_with_faults():
+    rows = read_json(b'\xef\xbb\xbf{"a": 1}\n\n{"a": \n[1]\n"\xff"\n{"a": NaN}\r\n{"a": 2}')
+    assert [(row.number, row.cells) for row in rows] == [
+        (1, {"a": 1}),
+        (3, None),
+        (4, None),
+        (5, None),
+        (6, None),
+        (7, {"a": 2}),
+    ]
+    faults = [row.fault for row in rows]
+    assert faults[1].startswith("it is not valid JSON: ")
+    assert faults[2:4] == ["it is not a JSON object: '[1]'", "it is not in utf-8"]
+    assert faults[0] == faults[5] == ""
+
+
+def test_brackets_without_end_are_one_bad_row():
+    rows = read_json(b"[" * 100_000 + b'\n{"a": 1}\n')
+    assert [row.cells for row in rows] == [None, {"a": 1}]

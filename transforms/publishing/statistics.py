@@ -11,13 +11,11 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from recordmill import storage
 from recordmill.schemas.dataset.shard_report import ShardReport
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow, row_from_json
-from recordmill.storage.dataset_files import shard_path
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 
 Counts = NDArray[np.int64]
@@ -162,9 +160,9 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
 
 def read_chunks(path: str) -> Iterator[list[Row]]:
     """A sidecar's rows, some thousands at a time."""
-    with storage.open_to_read(path) as lines:
-        while chunk := [row_from_json(orjson.loads(line)) for line in islice(lines, _CHUNK)]:
-            yield chunk
+    rows = read_rows(path)
+    while chunk := list(islice(rows, _CHUNK)):
+        yield chunk
 
 
 def digests_of(rows: Iterable[SidecarRow]) -> Digests:

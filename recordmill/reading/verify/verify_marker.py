@@ -15,7 +15,7 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.sidecar_rows import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
+from recordmill.schemas.dataset.annotation_counts import count_dropped
 from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES, SIDECARS
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes, SplitEntry, plan_id_of
@@ -133,8 +133,7 @@ def _compare_sums(marker: Marker, totals: RowTotals | None) -> Iterator[str]:
         ("images_without_boxes.dropped", without.dropped, totals.boxes_of_bare),
     ):
         sums = {reason: sum(counts.values()) for reason, counts in listed.items()}
-        dropped = {reason: count for reason, count in boxes.items() if reason not in NOT_DROPPED and count}
-        yield from differences(sums, dropped, key)
+        yield from differences(sums, count_dropped(boxes), key)
 
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:

@@ -12,7 +12,7 @@ def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
     """What a function returns or raises.
 
     Raises:
-        TimeoutError: it has done neither after so many seconds; its thread may go on until the process ends.
+        TimeoutError: it has done neither within `seconds`; its thread may go on until the process ends.
     """
     answer: Future[Result] = Future()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import orjson
 from pathspec import GitIgnoreSpec
@@ -19,13 +19,12 @@ from recordmill.storage.read_image import read_image
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded
-from recordmill.transforms.inputs.listing.class_names import ClassNamesError
+from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
-from recordmill.transforms.inputs.tfrecord_input.example_fields import (
+from recordmill.transforms.inputs.tfrecord_input.examples import (
     KeptType,
     class_of,
     find_convention,
@@ -33,13 +32,13 @@ from recordmill.transforms.inputs.tfrecord_input.example_fields import (
     kind_of,
     own_features,
     parse_entries,
+    read_boxes,
     read_fields,
+    read_image_of,
     read_kept,
     text_in,
     text_of,
 )
-from recordmill.transforms.inputs.tfrecord_input.example_image import read_image_of
-from recordmill.transforms.inputs.tfrecord_input.label_files import LabelFiles
 
 _DATA_AT = 12  # after the length and its checksum
 
@@ -109,9 +108,6 @@ class Tfrecords(Source):
             raise ValueError(f"source.max_ratio is {self.max_ratio}: give at least 1")
         if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
             raise ValueError(f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels")
-        for key, kept in self.keep.items():
-            if kept not in get_args(KeptType):
-                raise ValueError(f"source.keep.{key} is {kept!r}: choose one of {', '.join(get_args(KeptType))}")
 
     @property
     def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # the settings say which

@@ -3,13 +3,13 @@
 import posixpath
 import re
 import shlex
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import orjson
 
+from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
@@ -131,34 +131,31 @@ class Annotations:
             raise ValueError("it is not a JSON object with images, categories and annotations")
         self.images = sorted(_entries(data, "images", "id", "file_name"), key=lambda image: image["file_name"])
         categories = _entries(data, "categories", "id", "name")
-        names = {category["id"]: category["name"] for category in categories}
+        names = {category["id"]: str(category["name"]) for category in categories}
         self.classes = {name: _category_number(number) for number, name in names.items()}
         if len(self.classes) < len(categories):
             raise ValueError("two categories have one name or one id")
-        known = {image["id"] for image in self.images}
-        if len(known) < len(self.images):
+        self._sizes = {image["id"]: _size_of(image) for image in self.images}
+        if len(self._sizes) < len(self.images):
             raise ValueError("two images have one id")
-        self._by_image: dict[Any, list[dict[str, Any]]] = defaultdict(list)
-        self._sizes: dict[Any, tuple[int, int]] = {}
+        self._boxes: dict[Any, list[tuple[Box, str, int, float]]] = {key: [] for key in self._sizes}
         self.strays = 0
         annotations = _entries(data, "annotations", "id", "image_id", "category_id") if "annotations" in data else []
         for each in sorted(annotations, key=lambda each: (isinstance(each["id"], str), each["id"])):
-            if each["image_id"] in known and each["category_id"] in names:
-                x, y, width, height = _numbers(each, "bbox", 4)
-                (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
-                values = (names[each["category_id"]], int(bool(each.get("iscrowd"))), area)
-                self._by_image[each["image_id"]].append({"box": (x, y, x + width, y + height), "values": values})
-            else:
+            boxes, label = self._boxes.get(each["image_id"]), names.get(each["category_id"])
+            if boxes is None or label is None:
                 self.strays += 1
-        for image in self.images:
-            self._sizes[image["id"]] = _size_of(image)
+                continue
+            x, y, width, height = _numbers(each, "bbox", 4)
+            (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
+            boxes.append(((x, y, x + width, y + height), label, int(bool(each.get("iscrowd"))), area))
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
         """An image's boxes, as `schemas.reference_boxes.boxes_of` gives them."""
-        own = self._by_image.get(image["id"], [])
-        labels, is_crowd, area = zip(*(each["values"] for each in own), strict=True) if own else ((), (), ())
+        own = self._boxes[image["id"]]
+        boxes, labels, is_crowd, area = zip(*own, strict=True) if own else ((), (), (), ())
         values = {"is_crowd": is_crowd, "area": area}
-        return boxes_of([each["box"] for each in own], labels, values=values, drawn_on_size=self._sizes[image["id"]])
+        return boxes_of(boxes, labels, values=values, drawn_on_size=self._sizes[image["id"]])
 
 
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
@@ -241,8 +238,6 @@ def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any
                 raise ValueError(f"{key}[{place}] has no key {name!r}")
             if not isinstance(each[name], _KINDS.get(name, (int, str))):
                 raise ValueError(f"{name} of {key}[{place}] cannot be {each[name]!r:.60}")
-        if "name" in needed:
-            each["name"] = str(each["name"])
     entries: list[dict[str, Any]] = data[key]
     return entries
 

@@ -53,10 +53,9 @@ class LabelMe(Source):
         """JSON files with shapes next to images."""
         folders = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
         if any(b'"shapes"' in sketch.first_head(folder, ".json") for folder in folders):
-            settings: dict[str, Any] = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
-            if set(folders) <= set(sketch.split_folders):
-                settings |= given_splits("from_folders", sketch.split_folders)
-            yield Recognised(settings, "LabelMe's JSON files next to images")
+            settings = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
+            splits = given_splits("from_folders", sketch.split_folders) if sketch.splits_by_folder(folders) else {}
+            yield Recognised({**settings, **splits}, "LabelMe's JSON files next to images")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""

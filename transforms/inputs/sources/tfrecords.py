@@ -93,12 +93,11 @@ class Tfrecords(Source):
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
         compile_pattern(self.split, "source.split", "split")
-        if self.convention != "auto":
-            try:
-                self._declared()
-            except ValueError as error:
-                raise ValueError(f"source.convention: {error}") from None
-        if self.class_names and self.first_label is None and self.convention == "auto":
+        try:
+            declared = self._declared
+        except ValueError as error:
+            raise ValueError(f"source.convention: {error}") from None
+        if self.class_names and self.first_label is None and declared is None:
             raise ValueError("source.class_names needs source.first_label, the number of the first, or convention")
         if self.class_names and self.class_names_file not in ("", "auto"):
             raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
@@ -112,22 +111,25 @@ class Tfrecords(Source):
     @property
     def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # the settings say which
         """Rows where the convention has no images."""
-        return "images" if self.convention == "auto" or holds_images(self._declared()) else "rows"
+        declared = self._declared
+        return "images" if declared is None or holds_images(declared) else "rows"
 
     @property
     def may_give_pixels(self) -> bool:
         """Whether Examples may hold raw pixels."""
-        unknown = self.convention == "auto" or isinstance(self.convention, CustomConvention)
-        return unknown or self._declared().stores == "raw"
+        declared = self._declared
+        return declared is None or isinstance(self.convention, CustomConvention) or declared.stores == "raw"
 
     def idle_settings(self) -> Mapping[str, str]:
         """The word in a file's name where a feature has it."""
         return {"split": "source.split_feature gives the split"} if self.split_feature else {}
 
-    def _declared(self) -> Convention:
+    @property
+    def _declared(self) -> Convention | None:
+        """The convention of all Examples; None if each shows its own."""
         if isinstance(self.convention, CustomConvention):
             return self.convention.as_convention()
-        return load_convention(self.convention)
+        return None if self.convention == "auto" else load_convention(self.convention)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -143,13 +145,11 @@ class Tfrecords(Source):
 
     def classes(self) -> Mapping[str, int]:
         """Those that `class_names` numbers."""
-        return {name: number for number, name in enumerate(self.class_names, self._first_label(None))}
+        return {name: number for number, name in enumerate(self.class_names, self._first_label(self._declared))}
 
     def _first_label(self, convention: Convention | None) -> int:
         if self.first_label is not None:
             return self.first_label
-        if convention is None:
-            convention = None if self.convention == "auto" else self._declared()
         return 0 if convention is None else convention.label_offset
 
     def features(self) -> tuple[Feature, ...]:
@@ -158,7 +158,7 @@ class Tfrecords(Source):
             Feature(key, kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
             for key, kept in self.keep.items()
         )
-        own = () if self.convention == "auto" else own_features(self._declared())
+        own = own_features(self._declared) if self._declared else ()
         return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
 
     def annotations(self) -> Mapping[str, str]:
@@ -237,7 +237,7 @@ class Tfrecords(Source):
         return ref.replace(key=key, label=label, split=split, features=packed)
 
     def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
-        convention = find_convention(entries) if self.convention == "auto" else self._declared()
+        convention = self._declared or find_convention(entries)
         return convention, read_fields(entries, convention)
 
     def _split_word(self, path: str, entries: Mapping[str, Any]) -> str:

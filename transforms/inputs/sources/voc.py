@@ -18,7 +18,6 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import (
     FolderSketch,
     Recognised,
-    given_splits,
     split_of,
     stems_of,
 )
@@ -60,7 +59,7 @@ class Voc(Source):
             if images != cls().images:
                 source["images"] = images
             splits = {folder.split("/")[0] for folder in folders if folder.partition("/")[2] or images == "{folder}"}
-            settings = given_splits("from_folders", splits) if splits <= set(sketch.split_folders) else {}
+            settings = sketch.splits_by_folder(splits)
             above = posixpath.dirname(min(folders))
             lists = stems_of(sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")) & set(SETS)
             if lists:

@@ -7,6 +7,7 @@ takes, stratified splits the hashes of each class.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -50,7 +51,7 @@ class FindSplitCutoffs(beam.PTransform):
         start = batches.pipeline | "SplitCutoffs" >> beam.Create([SplitCutoffs()], reshuffle=False)
         if self.limit is None and not self.splits.stratify:
             return start
-        images = batches | "KeepImages" >> beam.FlatMap(_images_of).with_output_types(ImageRef)
+        images = batches | "KeepImages" >> beam.FlatMap(attrgetter("refs")).with_output_types(ImageRef)
         take_below: Any = HASH_RANGE
         if self.limit is not None:
             take_below = AsSingleton(
@@ -88,10 +89,6 @@ class FindSplitCutoffs(beam.PTransform):
         return label, (bounds, moved)
 
 
-def _images_of(batch: ReferenceBatch) -> Iterable[ImageRef]:
-    return batch.refs
-
-
 def _first_not_taken(lowest: list[int], limit: int) -> int:
     """The hash after the `limit` lowest, which are given negated, the lowest first; 2**64 if there are no more."""
     return -lowest[limit] if len(lowest) > limit else HASH_RANGE
@@ -108,6 +105,5 @@ def _select(
     _: SplitCutoffs, take_below: int, ranked: Mapping[str, tuple[Sequence[int], Mapping[int, str]]]
 ) -> SplitCutoffs:
     bounds = {label: own for label, (own, _) in ranked.items()}
-    return SplitCutoffs(
-        take_below, bounds, {number: split for _, moved in ranked.values() for number, split in moved.items()}
-    )
+    moved = {number: split for _, groups in ranked.values() for number, split in groups.items()}
+    return SplitCutoffs(take_below, bounds, moved)

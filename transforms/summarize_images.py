@@ -15,7 +15,7 @@ from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.planning.used_files import Digests, FileDigests, UsedFiles, find_used, settle_ignored
+from recordmill.transforms.planning.used_files import Digests, FileDigests, find_used, settle_ignored
 
 register_record(Digests)
 
@@ -58,7 +58,7 @@ class SummarizeImages(beam.PTransform):
             batches
             | "DigestFiles" >> beam.ParDo(_DigestFiles(self.source)).with_output_types(tuple[int, Digests])
             | "GroupDigests" >> beam.GroupByKey()
-            | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(UsedFiles)
+            | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(dict[str, int])
         )
         return summary | "SettleIgnored" >> beam.Map(settle_ignored, AsIter(used)).with_output_types(Summary)
 
@@ -93,9 +93,7 @@ class _DigestFiles(beam.DoFn):
         self._digests = FileDigests(self._source)
 
     def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
-        self._digests.add(batch)
-        if self._digests.are_many:
-            yield from self._digests.let_go()
+        return self._digests.add(batch)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield from map(GlobalWindows.windowed_value, self._digests.let_go())

@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +25,7 @@ from recordmill.transforms.publishing.acted_settings import tell_acted
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
 from recordmill.transforms.publishing.companions import StagedDataset, choose_samples, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
+from recordmill.transforms.publishing.digest_index import DigestIndex
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
@@ -39,7 +40,7 @@ from recordmill.transforms.publishing.ledger import (
 from recordmill.transforms.publishing.marker import build_marker, name_shards, preview_numbers
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, stage_dataset
-from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
+from recordmill.transforms.publishing.statistics import gather_statistics, list_sidecars
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -136,7 +137,8 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
         sidecars, choose_samples(rows.class_counts, layout.stores_boxes) if settings.report else {}
     )
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
-    moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
+    records = {name: finished.splits[name].records for name in sorted(finished.splits)}
+    moved = _compare_with_replaced(plan, run, statistics.contents, records, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)
     remarks = find_remarks(marker, statistics, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
@@ -169,13 +171,13 @@ def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSe
 
 
 def _compare_with_replaced(
-    plan: Plan, run: RunSettings, sidecars: Sequence[Sidecar], written: int, unit: str
+    plan: Plan, run: RunSettings, contents: DigestIndex, records: Mapping[str, int], unit: str
 ) -> list[str]:
     """A note where another dataset is replaced, and has images that will be in other splits."""
     replaced = find_marker(run.output)
     if replaced is None or replaced.plan.id == plan.plan_id:
         return []
-    note = compare_splits(run.output, replaced, sidecars, written, unit)
+    note = compare_splits(run.output, replaced, contents, records, unit)
     return [note] if note else []
 
 

@@ -97,8 +97,7 @@ class Statistics:
     Attributes:
         images: rows of written images that have a height and a width.
         contents: the first 64 bits of each written image's SHA-256, in the rows' order.
-        hashes: the difference hashes, in the same order; empty where they were not taken. Where they were, they and
-            all contents are in memory, 16 bytes an image.
+        hashes: the difference hashes, in the same order, 8 bytes each; empty where they were not taken.
         sizes: images by (width, height), at most `MOST_SIZES` different ones.
         sides: images by (bin of the width, bin of the height), see `SIDE_BINS`.
         aspects: images by bin of width / height, see `ASPECT_BINS`.
@@ -154,8 +153,6 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
             samples.look_at(sidecar, written)
             _count_boxes(found, written)
             hashes.append(_from_hex([row.difference_hash for row in written if row.difference_hash is not None]))
-            if len(hashes[-1]):
-                found.contents.keep_order()
             found.contents.add(digests_of(written))
             _count_sizes(found, [row for row in written if row.height and row.width])
     found.hashes = np.concatenate(hashes)

@@ -29,16 +29,6 @@ MOST_CLASSES = 1_000_000
 LONGEST_NAME = 4096
 """Letters of a class, a key, a group or a path: anything longer is a text in the wrong column."""
 
-_LABEL_MAP_PROTO = """
-name: "recordmill/label_map.proto" package: "recordmill" syntax: "proto2"
-message_type { name: "Item"
-  field { name: "name" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
-  field { name: "id" number: 2 label: LABEL_OPTIONAL type: TYPE_INT32 }
-  field { name: "display_name" number: 3 label: LABEL_OPTIONAL type: TYPE_STRING } }
-message_type { name: "LabelMap"
-  field { name: "item" number: 1 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".recordmill.Item" } }
-"""
-
 _NUMBERED = re.compile(r"(-?[0-9]{1,18}):(.*)")
 
 
@@ -240,6 +230,14 @@ def _parse_label_map(text: str) -> list[tuple[int, str]]:
 
 @cache
 def _label_map_class() -> Any:
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="recordmill/label_map.proto", package="recordmill", syntax="proto2")
+    item, label_map = file.message_type.add(name="Item"), file.message_type.add(name="LabelMap")
+    types = {"name": kinds.TYPE_STRING, "id": kinds.TYPE_INT32, "display_name": kinds.TYPE_STRING}
+    for number, (name, kind) in enumerate(types.items(), start=1):
+        item.field.add(name=name, number=number, label=kinds.LABEL_OPTIONAL, type=kind)
+    items = {"label": kinds.LABEL_REPEATED, "type": kinds.TYPE_MESSAGE, "type_name": ".recordmill.Item"}
+    label_map.field.add(name="item", number=1, **items)
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(text_format.Parse(_LABEL_MAP_PROTO, descriptor_pb2.FileDescriptorProto()))
+    pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("recordmill.LabelMap"))

@@ -14,7 +14,7 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_files import IMAGE_ENDINGS, DataFile, read_sibling
+from recordmill.transforms.inputs.listing.named_files import IMAGE_ENDINGS, DataFile, bad_annotations, read_sibling
 from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20
@@ -64,7 +64,7 @@ class LabelMe(Source):
             name, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
             place = find_image(annotation, name)
         except ValueError as error:
-            raise Rejected("list", "bad_annotations", f"not a LabelMe annotation: {error}") from None
+            raise bad_annotations(f"not a LabelMe annotation: {error}") from None
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
 
     def read_annotation(self, data: Any) -> tuple[str, dict[str, Any]]:

@@ -181,7 +181,6 @@ def test_a_preset_says_all_and_what_is_given_goes_before_it():
         ({"preset": "", "height": 2, "width": -1}, "source.width is -1"),
         ({"preset": "", "height": 2, "width": 2}, "source.channels is 0: give 1, or 3"),
         ({"preset": "cifar10", "channels": 4}, "source.channels is 4: give 1, or 3"),
-        ({"preset": "cifar10", "header": -1}, "source.header is -1"),
         ({"preset": "cifar100", "labels": ("a", "a")}, "source.labels names one label byte twice"),
         ({"preset": "cifar100", "label": "x"}, "source.label is 'x', which source.labels does not name"),
         ({"preset": "cifar10", "class_names": 2, "class_names_file": "x"}, "contradict each other"),

@@ -18,6 +18,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.storage.many_files import map_each
+from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits
@@ -84,8 +85,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
         names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
     paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
-    found = map_each(lambda name: _read_head(f"{root}/{name}"), paths, storage.is_local(root))
-    heads = dict(zip(paths, found, strict=True))
+    heads = dict(zip(paths, map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
     archives = {}
     for name in _archives_to_see(sketch):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
@@ -115,11 +115,8 @@ def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
 
 def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
     chosen = list(islice(folders, MOST_FOLDERS))
-
-    def look(folder: str) -> Names:
-        return _names_of(_entries(f"{root}/{folder}"), folder, ignore)
-
-    return dict(zip(chosen, map_each(look, chosen, storage.is_local(root)), strict=True))
+    found = map_each(_entries, (f"{root}/{folder}" for folder in chosen))
+    return {folder: _names_of(names, folder, ignore) for folder, names in zip(chosen, found, strict=True)}
 
 
 def _entries(folder: str) -> list[str]:
@@ -127,7 +124,7 @@ def _entries(folder: str) -> list[str]:
     found = storage.folder_entries(folder, MOST_NAMES)
     if len(found) < MOST_NAMES or storage.is_local(folder):
         return found
-    more = map_each(lambda start: storage.folder_entries(folder, 10, start), TELLING, are_local=False)
+    more = in_parallel(lambda start: storage.folder_entries(folder, 10, start), TELLING)
     return sorted({*found, *(name for names in more for name in names)})
 
 

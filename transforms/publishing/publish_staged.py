@@ -26,7 +26,7 @@ from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
-from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
+from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_lock import remove_staging
 from recordmill.transforms.planning.plan import Plan
@@ -93,7 +93,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     check_names(marker)
     check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
-    digests = digests_of(staged[name] for name in marker.files)
+    digests = map_each(digest_of, (staged[name] for name in marker.files))
     entry = RunEntry(
         **run.facts,
         id=run.run_id,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
-from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.features import Feature, FeatureEntry, features_from_schema
 
@@ -232,7 +231,8 @@ class RunEntry:
     """The run that published the dataset; everything else in the marker is the same for the same dataset.
 
     Attributes:
-        facts: the keys `recordmill` and `beam` (versions), `runner` and `started` (time in UTC).
+        facts: the keys `recordmill` and `beam` (versions), `runner`, `started` (time in UTC) and `seconds` (the
+            duration by stage; absent unless one process ran all of them).
         id: the run's id.
         inputs: folders or files by input name; the empty name for an only input.
         versions: a digest of the times and sizes of all files that were listed.
@@ -382,5 +382,4 @@ class Marker:
         keys = ("ledger", "named", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
         stored = self.to_json()
         numbers = {key: stored[key] for key in keys if key in stored}
-        report = {"report": REPORT} if REPORT in self.files else {}
-        return {"unit": self.unit, "splits": splits, "classes": len(self.labels), **numbers, **report}
+        return {"unit": self.unit, "splits": splits, "classes": len(self.labels), **numbers}

@@ -7,14 +7,14 @@ from pathlib import Path
 from make_settings import make_settings
 from PIL import Image
 
-from recordmill.transforms.publishing.companions.report_sections import MOST_BARS, SMALLEST_BARS
-from recordmill.transforms.publishing.companions.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
-from recordmill.transforms.publishing.companions.thumbnails import (
+from recordmill.reading.report.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
+from recordmill.reading.report.thumbnails import (
     MOST_CLASSES,
     MOST_CLASSES_WITH_BOXES,
     MOST_IMAGES,
     MOST_WITH_BOXES,
 )
+from recordmill.reading.report.write_report import MOST_BARS, SMALLEST_BARS
 from recordmill.transforms.publishing.duplicates import MOST_LISTED
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, MOST_PAIRS
 

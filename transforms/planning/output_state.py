@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import MARKER, OUTCOME, STAGING_PREFIX
+from recordmill.schemas.dataset.file_names import MARKER, OUTCOME, REPORT, REPORT_DATA, STAGING_PREFIX
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.formatting import format_count
@@ -30,7 +30,8 @@ _OURS = frozenset(
         "label_map.pbtxt",
         MARKER,
         "rejected.jsonl",
-        "report.html",
+        REPORT,
+        REPORT_DATA,
         "schema.pbtxt",
         "sidecars",
     )

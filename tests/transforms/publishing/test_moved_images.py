@@ -91,9 +91,7 @@ def marker_of(paths, records=3):
 
 def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
     old = sidecars("old", {"train": [1, 2, 3], "test": [4, 5, 6]})
-    new = [
-        Sidecar(split, *paths, "") for split, paths in sidecars("new", {"train": [1, 2, 4], "test": [3, 5, 6]}).items()
-    ]
+    new = [Sidecar(split, *paths) for split, paths in sidecars("new", {"train": [1, 2, 4], "test": [3, 5, 6]}).items()]
     assert compare_splits(str(tmp_path), marker_of(old), new, 6, "image") == (
         "2 images of the dataset that is replaced are in another split now: 1 from test to train, 1 from train to test"
     )

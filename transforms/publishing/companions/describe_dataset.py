@@ -2,8 +2,7 @@
 
 A describer takes the dataset, complete in staging, and yields `(file name, content)` for each file that it has to say:
 none where it has nothing to say of this dataset. The content comes in pieces, so that a file about every record needs
-no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them, except
-for the one part of the report that says how the dataset was made.
+no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +11,7 @@ from recordmill.transforms.publishing.companions.croissant import describe_crois
 from recordmill.transforms.publishing.companions.data_card import describe_card
 from recordmill.transforms.publishing.companions.index_files import describe_index
 from recordmill.transforms.publishing.companions.label_map_text import describe_label_map
-from recordmill.transforms.publishing.companions.report import describe_report
+from recordmill.transforms.publishing.companions.report_data import describe_report_data
 from recordmill.transforms.publishing.companions.schema_text import describe_schema
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
@@ -25,7 +24,7 @@ DESCRIBERS: tuple[Describer, ...] = (
     describe_tfds,
     describe_schema,
     describe_croissant,
-    describe_report,
+    describe_report_data,
     describe_index,
 )
 """All of them, in the order in which the marker lists their files."""

@@ -33,7 +33,7 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
         draw(tmp_path / f"photos/{('cat', 'dog')[number % 2]}/{number}.jpg", number)
     draw(tmp_path / "photos/cat/copy.jpg", 0)
     draw(tmp_path / "photos/dog/small.jpg", 0, (80, 60))
-    plain, _, compared = run_page("docs/report.md", tmp_path)
+    plain, _, _, compared = run_page("docs/report.md", tmp_path)
     assert "report.html" in plain.stderr
     assert (tmp_path / "dataset/report.html").is_file()
     assert not (tmp_path / "plain/report.html").exists()

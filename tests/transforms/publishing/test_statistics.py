@@ -79,7 +79,7 @@ def test_hashes_are_in_the_order_of_the_digests(sidecar):
     assert gather_statistics([sidecar(rows)]).hashes.tolist() == [255, 2**64 - 1]
 
 
-def test_one_size_is_told_from_several(sidecar):
+def test_one_size_is_one_and_several_are_more(sidecar):
     assert gather_statistics([sidecar([written("a"), written("b")])]).sizes == {(8, 6)}
     gray = [written("a"), written("b", channels=1), written("c", width=9)]
     assert gather_statistics([sidecar(gray)]).sizes == {(8, 6), (9, 6)}

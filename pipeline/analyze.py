@@ -11,16 +11,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import orjson
-
 from recordmill import storage
-from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
 from recordmill.pipeline.configuration.preflight import normal_path
+from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import last_line
-from recordmill.reading.analyze.analyze_dataset import Analysis, analyze_dataset
-from recordmill.reading.analyze.channel_moments import AnalysisError
+from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.reading.analyze.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from recordmill.schemas.errors import LoadError, RecordmillError
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.transform_fn import DEFAULT_SIZE
 
@@ -41,33 +39,6 @@ exit codes:
 """
 
 
-def build_parser(prog: str) -> argparse.ArgumentParser:
-    """The parser; `prog` is what the user typed before the flags."""
-    parser = Parser(
-        prog=prog,
-        description=f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, computed by "
-        "TensorFlow Transform, and a SavedModel that turns encoded images and label texts into normalised images and "
-        "label ids.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("path", metavar="PATH", help="the dataset's folder, on any of Beam's file systems")
-    height, width = DEFAULT_SIZE
-    parser.add_argument(
-        "--size",
-        type=_size,
-        metavar="HEIGHTxWIDTH",
-        help="size of the model's images, or one number for both sides "
-        f"(default: the size of the dataset's images if all are the same, otherwise {height}x{width})",
-    )
-    parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
-    add_json_switch(parser)
-    parser.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
-    parser.add_argument("--no_traceback", dest="traceback", action="store_false", help=argparse.SUPPRESS)
-    return parser
-
-
 def _size(text: str) -> tuple[int, int]:
     sides = text.lower().split("x")
     if len(sides) > 2 or not all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):
@@ -78,39 +49,62 @@ def _size(text: str) -> tuple[int, int]:
     return height, width
 
 
-def analyze(argv: Sequence[str], prog: str = MODULE) -> int:
+def analyze(argv: Sequence[str] | None, prog: str = MODULE) -> int:
     """Analyses one dataset and reports the result: for people on stderr, for programs in one line of JSON on stdout.
 
     Args:
-        argv: the flags.
+        argv: the flags; None for those of the process.
         prog: what the user typed before them.
 
     Returns:
         The exit code.
     """
-    started = time.monotonic()
-    told: dict[str, Any] = {"status": "failed", "exit_code": FAILED, "sentence": ""}
-    flags = argparse.Namespace(traceback=False, json=None, path="")
+    description = (
+        f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, computed by TensorFlow Transform, and "
+        "a SavedModel that turns encoded images and label texts into normalised images and label ids."
+    )
+    parser = reader_parser(prog, description, "the dataset's folder", EPILOG)
+    height, width = DEFAULT_SIZE
+    parser.add_argument(
+        "--size",
+        type=_size,
+        metavar="HEIGHTxWIDTH",
+        help="size of the model's images, or one number for both sides "
+        f"(default: the size of the dataset's images if all are the same, otherwise {height}x{width})",
+    )
+    parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
+    parser.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
+    parser.add_argument("--no_traceback", dest="traceback", action="store_false", help=argparse.SUPPRESS)
+    return run_reader(parser, argv, _analyze, "interrupted: the dataset is as it was")
+
+
+def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
+    started, path = time.monotonic(), normal_path(flags.path)
     try:
-        flags = build_parser(prog).parse_args(argv)
-        path = normal_path(flags.path)
-        told = _tell(analyze_dataset(path, flags.split, flags.size, _importing()), path)
-    except AnalysisError as error:
-        told["sentence"] = str(error)
-    except UsageError as error:
-        told.update(exit_code=WRONG_USAGE, sentence=str(error))
-    except KeyboardInterrupt:
-        told.update(exit_code=INTERRUPTED, sentence="interrupted: the dataset is as it was")
+        analysis = analyze_dataset(path, flags.split, flags.size, _importing())
+    except RecordmillError:
+        raise
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence
         if flags.traceback:
             traceback.print_exc()
-        told["sentence"] = _explain(error, flags.path)
-    line = {**told, "seconds": {**told.get("seconds", {}), "total": round(time.monotonic() - started, 3)}}
-    sys.stderr.write(f"{'error: ' if told['exit_code'] else ''}{told['sentence']}\n")
-    if wants_json(flags.json, sys.stdout):
-        sys.stdout.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE).decode())
-        sys.stdout.flush()
-    return int(told["exit_code"])
+        raise LoadError(_explain(error, path)) from None
+    note, folder = analysis.note, storage.join(path, TRANSFORM_FN)
+    height, width = note["size"]
+    sentence = f"{folder} already fits the dataset: nothing to do"
+    if analysis.done:
+        what = f"{note['images']:,} images of {note['split']} were analysed"
+        sentence = f"{what}: {folder} gives images of {height} x {width}"
+    Terminal(sys.stderr).say(sentence)
+    return {
+        "status": "analyzed" if analysis.done else "kept",
+        "sentence": sentence,
+        "transform_fn": folder,
+        **{key: note[key] for key in ("plan", "split", "size", "images", "mean", "variance")},
+        "seconds": {
+            **{key: round(value, 3) for key, value in analysis.seconds.items()},
+            "total": round(time.monotonic() - started, 3),
+        },
+    }
 
 
 @contextmanager
@@ -126,20 +120,6 @@ def _importing() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-def _tell(analysis: Analysis, path: str) -> dict[str, Any]:
-    note, folder = analysis.note, storage.join(path, TRANSFORM_FN)
-    height, width = note["size"]
-    what = f"{note['images']:,} images of {note['split']} were analysed: {folder} gives images of {height} x {width}"
-    return {
-        "status": "analyzed" if analysis.done else "kept",
-        "exit_code": DONE,
-        "sentence": what if analysis.done else f"{folder} already fits the dataset: nothing to do",
-        "transform_fn": folder,
-        **{key: note[key] for key in ("plan", "split", "size", "images", "mean", "variance")},
-        "seconds": {key: round(value, 3) for key, value in analysis.seconds.items()},
-    }
 
 
 def _explain(error: Exception, path: str) -> str:
@@ -160,7 +140,7 @@ def main(argv: Sequence[str] | None = None, prog: str = MODULE) -> int:
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # only small numbers, and other processes may be training
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
-    code = analyze(sys.argv[1:] if argv is None else argv, prog)
+    code = analyze(argv, prog)
     # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects: skip it.
     gc.freeze()
     return code

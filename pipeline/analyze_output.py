@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.reading.analyze.analyze_dataset import check_tensorflow
-from recordmill.reading.analyze.channel_moments import AnalysisError, open_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
+from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.outcome import FAILED, Outcome
+from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.transform_fn import fits, read_note
 
 COMMAND = "recordmill analyze"
@@ -39,7 +39,7 @@ def check_analysis_is_possible(job: Job, here: bool) -> None:
     if job.settings.analyze and here and not job.run.preview:
         try:
             check_tensorflow()
-        except AnalysisError as error:
+        except RecordmillError as error:
             raise UsageError(f"analyze: true: {error}") from None
 
 
@@ -52,13 +52,13 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
         return replace(outcome, notes=(*outcome.notes, f"once the dataset exists, run {COMMAND} {output}"))
     if outcome.status not in ("published", "kept"):
         return outcome
-    if fits(read_note(output), open_dataset(output)):
+    if fits(read_note(output), read_marker(output)):
         return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
     terminal.say(f"{outcome.sentence}; now TensorFlow Transform analyses them")
-    told = _run_analysis(output, terminal.muted)
-    numbers = {**outcome.numbers, "analysis": told["status"]}
-    if told["exit_code"]:
-        sentence = f"{outcome.sentence}; the analysis failed: {told['sentence']}"
+    line = _run_analysis(output, terminal.muted)
+    numbers = {**outcome.numbers, "analysis": line["status"]}
+    if line["exit_code"]:
+        sentence = f"{outcome.sentence}; the analysis failed: {line['sentence']}"
         return replace(outcome, exit_code=FAILED, sentence=sentence, numbers=numbers)
     return replace(outcome, sentence=f"{outcome.sentence}; {TRANSFORM_FN}/ has been made", numbers=numbers)
 
@@ -71,8 +71,8 @@ def _run_analysis(output: str, muted: bool) -> Mapping[str, Any]:
     stderr = subprocess.DEVNULL if muted else None
     ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=stderr, check=False)
     try:
-        told: dict[str, Any] = orjson.loads(ended.stdout)
+        line: dict[str, Any] = orjson.loads(ended.stdout)
     except orjson.JSONDecodeError:
         sentence = f"{COMMAND} {output} ended with exit code {ended.returncode}"
         return {"status": "failed", "exit_code": FAILED, "sentence": sentence}
-    return {**told, "exit_code": told["exit_code"] or ended.returncode}
+    return {**line, "exit_code": line["exit_code"] or ended.returncode}

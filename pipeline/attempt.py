@@ -4,14 +4,13 @@ import traceback
 from typing import TYPE_CHECKING
 
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import LaunchOptions, UsageError
-from recordmill.pipeline.configuration.preflight import PathError
-from recordmill.pipeline.configuration.setting_errors import ConfigError
+from recordmill.pipeline.configuration.options import LaunchOptions
 from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.errors import RecordmillError
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome, Terminated
+from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
 from recordmill.transforms.shards.progress import PROGRESS
 
 if TYPE_CHECKING:
@@ -38,10 +37,8 @@ def attempt(options: LaunchOptions, build: "Build", terminal: Terminal) -> tuple
 
         outcome = run_job(job, build, options, terminal)
         outcome = analyze_output(outcome, job, terminal)
-    except (UsageError, ConfigError) as error:
-        outcome = Outcome("failed", str(error), WRONG_USAGE)
-    except PathError as error:
-        outcome = Outcome("failed", str(error), FAILED)
+    except RecordmillError as error:
+        outcome = Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt as error:
         outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
     except Terminated as error:

@@ -12,32 +12,18 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.options import UsageError, check_options, parse_options
+from recordmill.pipeline.configuration.options import check_options, parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.schemas.outcome import INTERRUPTED, WRONG_USAGE, Outcome
+from recordmill.schemas.errors import ConversionError, UsageError
+from recordmill.schemas.outcome import INTERRUPTED, Outcome
 
 Path = str | os.PathLike[str]
 
 _PROG = "recordmill.convert"
 _ONE_AT_A_TIME = threading.Lock()  # the process has one progress counter
-
-
-class ConversionError(Exception):
-    """A conversion without a dataset. Its text says in one sentence what is wrong, and what to do.
-
-    Attributes:
-        outcome: how it ended: `status`, `sentence`, the command's `exit_code`, `numbers` (the ledger) and `notes`.
-    """
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(outcome)
-        self.outcome = outcome
-
-    def __str__(self) -> str:
-        return self.outcome.sentence
 
 
 def convert(
@@ -87,7 +73,7 @@ def convert(
         parsed = parse_options([*words, *_as_flags(runner_options or {})], _PROG)
         parsed = check_options(parsed, _PROG)
     except UsageError as error:
-        raise ConversionError(Outcome("failed", str(error), WRONG_USAGE)) from None
+        raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
     parsed = replace(parsed, alone=False)  # the caller's process may have threads, which would not survive a fork
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(parsed, build, terminal)
@@ -95,7 +81,7 @@ def convert(
         raise KeyboardInterrupt(outcome.sentence)
     if outcome.exit_code or outcome.status not in ("published", "kept") or job is None:
         raise ConversionError(outcome)
-    terminal.tell(outcome, job)
+    terminal.tell(outcome, job.run.output)
     return open_dataset(job.run.output)
 
 

@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 from recordmill import storage
-from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, staging_names
+from recordmill.schemas.errors import RecordmillError
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.output_lock import find_busy
 from recordmill.transforms.publishing.publish_staged import publish_staged
@@ -18,15 +18,15 @@ def discard_staging(output: str) -> list[str]:
     is impossible, both halves are deleted.
 
     Raises:
-        PathError: a run on this machine is using it, or it cannot be deleted.
+        RecordmillError: a run on this machine is using it, or it cannot be deleted.
     """
     stagings = staging_names(storage.folder_names(output))
     if busy := find_busy(output, stagings):
-        raise PathError(busy)
+        raise RecordmillError(busy)
     try:
         return [_discard(output, name) for name in stagings]
     except OSError as error:
-        raise PathError(explain_output_error(error, output)) from None
+        raise RecordmillError(explain_output_error(error, output)) from None
 
 
 def _discard(output: str, name: str) -> str:

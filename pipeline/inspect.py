@@ -2,7 +2,6 @@
 
 import argparse
 import hashlib
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -11,23 +10,21 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.pipeline.terminal.terminal import fail, record_progress
+from recordmill.pipeline.terminal.terminal import record_progress
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.example import DamagedExampleError
-from recordmill.reading.inspect.extract_images import ExtractError, extract_images
-from recordmill.reading.inspect.find_record import FoundRecord, NoRecordError, find_source, read_record, read_records
+from recordmill.reading.inspect.extract_images import extract_images
+from recordmill.reading.inspect.find_record import FoundRecord, find_source, read_record, read_records
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.sidecar_rows import FORGED
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.sidecar_row import row_to_json
+from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 
-EXAMPLES = """\
+EPILOG = """\
 examples:
   its content, and its first record:
     %(prog)s dataset
@@ -54,41 +51,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     Returns:
         The exit code.
     """
-    as_json = wants_json(None, sys.stdout)
-    width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
-    console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
-    path = ""
-    try:
-        flags = _parse(argv, prog)
-        path, as_json = flags.path, wants_json(flags.json, sys.stdout)
-        if flags.report:
-            answer = _make_report(console, path)
-        elif {flags.record, flags.where, flags.extract} == {None}:
-            answer = _show(console, open_dataset(path), flags)
-        else:
-            answer = _show_records(console, open_dataset(path), flags)
-    except UsageError as error:
-        return fail(str(error), WRONG_USAGE, as_json)
-    except (LoadError, NoRecordError, ExtractError, DamagedExampleError) as error:
-        return fail(str(error), FAILED, as_json)
-    except OSError as error:
-        return fail(f"{error.filename or path}: {(error.strerror or str(error)).lower()}", FAILED, as_json)
-    except KeyboardInterrupt:
-        return fail("interrupted", INTERRUPTED, as_json)
-    if as_json:
-        sys.stdout.write(json.dumps(answer) + "\n")
-    return DONE
-
-
-def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
-    parser = Parser(
-        prog=prog,
-        description="Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain or gzip.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("path", metavar="PATH", help="a folder, a file or a pattern, on any of Beam's file systems")
+    description = "Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain or gzip."
+    parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
     parser.add_argument(
         "--record", metavar="SPLIT:NUMBER", help="show one record, numbered from 0 within split or file"
     )
@@ -100,8 +64,10 @@ def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
     parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--labels", type=int, default=20, metavar="N", help="labels shown (default: 20)")
-    add_json_switch(parser)
-    flags = parser.parse_args(argv)
+    return run_reader(parser, argv, _inspect)
+
+
+def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
     if flags.record is not None:
         match = re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record)
         if not match:
@@ -113,7 +79,13 @@ def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
         raise UsageError("--report makes a page of the whole dataset: leave out --record, --where and --extract")
     if flags.limit is not None and flags.limit < 1:
         raise UsageError(f"--limit is {flags.limit}: give 1 or more")
-    return flags
+    width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
+    console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
+    if flags.report:
+        return _make_report(console, flags.path)
+    dataset = open_dataset(flags.path)
+    shows_all = {flags.record, flags.where, flags.extract} == {None}
+    return _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
 
 
 def _make_report(console: Console, path: str) -> dict[str, Any]:
@@ -122,7 +94,7 @@ def _make_report(console: Console, path: str) -> dict[str, Any]:
 
     try:
         page = write_report(path)
-    except (LoadError, DamagedExampleError):
+    except LoadError:
         raise
     except FORGED as error:
         raise LoadError(f"{path} is damaged ({error}): recordmill verify lists the damage") from None

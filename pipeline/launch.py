@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from recordmill import storage
-from recordmill.pipeline.configuration.options import (
-    MODULE,
-    LaunchOptions,
-    UsageError,
-    check_options,
-    parse_options,
-    wants_json,
-)
-from recordmill.pipeline.configuration.preflight import PathError, check_summary
+from recordmill.pipeline.configuration.options import MODULE, LaunchOptions, check_options, parse_options, wants_json
+from recordmill.pipeline.configuration.preflight import check_summary
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, WRONG_USAGE, Outcome, Terminated
+from recordmill.schemas.errors import RecordmillError, UsageError
+from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
 
 if TYPE_CHECKING:
     from recordmill.pipeline.configuration.job import Job
@@ -52,12 +46,12 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
         check_summary(options.summary_json, options.output)
         outcome, job = _attempt(options, build, terminal)
     except UsageError as error:
-        outcome = Outcome("failed", str(error), WRONG_USAGE)
-    except PathError as error:  # of the summary, which is not written then
-        options, outcome = replace(options, summary_json=None), Outcome("failed", str(error), FAILED)
+        outcome = Outcome("failed", str(error), error.exit_code)
+    except RecordmillError as error:  # of the summary, which is not written then
+        options, outcome = replace(options, summary_json=None), Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt:  # while modules are imported
         outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
-    terminal.tell(outcome, job)
+    terminal.tell(outcome, job.run.output if job else "")
     text = _summary_line(outcome, job, options, round(time.monotonic() - started, 3))
     if wants_json(options.json, sys.stdout):
         sys.stdout.write(text.decode())

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from recordmill import storage
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser, UsageError
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
 from recordmill.pipeline.configuration.preflight import (
     check_answer,
     check_places,
@@ -28,6 +28,7 @@ from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
 from recordmill.transforms.run_settings import RunSettings
@@ -39,8 +40,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
 
     Raises:
         UsageError: the flags are wrong.
-        ConfigError: the configuration is.
-        PathError: an input or the output is unusable.
+        UsageError: the configuration is.
+        RecordmillError: an input or the output is unusable.
     """
     check_secrets(options.beam_arguments)
     if options.sample:

@@ -1,26 +1,26 @@
 """`python -m pipeline.verify PATH`: checks that a dataset, or any TFRecord file, is complete and consistent."""
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recordmill.pipeline.configuration.options import Parser, UsageError, add_json_switch, wants_json
+from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.pipeline.terminal.terminal import fail, plain_table, record_progress
+from recordmill.pipeline.terminal.terminal import plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify.verify_shard import LEVELS
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, format_size
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from recordmill.schemas.outcome import DONE, FAILED
 
-EXAMPLES = """\
+EPILOG = """\
 levels (each one includes those before it):
   frames   framing, both checksums, that every record is a tf.train.Example, kinds of features, counts
   files    sizes and digests of all files, sidecars, missing and stale files, class names and ids, images in
@@ -42,53 +42,30 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     Returns:
         The exit code.
     """
-    as_json = wants_json(None, sys.stdout)
-    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
-    started, path = time.monotonic(), ""
-    try:
-        flags = _parse(argv, prog)
-        path, as_json = flags.path, wants_json(flags.json, sys.stdout)
-        dataset = open_dataset(path)
-        with record_progress(console, "verifying", dataset) as progress:
-            verification = verify_dataset(dataset, flags.level, flags.threads, progress)
-    except UsageError as error:
-        return fail(str(error), WRONG_USAGE, as_json)
-    except LoadError as error:
-        return fail(str(error), FAILED, as_json)
-    except OSError as error:
-        return fail(f"{path} cannot be read: {(error.strerror or str(error)).lower()}", FAILED, as_json)
-    except KeyboardInterrupt:
-        return fail("interrupted", INTERRUPTED, as_json)
-    seconds = time.monotonic() - started
-    _tell(console, verification, seconds)
-    code = FAILED if verification.failed else DONE
-    if as_json:
-        line = {**verification.as_dict(), "exit_code": code, "seconds": round(seconds, 3)}
-        sys.stdout.write(json.dumps(line) + "\n")
-    return code
-
-
-def _parse(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
-    parser = Parser(
-        prog=prog,
-        description="Verifies a dataset, or any TFRecord file or folder of TFRecords, plain or gzip.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("path", metavar="PATH", help="a folder, a file or a pattern, on any of Beam's file systems")
+    description = "Verifies a dataset, or any TFRecord file or folder of TFRecords, plain or gzip."
+    parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
     parser.add_argument("--level", choices=LEVELS, default="files", help="what to check (default: files)")
     parser.add_argument(
         "--threads", type=int, default=0, metavar="N", help="files at once (default: one per processor)"
     )
-    add_json_switch(parser)
-    flags = parser.parse_args(argv)
+    return run_reader(parser, argv, _verify)
+
+
+def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     if flags.threads < 0:
         raise UsageError(f"--threads is {flags.threads}: give 1 or more")
-    return flags
+    started = time.monotonic()
+    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    dataset = open_dataset(flags.path)
+    with record_progress(console, "verifying", dataset) as progress:
+        verification = verify_dataset(dataset, flags.level, flags.threads, progress)
+    seconds = time.monotonic() - started
+    _report(console, verification, seconds)
+    code = FAILED if verification.failed else DONE
+    return {**verification.as_dict(), "exit_code": code, "seconds": round(seconds, 3)}
 
 
-def _tell(console: Console, verification: Verification, seconds: float) -> None:
+def _report(console: Console, verification: Verification, seconds: float) -> None:
     """Prints the findings, a table of splits, and one sentence."""
     for finding in verification.findings:
         word, style = ("note", "yellow") if finding.is_note else ("damage", "bold red")

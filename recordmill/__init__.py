@@ -12,14 +12,14 @@ from recordmill.schemas.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
-    from recordmill.pipeline.convert import ConversionError, convert
+    from recordmill.pipeline.convert import convert
     from recordmill.reading.dataset import Dataset, open_dataset
     from recordmill.reading.load.examples_as_numpy import examples_as_numpy
     from recordmill.reading.load.load import load
     from recordmill.reading.load.split_info import SplitInfo, describe_split
-    from recordmill.reading.load_error import LoadError
     from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
     from recordmill.schemas.conventions import Convention, convention_names, load_convention
+    from recordmill.schemas.errors import ConversionError, LoadError, RecordmillError
     from recordmill.schemas.features import (
         Feature,
         describe_features,
@@ -32,54 +32,35 @@ if TYPE_CHECKING:
     from recordmill.schemas.settings.listing import Input, ListingSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
-    from recordmill.transforms.compose.build_examples import BuildExamples
-    from recordmill.transforms.compose.read_images import ReadImages
-    from recordmill.transforms.compose.reencode_images import ReencodeImages
-    from recordmill.transforms.compose.split_examples import SplitExamples
+    from recordmill.transforms.compose import BuildExamples, ReadImages, ReencodeImages, SplitExamples
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
     from recordmill.transforms.list_images import ListImages
 
-_MODULES = {
-    "BuildExamples": "transforms.compose.build_examples",
-    "ClassFolders": "transforms.inputs.sources.class_folders",
-    "Convention": "schemas.conventions",
-    "ConversionError": "pipeline.convert",
-    "Damage": "storage.record_reader",
-    "Dataset": "reading.dataset",
-    "Feature": "schemas.features",
-    "FilenameLabels": "transforms.inputs.sources.filename_labels",
-    "ImageRef": "schemas.image_ref",
-    "ImageSettings": "imaging",
-    "Input": "schemas.settings.listing",
-    "LabelMap": "schemas.label_map",
-    "ListImages": "transforms.list_images",
-    "ListingSettings": "schemas.settings.listing",
-    "LoadError": "reading.load_error",
-    "PreparedImage": "imaging",
-    "ReadImages": "transforms.compose.read_images",
-    "RecordFile": "storage.record_reader",
-    "ReencodeImages": "transforms.compose.reencode_images",
-    "SplitExamples": "transforms.compose.split_examples",
-    "SplitInfo": "reading.load.split_info",
-    "StoredFile": "storage.record_bytes",
-    "Verification": "reading.verify.verify_dataset",
-    "convention_names": "schemas.conventions",
-    "convert": "pipeline.convert",
-    "describe_features": "schemas.features",
-    "describe_split": "reading.load.split_info",
-    "encode_example": "schemas.features",
-    "examples_as_numpy": "reading.load.examples_as_numpy",
-    "load": "reading.load.load",
-    "load_convention": "schemas.conventions",
-    "open_dataset": "reading.dataset",
-    "parse_example": "schemas.features",
-    "prepare_image": "imaging",
-    "tensorflow_features": "schemas.features",
-    "verify_dataset": "reading.verify.verify_dataset",
+_NAMES = {
+    "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
+    "pipeline.convert": ("convert",),
+    "reading.dataset": ("Dataset", "open_dataset"),
+    "reading.load.examples_as_numpy": ("examples_as_numpy",),
+    "reading.load.load": ("load",),
+    "reading.load.split_info": ("SplitInfo", "describe_split"),
+    "reading.verify.verify_dataset": ("Verification", "verify_dataset"),
+    "schemas.conventions": ("Convention", "convention_names", "load_convention"),
+    "schemas.errors": ("ConversionError", "LoadError", "RecordmillError"),
+    "schemas.features": ("Feature", "describe_features", "encode_example", "parse_example", "tensorflow_features"),
+    "schemas.image_ref": ("ImageRef",),
+    "schemas.label_map": ("LabelMap",),
+    "schemas.settings.listing": ("Input", "ListingSettings"),
+    "storage.record_bytes": ("StoredFile",),
+    "storage.record_reader": ("Damage", "RecordFile"),
+    "transforms.compose": ("BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples"),
+    "transforms.inputs.sources.class_folders": ("ClassFolders",),
+    "transforms.inputs.sources.filename_labels": ("FilenameLabels",),
+    "transforms.list_images": ("ListImages",),
 }
-"""Where each public name is defined."""
+"""The public names by the modules that define them."""
 
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [*sorted(_MODULES), "__version__"]
 
 

@@ -27,7 +27,7 @@ class ImageRef:
         version: the file's modification time when it was listed, as text; only ever compared for equality.
         offset: first byte of the image in the file, or in its unpacked content (`packing`).
         length: bytes of the image there; -1 for all from `offset`.
-        packing: the compression of the file; the empty string for none; see `storage.packed_files`.
+        packing: how its bytes are stored in the file, as the text of a `schemas.packing.Packing`; empty: as they are.
         label: class name, or the empty string for an image without one, or whose label is read with it.
         group: images of one group stay in one split; the empty string for the image alone.
         split: the split that the source gives; the empty string if it is to be decided.

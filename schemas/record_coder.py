@@ -1,7 +1,7 @@
 """Encodes Recordmill's records for Beam, field by field, and decodes them to their own class in any process."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any, get_type_hints
 
@@ -10,16 +10,12 @@ from apache_beam.coders.coder_impl import AbstractComponentCoderImpl, CoderImpl
 from apache_beam.coders.coders import FastCoder
 
 _TEXT = coders.StrUtf8Coder()
-_COUNTS = coders.MapCoder(_TEXT, coders.VarIntCoder())
 
 FIELD_CODERS: dict[Any, coders.Coder] = {
     bool: coders.BooleanCoder(),
     int: coders.VarIntCoder(),
     str: _TEXT,
     bytes: coders.BytesCoder(),
-    Mapping[str, str]: coders.MapCoder(_TEXT, _TEXT),
-    Mapping[str, int]: _COUNTS,
-    Mapping[str, Mapping[str, int]]: coders.MapCoder(_TEXT, _COUNTS),
 }
 
 
@@ -30,7 +26,7 @@ class RecordCoder(FastCoder):
     gets a tuple without its methods. This one is pickled with the class's name, so that reading it imports the class.
 
     Args:
-        record: the dataclass, of two fields or more; each is of a type in `FIELD_CODERS`, or such a dataclass.
+        record: the dataclass, of two fields or more; each is of a type in `FIELD_CODERS`.
     """
 
     def __init__(self, record: type) -> None:
@@ -51,7 +47,7 @@ class RecordCoder(FastCoder):
 
     def _field_coders(self) -> list[coders.Coder]:
         types = get_type_hints(self._record)
-        return [_coder_of(types[field.name]) for field in fields(self._record)]
+        return [FIELD_CODERS[types[field.name]] for field in fields(self._record)]
 
     def _create_impl(self) -> CoderImpl:
         return _RecordCoderImpl(self._record, [coder.get_impl() for coder in self._field_coders()])
@@ -61,10 +57,6 @@ class RecordCoder(FastCoder):
 
     def __hash__(self) -> int:
         return hash(self._record)
-
-
-def _coder_of(kind: Any) -> coders.Coder:
-    return RecordCoder(kind) if isinstance(kind, type) and is_dataclass(kind) else FIELD_CODERS[kind]
 
 
 class _RecordCoderImpl(AbstractComponentCoderImpl):

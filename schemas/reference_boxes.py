@@ -53,5 +53,7 @@ def count_boxes(ref: ImageRef) -> int:
 
 def list_boxes(ref: ImageRef) -> tuple[list[str | int], int]:
     """The labels of the boxes that a reference carries, in their order, and how many shapes its source dropped."""
-    given = orjson.loads(ref.features) if '"boxes"' in ref.features else {}
+    if '"boxes"' not in ref.features:
+        return [], 0
+    given = orjson.loads(ref.features)
     return given.get("boxes_labels", []), given.get("boxes_shapes", {}).get("other_shape", 0)

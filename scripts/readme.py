@@ -105,7 +105,7 @@ def _settings() -> Iterator[str]:
 
 
 def _fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
-    meanings = dict(_meanings(settings.__doc__ or ""))
+    meanings = dict(each for part in reversed(settings.__mro__) for each in _meanings(part.__doc__ or ""))
     for field in fields(settings):
         default = field.default if field.default_factory is MISSING else field.default_factory()
         yield field.name, _show(default), meanings.get(field.name, "").replace("|", "\\|")

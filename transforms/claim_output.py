@@ -34,14 +34,14 @@ def settle_action(plan: Plan, run: RunSettings) -> Plan:
 def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
     try:
         state, action, sentence = _claim_or_look(plan, run)
-    except ValueError as error:
-        _release(plan, run)
+    except (OSError, ValueError) as error:
+        with suppress(OSError):
+            release_claim(run.output, plan.plan_id, run.run_id)
+        if isinstance(error, OSError):
+            return replace(plan, action="fail", sentence=describe_output_error(error, run.output))
         what = f"{run.output} holds a dataset whose publishing was cut and cannot be completed"
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
-    except OSError as error:
-        _release(plan, run)
-        return replace(plan, action="fail", sentence=describe_output_error(error, run.output))
     if action == "keep" and _has_other_versions(state, plan):
         plan.notes.append(
             "files have other modification times than when this dataset was made: --overwrite rebuilds it"
@@ -64,7 +64,8 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
     """
     if run.preview:
         return _decide(plan, run)
-    claimed = run.overwrite or not _holds_dataset(plan, run)
+    marker = find_marker(run.output)
+    claimed = run.overwrite or marker is None or marker.plan.id != plan.plan_id
     if claimed:
         claim_output(run.output, plan.plan_id, run.run_id)
     state, action, sentence = _decide(plan, run)
@@ -78,16 +79,6 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
     elif claimed:
         release_claim(run.output, plan.plan_id, run.run_id)
     return state, action, sentence
-
-
-def _holds_dataset(plan: Plan, run: RunSettings) -> bool:
-    marker = find_marker(run.output)
-    return marker is not None and marker.plan.id == plan.plan_id
-
-
-def _release(plan: Plan, run: RunSettings) -> None:
-    with suppress(OSError):
-        release_claim(run.output, plan.plan_id, run.run_id)
 
 
 def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:

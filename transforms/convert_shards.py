@@ -15,19 +15,19 @@ from typing import Any
 from unicodedata import normalize
 
 import apache_beam as beam
+from apache_beam import coders
 from apache_beam.metrics import Metrics
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.key_hashes import hash_key
@@ -73,7 +73,7 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
     return ""
 
 
-register_record(ShardReport)
+coders.registry.register_coder(ShardReport, coders.PickleCoder)
 
 
 @dataclass
@@ -118,8 +118,8 @@ class InputError(Exception):
 
 def count_shard(report: ShardReport) -> None:
     """Counts a finished shard in Beam's metrics, which runners show while they work."""
-    counts = {"images_written": report.records, "bytes_read": report.input_bytes, "bytes_written": report.bytes}
-    counts |= {f"rejected_{reason}": count for reason, count in report.rejected.items()}
+    counts = {"images_written": report.records, "bytes_read": report.rows.input_bytes, "bytes_written": report.bytes}
+    counts |= {f"rejected_{reason}": count for reason, count in report.rows.rejected.items()}
     for name, count in counts.items():
         Metrics.counter("recordmill", name).inc(count)
     if not (report.reused or report.problem):
@@ -140,7 +140,7 @@ class _ConvertShard(beam.DoFn):
     def setup(self) -> None:
         self._layout = ExampleLayout(self._settings)
         # Chosen here: the launcher's processors are not the worker's.
-        self._readers = DecodePool.acquire(self._threads or choose_threads(self._settings))
+        self._readers = DecodePool.of(self._threads or choose_threads(self._settings))
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
         self._second: SecondProcess | None = None
 
@@ -148,7 +148,7 @@ class _ConvertShard(beam.DoFn):
         if self._second is not None:
             self._second.close()
         self._finisher.shutdown()
-        self._readers.release()
+        del self._readers
 
     def start_bundle(self) -> None:
         self._under_way: deque[Future[ShardReport]] = deque()
@@ -214,7 +214,7 @@ class _ConvertShard(beam.DoFn):
             return shard.finish()
         except OSError as error:
             problem = explain_output_error(error, self._output)
-            return failed_report(shard.split, shard.index, shard.tally.references, problem)
+            return failed_report(shard.split, shard.index, shard.tally.rows.references, problem)
 
     def _convert(self, refs: list[ImageRef], label_map: LabelMap, split: str) -> Generator[ConvertedImage, None, None]:
         in_line = self._in_line and storage.is_local(refs[0].uri)

@@ -7,11 +7,12 @@ takes, stratified splits the hashes of each class.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappush, heappushpop
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import AsDict, AsSingleton
+from apache_beam.transforms.combiners import TopCombineFn
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
@@ -29,37 +30,6 @@ class _Group(NamedTuple):
     hash: int
     images: int
     is_mixed: bool
-
-
-class LowestFn(beam.CombineFn):
-    """The first hash beyond the lowest `count`, or 2**64 where there are no more than that."""
-
-    def __init__(self, count: int) -> None:
-        self._most = count + 1
-
-    def create_accumulator(self) -> list[int]:
-        """A heap of negated hashes, the highest first."""
-        return []
-
-    def add_input(self, heap: list[int], number: int) -> list[int]:
-        """Keeps a hash if it is among the lowest."""
-        if len(heap) < self._most:
-            heappush(heap, -number)
-        else:
-            heappushpop(heap, -number)
-        return heap
-
-    def merge_accumulators(self, heaps: Iterable[list[int]]) -> list[int]:
-        """Keeps the lowest of several."""
-        merged: list[int] = []
-        for heap in heaps:
-            for number in heap:
-                self.add_input(merged, -number)
-        return merged
-
-    def extract_output(self, heap: list[int]) -> int:
-        """The first hash that is not taken."""
-        return -heap[0] if len(heap) == self._most else HASH_RANGE
 
 
 @dataclass
@@ -81,13 +51,14 @@ class FindSplitCutoffs(beam.PTransform):
         start = batches.pipeline | "SplitCutoffs" >> beam.Create([SplitCutoffs()], reshuffle=False)
         if self.limit is None and not self.splits.stratify:
             return start
-        images = batches | "KeepImages" >> beam.FlatMap(_images_of).with_output_types(ImageRef)
+        images = batches | "KeepImages" >> beam.FlatMap(attrgetter("refs")).with_output_types(ImageRef)
         take_below: Any = HASH_RANGE
         if self.limit is not None:
             take_below = AsSingleton(
                 images
-                | "HashForLimit" >> beam.Map(self._take_hash).with_output_types(_Hash)
-                | "FindLimit" >> beam.CombineGlobally(LowestFn(self.limit)).with_output_types(_Hash)
+                | "HashForLimit" >> beam.Map(self._negative_take_hash).with_output_types(_Hash)
+                | "KeepLowest" >> beam.CombineGlobally(TopCombineFn(self.limit + 1)).with_output_types(list[_Hash])
+                | "FindLimit" >> beam.Map(_first_not_taken, self.limit).with_output_types(_Hash)
             )
         class_bounds: Any = {}
         if self.splits.stratify:
@@ -101,8 +72,8 @@ class FindSplitCutoffs(beam.PTransform):
             )
         return start | "Select" >> beam.Map(_select, take_below, class_bounds).with_output_types(SplitCutoffs)
 
-    def _take_hash(self, ref: ImageRef) -> int:
-        return hash_key(self.seed, ref.key).take
+    def _negative_take_hash(self, ref: ImageRef) -> int:
+        return -hash_key(self.seed, ref.key).take
 
     def _group_hash(self, ref: ImageRef, take_below: int) -> Iterable[tuple[str, str]]:
         hashes = hash_key(self.seed, ref.key, ref.group)
@@ -118,8 +89,9 @@ class FindSplitCutoffs(beam.PTransform):
         return label, (bounds, moved)
 
 
-def _images_of(batch: ReferenceBatch) -> Iterable[ImageRef]:
-    return batch.refs
+def _first_not_taken(lowest: list[int], limit: int) -> int:
+    """The hash after the `limit` lowest, which are given negated, the lowest first; 2**64 if there are no more."""
+    return -lowest[limit] if len(lowest) > limit else HASH_RANGE
 
 
 def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
@@ -133,6 +105,5 @@ def _select(
     _: SplitCutoffs, take_below: int, ranked: Mapping[str, tuple[Sequence[int], Mapping[int, str]]]
 ) -> SplitCutoffs:
     bounds = {label: own for label, (own, _) in ranked.items()}
-    return SplitCutoffs(
-        take_below, bounds, {number: split for _, moved in ranked.values() for number, split in moved.items()}
-    )
+    moved = {number: split for _, groups in ranked.values() for number, split in groups.items()}
+    return SplitCutoffs(take_below, bounds, moved)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import apache_beam as beam
-from apache_beam.pvalue import AsDict, AsIter
+from apache_beam.pvalue import AsSingleton
+from apache_beam.transforms.combiners import ToList
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
@@ -77,14 +77,13 @@ class GroupDuplicates(beam.PTransform):
         by_digest = digested | "GroupByDigest" >> beam.GroupByKey()
         if self.settings.duplicates == "drop":
             return by_digest | "KeepOne" >> beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
-        # Only what is twice, and in several groups, links groups: few, wherever this is to be asked for.
-        links = by_digest | "LinkGroups" >> beam.FlatMapTuple(_links).with_output_types(list[str])
         joined = (
-            batches.pipeline
-            | "Link" >> beam.Create([None], reshuffle=False)
-            | "JoinGroups" >> beam.FlatMap(_join, AsIter(links)).with_output_types(tuple[str, str])
+            by_digest
+            | "LinkGroups" >> beam.FlatMapTuple(_links).with_output_types(list[str])
+            | "GatherLinks" >> ToList()  # few: only duplicates in several groups link them
+            | "JoinGroups" >> beam.Map(link_groups).with_output_types(dict[str, str])
         )
-        return digested | "SetGroups" >> beam.Map(_set_group, AsDict(joined)).with_output_types(ReferenceBatch)
+        return digested | "SetGroups" >> beam.Map(_set_group, AsSingleton(joined)).with_output_types(ReferenceBatch)
 
 
 def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
@@ -112,10 +111,6 @@ def _links(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[list[str]
     groups = {_own_group(digest, ref) for batch in batches for ref in batch.refs} if digest else set()
     if len(groups) > 1:
         yield sorted(groups)
-
-
-def _join(_: Any, links: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
-    yield from link_groups(links).items()
 
 
 def _set_group(element: tuple[str, ReferenceBatch], joined: Mapping[str, str]) -> ReferenceBatch:

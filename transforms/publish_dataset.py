@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,12 +10,11 @@ import apache_beam as beam
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.storage.dataset_files import find_marker, read_marker, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.output_lock import release_claim, remove_staging
@@ -26,6 +25,7 @@ from recordmill.transforms.publishing.acted_settings import tell_acted
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
 from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
+from recordmill.transforms.publishing.digest_index import DigestIndex
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
@@ -40,7 +40,7 @@ from recordmill.transforms.publishing.ledger import (
 from recordmill.transforms.publishing.marker import build_marker, name_shards, preview_numbers
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, stage_dataset
-from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics, list_sidecars
+from recordmill.transforms.publishing.statistics import gather_statistics, list_sidecars
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -134,15 +134,15 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     problems = sorted(report.problem for report in reports if report.problem)
     if problems:
         return _failed(problems[0], plan, run)
-    ledger = balance_ledger(plan.summary, reports)
-    lost = lost_classes(plan.summary, finished.class_totals, plan.label_map)
+    ledger, rows = balance_ledger(plan.summary, finished), finished.rows
+    lost = lost_classes(plan.summary, rows.classes, plan.label_map)
     examples, by_file = list_rejected(reports, plan, run), not settings.source.files
     if problem := (
         check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file, settings.source.remedies)
         or check_boxes(finished, settings, plan.label_map)
         or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     ):
-        boxes = balance_boxes(plan.summary, reports)
+        boxes = balance_boxes(plan.summary, finished)
         lost = lost[:5]  # stdout's line stays short
         numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
         rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
@@ -150,14 +150,15 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
     layout = ExampleLayout(settings)
-    if note := note_background(plan.label_map.ids, finished.class_counts, layout.convention.label_map_file):
+    if note := note_background(plan.label_map.ids, rows.class_counts, layout.convention.label_map_file):
         plan.notes.append(note)
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
     statistics = gather_statistics(sidecars)
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
-    moved = _compare_with_replaced(plan, run, sidecars, ledger.written, settings.unit)
+    records = {name: finished.splits[name].records for name in sorted(finished.splits)}
+    moved = _compare_with_replaced(plan, run, statistics.contents, records, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
     remarks = find_remarks(marker, statistics, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
@@ -176,9 +177,7 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
 
 def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
     """Notes on splits that were listed and are empty, and on labels that no Example has."""
-    notes = [
-        f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished.reports)
-    ]
+    notes = [f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished)]
     layout = ExampleLayout(settings)
     if count := lost_labels(finished, summary, layout.fields):
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
@@ -190,13 +189,13 @@ def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSe
 
 
 def _compare_with_replaced(
-    plan: Plan, run: RunSettings, sidecars: Sequence[Sidecar], written: int, unit: str
+    plan: Plan, run: RunSettings, contents: DigestIndex, records: Mapping[str, int], unit: str
 ) -> list[str]:
     """A note where another dataset is replaced, and has images that will be in other splits."""
     replaced = find_marker(run.output)
     if replaced is None or replaced.plan.id == plan.plan_id:
         return []
-    note = compare_splits(run.output, replaced, sidecars, written, unit)
+    note = compare_splits(run.output, replaced, contents, records, unit)
     return [note] if note else []
 
 

@@ -13,11 +13,19 @@ from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, count_neighbours
+from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.planning.used_files import Digests, FileDigests, UsedFiles, find_used, settle_ignored
+from recordmill.transforms.planning.used_files import Digests, FileDigests, find_used, settle_ignored
 
 register_record(Digests)
+
+
+def merge_summaries(summaries: Iterable[Summary]) -> Summary:
+    """Adds summaries up; commutative and associative, so that every runner gets the same one."""
+    total = Summary()
+    for summary in summaries:
+        total.merge(summary)
+    return total
 
 
 @dataclass
@@ -42,7 +50,7 @@ class SummarizeImages(beam.PTransform):
         summary = (
             batches
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.seed, self.splits), self.selection)
-            | "MergeSummaries" >> beam.CombineGlobally(MergeSummariesFn(count_neighbours(self.splits)))
+            | "MergeSummaries" >> beam.CombineGlobally(merge_summaries)
         )
         if self.source.other_files == "not_included":  # no reference is made of several files
             return summary
@@ -50,7 +58,7 @@ class SummarizeImages(beam.PTransform):
             batches
             | "DigestFiles" >> beam.ParDo(_DigestFiles(self.source)).with_output_types(tuple[int, Digests])
             | "GroupDigests" >> beam.GroupByKey()
-            | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(UsedFiles)
+            | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(dict[str, int])
         )
         return summary | "SettleIgnored" >> beam.Map(settle_ignored, AsIter(used)).with_output_types(Summary)
 
@@ -85,36 +93,7 @@ class _DigestFiles(beam.DoFn):
         self._digests = FileDigests(self._source)
 
     def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
-        self._digests.add(batch)
-        if self._digests.are_many:
-            yield from self._digests.let_go()
+        return self._digests.add(batch)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield from map(GlobalWindows.windowed_value, self._digests.let_go())
-
-
-class MergeSummariesFn(beam.CombineFn):
-    """Adds summaries up; commutative and associative, so that every runner gets the same one."""
-
-    def __init__(self, neighbours: int) -> None:
-        self._neighbours = neighbours
-
-    def create_accumulator(self) -> Summary:
-        """An empty summary."""
-        return Summary()
-
-    def add_input(self, total: Summary, summary: Summary) -> Summary:
-        """Adds one."""
-        total.merge(summary, self._neighbours)
-        return total
-
-    def merge_accumulators(self, summaries: Iterable[Summary]) -> Summary:
-        """Adds several."""
-        total = Summary()
-        for summary in summaries:
-            total.merge(summary, self._neighbours)
-        return total
-
-    def extract_output(self, total: Summary) -> Summary:
-        """The sum itself."""
-        return total

@@ -14,8 +14,9 @@ from recordmill import storage
 from recordmill.pipeline.configuration.check_features import find_unstored_boxes
 from recordmill.pipeline.configuration.parse_yaml import MAX_DEPTH, YamlError, normalize, parse_yaml
 from recordmill.pipeline.configuration.resolve_settings import complete_settings
-from recordmill.pipeline.configuration.setting_errors import ConfigError, explain_errors, without_none
+from recordmill.pipeline.configuration.setting_errors import explain_errors, without_none
 from recordmill.schemas.coercion import INT64_MAX
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -64,7 +65,7 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
         The settings, complete in themselves. All text is in Unicode's NFC, as keys are.
 
     Raises:
-        ConfigError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or contradicts another.
+        UsageError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or contradicts another.
     """
     text = _read_text(path) if path and path != AUTO else ""
     plain = _parse(path, text)
@@ -84,7 +85,7 @@ def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
     """Whether the files determine missing settings; removes the key `layout`."""
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
     if layout not in (AUTO, ""):
-        raise ConfigError(f"layout is {layout!r}: write auto, or remove it")
+        raise UsageError(f"layout is {layout!r}: write auto, or remove it")
     source = plain.get("source")
     is_known = isinstance(source, dict) and "kind" in source and path in (None, AUTO)
     return layout == AUTO and not is_known and isinstance(source, dict | None)
@@ -94,9 +95,9 @@ def _parse(path: str | None, text: str) -> dict[str, Any]:
     try:
         plain = parse_yaml(text)
     except YamlError as error:
-        raise ConfigError(f"the configuration {path} {error}") from None
+        raise UsageError(f"the configuration {path} {error}") from None
     if plain is not None and not isinstance(plain, dict):
-        raise ConfigError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
+        raise UsageError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
     return plain or {}
 
 
@@ -110,7 +111,7 @@ def _read_text(path: str) -> str:
         return local.read_text(encoding="utf-8") if storage.is_local(path) else storage.read_range(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ConfigError(f"the configuration {path} cannot be read: {str(why).lower()}") from None
+        raise UsageError(f"the configuration {path} cannot be read: {str(why).lower()}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +127,11 @@ def _parse_override(override: str) -> _Override:
     path, equals, value = override.partition("=")
     keys = tuple(normalize(path.strip()).split("."))
     if not equals or not all(keys) or len(keys) > MAX_DEPTH:
-        raise ConfigError(f"--set {override:.200}: write key.path=value, such as images.quality=90")
+        raise UsageError(f"--set {override:.200}: write key.path=value, such as images.quality=90")
     try:
         return _Override(override, keys, parse_yaml(value))
     except YamlError as error:
-        raise ConfigError(f"--set {override:.200}: the value {error}") from None
+        raise UsageError(f"--set {override:.200}: the value {error}") from None
 
 
 def _set(plain: dict[str, Any], override: _Override) -> None:
@@ -141,7 +142,7 @@ def _set(plain: dict[str, Any], override: _Override) -> None:
         if plain.get(key) is None:
             plain[key] = default
         if not isinstance(plain[key], dict):
-            raise ConfigError(f"--set {override.text:.200}: {key} is {plain[key]!r:.80}, which has no keys below it")
+            raise UsageError(f"--set {override.text:.200}: {key} is {plain[key]!r:.80}, which has no keys below it")
         plain = plain[key]
     plain[override.keys[-1]] = override.value
 
@@ -194,7 +195,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
         )
     problems += (f"{key} is {number}: give at most {INT64_MAX}" for key, number in _too_large(plain) if key != "seed")
     if problems:
-        raise ConfigError("\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in problems))
+        raise UsageError("\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in problems))
     return settings
 
 

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.version import VERSION
 
 MODULE = "python -m pipeline.run"
@@ -45,10 +46,6 @@ exit codes:
 
 Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
 """
-
-
-class UsageError(ValueError):
-    """The flags are wrong; exit code 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

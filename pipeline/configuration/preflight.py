@@ -5,9 +5,9 @@ import os
 from collections.abc import Sequence
 
 from recordmill import storage
-from recordmill.pipeline.configuration.options import UsageError
 from recordmill.pipeline.configuration.probe_store import describe_with_timeout, find_missing_extra
 from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.listing import Input
 
 _SECRETS = {
@@ -16,10 +16,6 @@ _SECRETS = {
     "--s3_session_token": "AWS_SESSION_TOKEN",
     "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
 }
-
-
-class PathError(ValueError):
-    """A path that the run needs is unusable; exit code 1."""
 
 
 def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
@@ -83,7 +79,7 @@ def find_folder(source: Input, text: str, here: bool) -> str:
         here: whether the job works on this machine and so reaches the same stores as this process.
 
     Raises:
-        PathError: there is no file system for such paths, or its store does not answer.
+        RecordmillError: there is no file system for such paths, or its store does not answer.
     """
     path = source.path
     if storage.is_local(path):
@@ -96,7 +92,7 @@ def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
     """Probes the output's store, unless it is also an input's store, which has been probed.
 
     Raises:
-        PathError: there is no file system for such paths, or the store does not answer.
+        RecordmillError: there is no file system for such paths, or the store does not answer.
     """
     if not storage.is_local(output) and _bucket(output) not in {_bucket(each.path) for each in inputs}:
         _is_file("output", output, storage.join(output, MARKER), here)
@@ -112,17 +108,17 @@ def _is_file(what: str, place: str, path: str, here: bool) -> bool:
     except OSError as error:  # left to the job, which may have other permissions
         if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
             why = " ".join(str(error.strerror or error).split())
-            raise PathError(f"the store of the {what} {place} cannot be reached: {why:.300}") from None
+            raise RecordmillError(f"the store of the {what} {place} cannot be reached: {why:.300}") from None
         return False
     except ValueError as error:
-        raise PathError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
+        raise RecordmillError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
     """Checks that inputs exist, and that the output can be written, is outside them and is a folder of its own.
 
     Raises:
-        PathError: one of the checks fails, or a store's client is not installed.
+        RecordmillError: one of the checks fails, or a store's client is not installed.
     """
     _check_client("output", output)
     for each in inputs:
@@ -130,12 +126,12 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
         if storage.is_local(each.path):
             _check_local_input(each.path)
         if _is_inside(output, each.path):
-            raise PathError(
+            raise RecordmillError(
                 f"the output {output} is inside the input {each.path} and would become part of it: "
                 "choose a folder outside it"
             )
         if _is_inside(each.path, output) and not _holds_dataset(output):
-            raise PathError(
+            raise RecordmillError(
                 f"the output {output} contains the input {each.path}, so the dataset's files would be among others: "
                 f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
             )
@@ -155,39 +151,39 @@ def check_summary(path: str | None, output: str | None) -> None:
     """Checks that `--summary_json` names a file in an existing folder, or in one that the run creates for its output.
 
     Raises:
-        PathError: it does not.
+        RecordmillError: it does not.
     """
     if path and storage.is_local(path) and os.path.isdir(path):
-        raise PathError(f"the summary {path} is a folder: name a file")
+        raise RecordmillError(f"the summary {path} is a folder: name a file")
     folder = os.path.dirname(path or "")
     if folder and storage.is_local(folder) and not os.path.isdir(folder) and not _is_inside(output or "", folder):
-        raise PathError(f"the summary {path} cannot be written: there is no folder {folder}")
+        raise RecordmillError(f"the summary {path} cannot be written: there is no folder {folder}")
 
 
 def _check_client(what: str, path: str) -> None:
     if extra := find_missing_extra(path):
-        raise PathError(
+        raise RecordmillError(
             f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
         )
 
 
 def _check_local_input(path: str) -> None:
     if not os.path.exists(path):
-        raise PathError(f"the input {path} does not exist: check the path")
+        raise RecordmillError(f"the input {path} does not exist: check the path")
     if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
-        raise PathError(f"the input {path} cannot be read: check its permissions")
+        raise RecordmillError(f"the input {path} cannot be read: check its permissions")
 
 
 def _check_local_output(output: str) -> None:
     if os.path.exists(output) and not os.path.isdir(output):
-        raise PathError(f"the output {output} is a file: choose a folder")
+        raise RecordmillError(f"the output {output} is a file: choose a folder")
     parent = output
     while not os.path.isdir(parent):
         if os.path.exists(parent):
-            raise PathError(f"the output {output} cannot be made: {parent} is a file")
+            raise RecordmillError(f"the output {output} cannot be made: {parent} is a file")
         parent = os.path.dirname(parent) or "."
     if not os.access(parent, os.W_OK | os.X_OK) or _is_read_only(parent):
-        raise PathError(f"the output {output} cannot be written: {parent} is read-only")
+        raise RecordmillError(f"the output {output} cannot be written: {parent} is read-only")
 
 
 def _is_read_only(folder: str) -> bool:

@@ -14,8 +14,8 @@ from pathspec import GitIgnoreSpec
 
 from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT
-from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.pipeline.terminal.printable import printable
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
@@ -72,7 +72,7 @@ class LayoutFinder:
         are used.
 
         Raises:
-            ConfigError: the user must choose between layouts, or say more; one sentence.
+            UsageError: the user must choose between layouts, or say more; one sentence.
         """
         source = _part(written, "source")
         kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
@@ -88,9 +88,7 @@ class LayoutFinder:
         settings = _without_splits(found[0][1].settings, written)
         if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
             looks = "; ".join(f"{each.path} like {recognised.kind}" for each, recognised in found)
-            raise ConfigError(
-                f"the inputs have different layouts ({looks}): convert them one by one, or write --config"
-            )
+            raise UsageError(f"the inputs have different layouts ({looks}): convert them one by one, or write --config")
         self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
         self._say(self.found.sentence)
         return _merge(settings, written)
@@ -100,7 +98,7 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     """Recognises one input.
 
     Raises:
-        ConfigError: as `recognise`; or all annotations are in one folder, or no file looks like an image.
+        UsageError: as `recognise`; or all annotations are in one folder, or no file looks like an image.
         OSError: the input cannot be listed.
     """
     ignore = partial(why_ignored, _listing(written))
@@ -113,7 +111,7 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
         inside = recognise(below, kinds if below.split_folders else others, folder, written)
         if inside and inside.is_firm:
             looks = f"{folder} looks like {inside.kind} ({inside.why})"
-            raise ConfigError(f"{looks}: let --input end in /{top.folders[0]}")
+            raise UsageError(f"{looks}: let --input end in /{top.folders[0]}")
     if found and found.kind == "class_folders" and "source" not in written and not sketch.split_folders:
         _refuse_annotations_below(sketch, place, others, ignore)
     if not found and "source" not in written and top.files and not top.folders:
@@ -135,7 +133,7 @@ def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[
             each = " ".join(f"--input {name.replace('/', '_')}={place}/{name}" for name in looks)
             more = (", as do others", f", or give each such folder a name: {each}") if others else ("", "")
             what = f"{place}/{at} looks like {found.kind} ({found.why}){more[0]}, which --input {place} would lose"
-            raise ConfigError(f"{what}: let --input end in /{at}{more[1]}")
+            raise UsageError(f"{what}: let --input end in /{at}{more[1]}")
 
 
 def _refuse_files(files: Sequence[str], place: str) -> None:
@@ -149,7 +147,7 @@ def _refuse_files(files: Sequence[str], place: str) -> None:
     if all(name.lower().endswith(TABLE_ENDINGS) for name in files):
         named = "--set source.kind=manifest --set source.columns.uri=COLUMN if a column names images"
         advice = f"add {named}, or --config configs/observations.yaml if there are none"
-    raise ConfigError(f"{place}: {what}: {advice}")
+    raise UsageError(f"{place}: {what}: {advice}")
 
 
 def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:
@@ -162,7 +160,7 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
         written: the settings that the user has given.
 
     Raises:
-        ConfigError: there are several, or a setting is missing; one sentence with the flags.
+        UsageError: there are several, or a setting is missing; one sentence with the flags.
     """
     if sketch.only:
         kinds = [kind for kind in kinds if _reads(load_source(kind), sketch.only)]
@@ -172,10 +170,10 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
     if len(found) > 1:
         ways = "; or ".join(f"{each.kind} ({each.why}): {flags_of(each.settings)}" for each in found)
-        raise ConfigError(f"{place} may be meant in {len(found)} ways, choose one: {ways}")
+        raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {ways}")
     if found and found[0].needs and not (found[0].needed_key and _has_key(written, found[0].needed_key)):
         each = found[0]
-        raise ConfigError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
+        raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
     return found[0] if found else None
 
 

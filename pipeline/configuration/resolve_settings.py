@@ -1,5 +1,6 @@
 """Fills in the settings that follow from others, or from the inputs' files."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -8,9 +9,9 @@ import yaml
 
 from recordmill.pipeline.configuration.check_features import check_features
 from recordmill.pipeline.configuration.idle_settings import find_idle, find_unused_words
-from recordmill.pipeline.configuration.setting_errors import ConfigError
 from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.conventions import Convention
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, as_yaml_dict
@@ -25,13 +26,11 @@ from recordmill.transforms.records.features.find_function import digest_code
 
 
 def complete_settings(settings: DatasetSettings) -> DatasetSettings:
-    """The settings with those filled in that follow from others.
+    """The settings with those filled in that follow from others, whatever the inputs are.
 
     Raises:
         ValueError: two contradict each other; one sentence, which mostly begins with the YAML key.
     """
-    if settings.splits.group:
-        compile_pattern(settings.splits.group, "splits.group", "group")
     layout = ExampleLayout(settings)
     check_features(layout)
     images = _complete_images(settings.images, layout.convention)
@@ -39,13 +38,15 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     if settings.analyze:
         _check_analysis(settings, images, layout)
         images = replace(images, moments=True)
-    completed = replace(settings, images=images, compression=compression)
+    if settings.splits.group:
+        compile_pattern(settings.splits.group, "splits.group", "group")
     if settings.duplicates == "together" and settings.splits.given:
         raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
     if settings.splits.stratify and settings.source.late_labels:
         raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
     if settings.index_files and compression != "none":
         raise ValueError("index_files needs compression: none, since readers seek in the files")
+    completed = replace(settings, images=images, compression=compression)
     _check_file_names(ExampleLayout(completed))
     return completed
 
@@ -53,7 +54,7 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
 def resolve_settings(
     settings: DatasetSettings, inputs: Sequence[Input], output: str, note: Callable[[str], None]
 ) -> DatasetSettings:
-    """The settings with what only the inputs, and the output's name, can say.
+    """Complete settings with what only the inputs, and the output's name, can say.
 
     Args:
         settings: complete in themselves.
@@ -62,22 +63,17 @@ def resolve_settings(
         note: takes what the user should know.
 
     Raises:
-        ConfigError: the files cannot say it, or a setting cannot act.
+        UsageError: the files cannot say it, or a setting cannot act.
     """
-    name = settings.name or (_name_of(output) if "{name" in ExampleLayout(settings).shard_name else "")
     try:
-        source = settings.source.settle(_list_files(inputs, settings.listing), note)
-        if source is not settings.source:
-            settings = complete_settings(replace(settings, source=source))
+        settings = replace(settings, source=settings.source.settle(_list_files(inputs, settings.listing), note))
+        check_features(ExampleLayout(settings))
+        if not settings.name and "{name" in ExampleLayout(settings).shard_name:
+            settings = _name_by(output, settings)
     except ValueError as error:
-        raise ConfigError(str(error)) from None
-    try:
-        if name != settings.name:
-            settings = complete_settings(replace(settings, name=name))
-    except ValueError as error:
-        raise ConfigError(f"{error}; or set name, in place of the output folder's") from None
+        raise UsageError(str(error)) from None
     if idle := find_idle(settings):
-        raise ConfigError("\n".join(idle))
+        raise UsageError("\n".join(idle))
     for unused in find_unused_words(settings):
         note(unused)
     return settings
@@ -137,11 +133,16 @@ def _check_file_names(layout: ExampleLayout) -> None:
         check_file_name(name, layout.shard_name, key)
 
 
-def _name_of(output: str) -> str:
-    """An output folder's name, in letters that file names may have."""
+def _name_by(output: str, settings: DatasetSettings) -> DatasetSettings:
+    """The settings with the output folder's name, in letters that file names may have."""
     folder = output.rstrip("/").rpartition("/")[2]
-    name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in folder)
-    return name.lstrip("._-") or "dataset"
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", folder).lstrip("._-") or "dataset"
+    named = replace(settings, name=name)
+    try:
+        _check_file_names(ExampleLayout(named))
+    except ValueError as error:
+        raise ValueError(f"{error}; or set name, in place of the output folder's") from None
+    return named
 
 
 @dataclass(frozen=True, slots=True)

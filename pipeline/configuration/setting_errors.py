@@ -11,11 +11,6 @@ import yaml
 from pydantic import ValidationError
 from yaml.reader import ReaderError
 
-
-class ConfigError(ValueError):
-    """The configuration is wrong; one line per error, each with the key's path."""
-
-
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 

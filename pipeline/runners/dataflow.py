@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from recordmill import storage
-from recordmill.pipeline.configuration.options import UsageError
+from recordmill.schemas.errors import UsageError
 
 
 def is_dataflow(runner: str) -> bool:

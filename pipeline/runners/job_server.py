@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 import orjson
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
 
-from recordmill.pipeline.configuration.options import UsageError
-from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.errors import RecordmillError, UsageError
 
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
 """Runners that start a job server, which ends with this process, unless `--job_endpoint` names one."""
@@ -48,7 +47,7 @@ def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) 
 
     Raises:
         UsageError: a flag is missing, or names a file that does not exist.
-        PathError: there is no answer at an address.
+        RecordmillError: there is no answer at an address.
     """
     portable = options.view_as(PortableOptions)
     endpoint = portable.job_endpoint
@@ -143,7 +142,7 @@ def _check_address(address: str, seconds: float, problem: str, terminal: Termina
         except (OSError, OverflowError) as error:  # the latter: a port above 65,535
             why = (getattr(error, "strerror", None) or str(error)).lower()
         if time.monotonic() >= deadline:
-            raise PathError(f"{problem} ({why}): start it, or correct the address")
+            raise RecordmillError(f"{problem} ({why}): start it, or correct the address")
         if not waits:
             terminal.say(f"waiting for the job server at {address}: {why}")
             waits = True

@@ -14,7 +14,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from recordmill import storage
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, LaunchOptions, UsageError
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, LaunchOptions
 from recordmill.pipeline.runners.dataflow import explain_built, is_dataflow, name_job
 from recordmill.pipeline.runners.job_server import (
     cancel_on_flink,
@@ -25,6 +25,7 @@ from recordmill.pipeline.runners.job_server import (
 )
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.outcome import FAILED, Outcome, Terminated
 from recordmill.transforms.planning.output_lock import release_claims
 from recordmill.transforms.shards.progress import PROGRESS
@@ -46,7 +47,7 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
 
     Raises:
         UsageError: there is no such runner, or it lacks a flag.
-        PathError: its job server does not answer.
+        RecordmillError: its job server does not answer.
         KeyboardInterrupt: it was interrupted; the text says what happened to a remote job. So does `Terminated`.
         Exception: whatever the runner raises.
     """

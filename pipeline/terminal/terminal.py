@@ -1,8 +1,6 @@
 """Output for people on stderr: lines, a progress bar on a terminal, and a table at the end."""
 
 import io
-import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -19,7 +17,6 @@ from recordmill.schemas.outcome import Outcome
 from recordmill.transforms.shards import progress
 
 if TYPE_CHECKING:
-    from recordmill.pipeline.configuration.job import Job
     from recordmill.reading.dataset import Dataset
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -73,15 +70,20 @@ class Terminal:
             left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
             self.say(f"{work.stage}: {_count(work, seconds)}" + (f", about {left:,.0f} s left" if left else ""))
 
-    def tell(self, outcome: Outcome, job: "Job | None") -> None:
-        """Prints how a run ended: notes, a table of splits, what happened to everything listed, and one sentence."""
+    def tell(self, outcome: Outcome, output: str) -> None:
+        """Prints how a run ended: notes, a table of splits, what happened to everything listed, and one sentence.
+
+        Args:
+            outcome: how it ended.
+            output: the dataset's folder.
+        """
         for note in outcome.notes:
             self.say(f"note: {note}")
         if outcome.numbers:
             # Imported here, since Beam comes with it: wrong flags have no numbers, and need not wait for it.
             from recordmill.pipeline.terminal.summary_table import summary_tables
 
-            for table in summary_tables(outcome, job.run.output if job else ""):
+            for table in summary_tables(outcome, output):
                 self._console.print()
                 with self._console.capture() as drawn:
                     self._console.print(table)
@@ -118,18 +120,6 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
     for title in titles:
         table.add_column(title, justify="right" if title in right else "left", overflow="fold")
     return table
-
-
-def fail(sentence: str, exit_code: int, as_json: bool) -> int:
-    """Reports why a command failed: to people on stderr, to programs by a line of JSON on stdout.
-
-    Returns:
-        The exit code.
-    """
-    Terminal(sys.stderr).say(f"error: {sentence}")
-    if as_json:
-        sys.stdout.write(json.dumps({"exit_code": exit_code, "sentence": sentence}) + "\n")
-    return exit_code
 
 
 def _width(stream: TextIO) -> int | None:

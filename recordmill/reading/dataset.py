@@ -10,13 +10,13 @@ from typing import Literal
 
 from recordmill import storage
 from recordmill.reading.found_shards import find_shards, match_files, name_shards, read_label_lines
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
 from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
 from recordmill.reading.unfinished import find_unfinished
 from recordmill.schemas.dataset.file_names import LABELS, MARKER
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
@@ -63,6 +63,16 @@ class Dataset:
     def notes(self) -> tuple[str, ...]:
         """The conversion's notes and remarks; empty for other kinds."""
         return (*self.marker.notes, *(self.marker.remarks or ())) if self.marker else ()
+
+    def require_marker(self) -> Marker:
+        """The marker.
+
+        Raises:
+            LoadError: there is none, or files were opened instead of the folder.
+        """
+        if self.marker is None or not self.whole:
+            raise LoadError(f"{self.folder} holds no {MARKER}: name the folder of a finished dataset")
+        return self.marker
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{split}: {'?' if count is None else count}" for split, count in self.counts.items())

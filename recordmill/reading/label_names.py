@@ -1,15 +1,29 @@
-"""Checks that classes have the ids in a shard, and in its sidecar, that the marker gives them.
+"""Checks that classes have the ids in a shard, and in its sidecar, that the marker gives them."""
 
-Each problem is reported once per file, with the first record and the number of the others: if two names were swapped,
-every record of both is wrong.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+
+
+class NameProblems:
+    """Problems of many records, each reported once: if two names were swapped, every record of both is wrong."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[Any]] = {}
+
+    def add(self, problem: str, record: int, *place: Any) -> None:
+        """Adds the problem of a record; an empty one is none."""
+        if problem:
+            self._found.setdefault(problem, [0, record, *place])[0] += 1
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """Yields each problem with the number of its further records, and number and place of its first record."""
+        for problem, (count, *place) in self._found.items():
+            further = f", and also in {count - 1:,} further record{'s' if count > 2 else ''}"
+            yield f"{problem}{further if count > 1 else ''}", place
 
 
 def judge_labels(example: ParsedExample, expected: Expectations) -> str:
@@ -23,60 +37,33 @@ def judge_labels(example: ParsedExample, expected: Expectations) -> str:
     return ""
 
 
-class LabelNames:
-    """Checks the class names of records, and their ids."""
+def judge_names(example: ParsedExample, expected: Expectations) -> Iterator[str]:
+    """The problem of the class names in each feature that has them; nothing if the marker's ids are not known."""
+    for text_key, id_key in expected.name_keys if expected.class_ids else ():
+        if (texts := example.values(text_key)) is not None:
+            yield _judge_texts(texts, example.values(id_key), expected.class_ids)
 
-    def __init__(self, expected: Expectations) -> None:
-        self._ids = expected.class_ids
-        self._keys = expected.name_keys if expected.class_ids else ()
-        self._found: dict[str, list[int]] = {}
 
-    def look(self, example: ParsedExample, record: int, offset: int) -> None:
-        """Checks one record.
-
-        Args:
-            example: the record.
-            record: its number in the file.
-            offset: where its frame begins.
-        """
-        for text_key, id_key in self._keys:
-            texts = example.values(text_key)
-            if texts is not None and (problem := self._judge(texts, example.values(id_key))):
-                self._found.setdefault(problem, [0, record, offset])[0] += 1
-
-    def findings(self) -> Iterator[tuple[str, int, int]]:
-        """Yields each problem, with number and offset of the first record that has it."""
-        for problem, (count, record, offset) in self._found.items():
-            yield _counted(problem, count), record, offset
-
-    def _judge(self, texts: Sequence[Any], ids: Sequence[Any] | None) -> str:
-        if ids is not None and len(ids) != len(texts):
-            return f"{len(texts)} class names for {len(ids)} ids"
-        for text, label in zip(texts, ids or [None] * len(texts), strict=True):
-            if not isinstance(text, bytes) or (isinstance(label, int) and label not in self._ids.values()):
-                continue  # another kind, or not an id: reported elsewhere
-            if problem := _judge_pair(text.decode("utf-8", "replace"), label, self._ids):
-                return problem
+def judge_row(row: SidecarRow, ids: Mapping[str, int]) -> str:
+    """The problem of the classes in a sidecar's row; the empty string if there is none, or the marker has no ids."""
+    if not ids:
         return ""
+    problem = "" if row.class_name is None else _judge_pair(row.class_name, row.label, ids)
+    if not problem and row.classes:
+        names = row.classes if isinstance(row.classes, list) else [row.classes]  # a forged row may have anything
+        problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
+    return problem and f"in the sidecar {problem}"
 
 
-def fit_names(rows: Iterable[SidecarRow], ids: Mapping[str, int]) -> bool:
-    """Whether the rows of a sidecar give classes the marker's ids; True if the marker has none."""
-    return next(judge_rows(rows, ids), None) is None
-
-
-def judge_rows(rows: Iterable[SidecarRow], ids: Mapping[str, int]) -> Iterator[tuple[str, int, int, str]]:
-    """Yields each problem of the rows, with number, offset and key of the first row that has it."""
-    found: dict[str, list[Any]] = {}
-    for number, row in enumerate(rows if ids else ()):
-        problem = "" if row.class_name is None else _judge_pair(row.class_name, row.label, ids)
-        if not problem and row.classes:
-            names = row.classes if isinstance(row.classes, list) else [row.classes]  # a forged row may have anything
-            problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
-        if problem:
-            found.setdefault(problem, [0, number, row.offset, str(row.key)])[0] += 1
-    for problem, (count, *place) in found.items():
-        yield _counted(f"in the sidecar {problem}", count), *place
+def _judge_texts(texts: Sequence[Any], ids: Sequence[Any] | None, known: Mapping[str, int]) -> str:
+    if ids is not None and len(ids) != len(texts):
+        return f"{len(texts)} class names for {len(ids)} ids"
+    for text, label in zip(texts, ids or [None] * len(texts), strict=True):
+        if not isinstance(text, bytes) or (isinstance(label, int) and label not in known.values()):
+            continue  # another kind, or not an id: reported elsewhere
+        if problem := _judge_pair(text.decode("utf-8", "replace"), label, known):
+            return problem
+    return ""
 
 
 def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
@@ -86,9 +73,3 @@ def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
     if isinstance(label, int) and label != ids[name]:
         return f"class {name!r:.80} has the id {label} here and {ids[name]} in recordmill.json"
     return ""
-
-
-def _counted(problem: str, count: int) -> str:
-    if count == 1:
-        return problem
-    return f"{problem}, and also in {count - 1:,} further record{'s' if count > 2 else ''}"

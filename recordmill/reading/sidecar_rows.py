@@ -9,7 +9,8 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.shard import Shard
-from recordmill.schemas.dataset.sidecar_row import Row, RowTotals, SidecarRow, row_from_json
+from recordmill.schemas.dataset.sidecar_row import Row, SidecarRow, row_from_json
+from recordmill.schemas.dataset.totals import RowTotals
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
 """Errors that rows cause if Recordmill did not write them."""

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
+from recordmill.schemas.errors import LoadError
 
 DATASET_INFO = "dataset_info.json"
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # TFDS's own files

@@ -10,9 +10,10 @@ from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, shard_
 from recordmill.schemas.dataset.json_values import MisfitError
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.sidecar_row import Row, row_from_json
+from recordmill.schemas.errors import LoadError
 
 
-class DamagedMarkerError(ValueError):
+class DamagedMarkerError(LoadError):
     """A `recordmill.json` that this version of Recordmill cannot read."""
 
 

@@ -4,9 +4,7 @@ A compressed file without random access is unpacked once in each process that re
 memory does not grow with its size. The temporary file is deleted when the process ends. The unpacked size is bounded.
 """
 
-import atexit
 import os
-import shutil
 import tempfile
 import threading
 from collections.abc import Generator
@@ -14,8 +12,9 @@ from contextlib import closing
 from typing import NamedTuple
 
 from recordmill import storage
+from recordmill.schemas.packing import Gzip, NamedMember, Packing, ZipMember
 from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.unpacking import MAX_RATIO, BadPacking, TooLarge, ZipMember, gunzip, unzip
+from recordmill.storage.unpacking import MAX_RATIO, BadPacking, TooLarge, gunzip, read_zip_member, unzip
 
 
 class Unpacked(NamedTuple):
@@ -39,25 +38,26 @@ class UnpackedFiles:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._locks: dict[tuple[str, str], threading.Lock] = {}
-        self._unpacked: dict[tuple[str, str], Unpacked] = {}
-        self._folder = ""
+        self._locks: dict[tuple[str, Packing, str], threading.Lock] = {}
+        self._unpacked: dict[tuple[str, Packing, str], Unpacked] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
-    def unpack(self, uri: str, packing: str, version: str = "", max_ratio: int = MAX_RATIO, most: int = -1) -> Unpacked:
+    def unpack(
+        self, uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_RATIO, most: int = -1
+    ) -> Unpacked:
         """Unpacks a file as far as it is not damaged.
 
         Args:
             uri: the packed file.
-            packing: see `read_packed_range`.
+            packing: how; a `Gzip` or a `NamedMember`.
             version: the file's, so that a changed file is unpacked again.
             max_ratio: how many times its size it may unpack to, above 64 MiB.
             most: how many bytes it may unpack to; -1: any number.
 
         Raises:
             OSError: it cannot be read, or there is no space to unpack it.
-            ValueError: there is no such packing.
         """
-        key = (uri, f"{packing}\0{version}")
+        key = (uri, packing, version)
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
@@ -65,12 +65,10 @@ class UnpackedFiles:
                 self._unpacked[key] = self._unpack(uri, packing, max_ratio, most)
             return self._unpacked[key]
 
-    def _unpack(self, uri: str, packing: str, max_ratio: int, most: int) -> Unpacked:
+    def _unpack(self, uri: str, packing: Packing, max_ratio: int, most: int) -> Unpacked:
         with self._lock:
-            if not self._folder:
-                self._folder = tempfile.mkdtemp(prefix="recordmill-unpacked-")
-                atexit.register(self.clear)
-        handle, path = tempfile.mkstemp(dir=self._folder)
+            self._folder = self._folder or tempfile.TemporaryDirectory(prefix="recordmill-unpacked-")
+        handle, path = tempfile.mkstemp(dir=self._folder.name)
         size, fault, is_doubtful = 0, "", False
         try:
             with os.fdopen(handle, "wb") as unpacked:
@@ -92,30 +90,30 @@ class UnpackedFiles:
     def clear(self) -> None:
         """Deletes the unpacked files."""
         with self._lock:
-            folder, self._folder = self._folder, ""
+            folder, self._folder = self._folder, None
             self._unpacked.clear()
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            folder.cleanup()
 
 
-def _unpack_pieces(uri: str, packing: str, max_ratio: int) -> Generator[bytes | memoryview, None, None]:
+def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Generator[bytes | memoryview, None, None]:
     """Yields the unpacked content piece by piece; raises BadPacking after the intact part."""
-    kind, _, name = packing.partition(":")
-    if kind == "gzip":
-        with StoredFile(uri) as stored:
-            yield from gunzip(stored, max_ratio)
-    elif kind == "member":
-        with storage.open_to_read(uri) as archive:
-            yield from unzip(archive, name, max_ratio)
-    else:
-        raise ValueError(f"there is no packing {packing!r}")
+    match packing:
+        case Gzip():
+            with StoredFile(uri) as stored:
+                yield from gunzip(stored, max_ratio)
+        case NamedMember(name):
+            with storage.open_to_read(uri) as archive:
+                yield from unzip(archive, name, max_ratio)
+        case _:
+            raise ValueError(f"files are not unpacked as a whole for {packing}")
 
 
 UNPACKED = UnpackedFiles()
 """This process's instance."""
 
 
-def read_packed_start(uri: str, packing: str, length: int) -> bytes:
+def read_packed_start(uri: str, packing: Packing, length: int) -> bytes:
     """Reads the first bytes of a compressed file's content, and unpacks little more; raises as `read_packed_range`."""
     with closing(_unpack_pieces(uri, packing, MAX_RATIO)) as pieces:
         start = b""
@@ -125,15 +123,13 @@ def read_packed_start(uri: str, packing: str, length: int) -> bytes:
 
 
 def read_packed_range(
-    uri: str, packing: str, offset: int, length: int, version: str = "", most: int = -1, max_ratio: int = MAX_RATIO
+    uri: str, packing: Packing, offset: int, length: int, version: str = "", most: int = -1, max_ratio: int = MAX_RATIO
 ) -> bytes:
     """Reads `length` bytes (-1: to the end) from `offset` of a compressed file's content.
 
     Args:
         uri: the packed file.
-        packing: `gzip`: the whole file is a gzip stream. `gzip_records`: the same, but the content has checksums of its
-            own, so a wrong checksum of the whole file is ignored. `member:NAME`: a member of a zip archive. `zip:...`:
-            a member by its position, see `unpacking.ZipMember`, which is read as a whole, in memory.
+        packing: how; a `ZipMember` is read as a whole, in memory.
         offset: in bytes of the unpacked content.
         length: in bytes of the unpacked content.
         version: the file's, so that a changed file is unpacked again.
@@ -143,13 +139,11 @@ def read_packed_range(
     Raises:
         BadPacking: it cannot be unpacked that far.
         OSError: it cannot be read.
-        ValueError: there is no such packing.
     """
-    if packing.startswith("zip:"):
-        member = ZipMember.from_text(packing)
-        return member.unpack(storage.read_range(uri, member.start, member.packed))
-    has_checksums = packing == "gzip_records"
-    unpacked = UNPACKED.unpack(uri, "gzip" if has_checksums else packing, version, max_ratio, most)
+    if isinstance(packing, ZipMember):
+        return read_zip_member(packing, storage.read_range(uri, packing.start, packing.packed))
+    has_checksums = packing == Gzip(has_checksums=True)
+    unpacked = UNPACKED.unpack(uri, Gzip() if has_checksums else packing, version, max_ratio, most)
     is_good = has_checksums or not unpacked.is_doubtful
     if unpacked.fault and not (is_good and 0 <= length <= unpacked.size - offset):
         raise BadPacking(unpacked.fault)

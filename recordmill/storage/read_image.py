@@ -5,6 +5,7 @@ import time
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.packing import parse_packing
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_packed_range
 from recordmill.storage.unpacking import MAX_RATIO
@@ -45,10 +46,11 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
 
 
 def _read(ref: ImageRef, length: int, max_ratio: int) -> bytes:
+    packing = parse_packing(ref.packing) if ref.packing else None
     for wait in (*RETRY_SECONDS, None):
         try:
-            if ref.packing:
-                return read_packed_range(ref.uri, ref.packing, ref.offset, length, ref.version, max_ratio=max_ratio)
+            if packing:
+                return read_packed_range(ref.uri, packing, ref.offset, length, ref.version, max_ratio=max_ratio)
             return storage.read_range(ref.uri, ref.offset, length)
         except OSError as error:
             if error.errno in _VANISHED:

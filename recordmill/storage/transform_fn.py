@@ -20,6 +20,7 @@ import orjson
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.errors import RecordmillError
 
 DEFAULT_SIZE = (224, 224)
 """Height and width of the model's images if the dataset's images have several sizes."""
@@ -29,10 +30,6 @@ _MODEL = "saved_model.pb"
 
 _HIDDEN, _TEMPORARY = f".{TRANSFORM_FN}.", ".tmp"
 _HOUR = 3600.0
-
-
-class ForeignFolderError(ValueError):
-    """A folder of that name that Recordmill did not write."""
 
 
 def contents_digest(marker: Marker, split: str) -> str:
@@ -96,12 +93,12 @@ def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> N
         output: the dataset's folder.
 
     Raises:
-        ForeignFolderError: there is a folder of that name that Recordmill did not write.
+        RecordmillError: there is a folder of that name that Recordmill did not write.
         OSError: it cannot be written.
     """
     target = storage.join(output, TRANSFORM_FN)
     if storage.exists(storage.join(target, _MODEL)) and not storage.exists(storage.join(target, NOTE)):
-        raise ForeignFolderError(f"{target} was not written by Recordmill: move it elsewhere")
+        raise RecordmillError(f"{target} was not written by Recordmill: move it elsewhere")
     (built / NOTE).write_bytes(orjson.dumps(note, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     if storage.is_local(output):
         _publish_locally(built, output)

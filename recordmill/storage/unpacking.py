@@ -6,9 +6,9 @@ A deflate stream can unpack to 1,032 times its size; ordinary files of pixels or
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from recordmill.schemas.packing import DEFLATED, ZipMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_bytes import GzipBytes, StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
@@ -23,9 +23,6 @@ FREE_BYTES = 64 * 2**20
 
 FREE_BYTES_OF_RECORDS = 2**20
 """Size to which any gzip file of records may unpack: less than for other files, since 16 bytes can be a record."""
-
-STORED, DEFLATED = 0, 8
-"""The supported zip methods (APPNOTE.TXT, 4.4.5)."""
 
 
 class BadPacking(Rejected):
@@ -64,13 +61,20 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
     """
     content, total, is_counted = GzipBytes(stored), 0, False
     most = most_unpacked(stored.size, max_ratio, free_bytes)
-    while piece := content.read(total, PIECE_BYTES):
+
+    def read_piece(offset: int) -> memoryview:
+        piece = content.read(offset, PIECE_BYTES)
+        if offset + len(piece) > most:
+            raise TooLarge(f"the gzip file unpacks to more than {max_ratio} times its size")
+        return piece
+
+    while piece := read_piece(total):
         total += len(piece)
         if not is_counted and total > max_ratio * content.packed_bytes:
-            is_counted = True
+            is_counted, counted = True, total
             with content.looking_ahead():
-                _count(content, total, most, max_ratio)
-        _check_size(total, most, max_ratio)
+                while ahead := read_piece(counted):
+                    counted += len(ahead)
         yield piece
     if content.fault:
         raise BadPacking(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)
@@ -96,35 +100,18 @@ def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Ite
         yield from records
         return
     try:
-        _check_ratio(stored, max_ratio, FREE_BYTES_OF_RECORDS)
+        next(gunzip(stored, max_ratio, FREE_BYTES_OF_RECORDS), None)
     except TooLarge:
         yield 0, too_large
         return
+    except BadPacking:
+        pass  # `records` finds the place
     most = most_unpacked(stored.size, max_ratio, FREE_BYTES_OF_RECORDS)
     for offset, record in records:
         if offset > most:
             yield offset, too_large
             return
         yield offset, record
-
-
-def _check_ratio(stored: StoredFile, max_ratio: int, free_bytes: int) -> None:
-    """Raises TooLarge if a gzip file that begins like a bomb unpacks to more than `gunzip` allows."""
-    content = GzipBytes(stored)
-    total = len(content.read(0, PIECE_BYTES))
-    if total > max_ratio * content.packed_bytes:
-        _count(content, total, most_unpacked(stored.size, max_ratio, free_bytes), max_ratio)
-
-
-def _count(content: GzipBytes, total: int, most: int, max_ratio: int) -> None:
-    while piece := content.read(total, PIECE_BYTES):
-        total += len(piece)
-        _check_size(total, most, max_ratio)
-
-
-def _check_size(total: int, most: int, max_ratio: int) -> None:
-    if total > most:
-        raise TooLarge(f"the gzip file unpacks to more than {max_ratio} times its size")
 
 
 def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[bytes]:
@@ -154,61 +141,26 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
         raise BadPacking(f"{name} cannot be unpacked: {error.args[0]}", is_doubtful=True) from None
 
 
-@dataclass(frozen=True, slots=True)
-class ZipMember:
-    """The position of one member of a zip archive.
+def read_zip_member(member: ZipMember, data: bytes) -> bytes:
+    """The unpacked content of a member of a zip archive.
 
-    Attributes:
-        method: `STORED` or `DEFLATED`.
-        start: first byte of its data in the archive, after its header.
-        packed: compressed size in bytes.
-        size: unpacked size in bytes.
-        crc: CRC-32 of the unpacked bytes.
+    Args:
+        member: its position.
+        data: the bytes of the archive from `member.start` on.
+
+    Raises:
+        BadPacking: they do not match the archive's directory.
     """
-
-    method: int
-    start: int
-    packed: int
-    size: int
-    crc: int
-
-    def __str__(self) -> str:
-        """Its form in `ImageRef.packing`."""
-        return f"zip:{self.method}:{self.start}:{self.packed}:{self.size}:{self.crc:08x}"
-
-    @classmethod
-    def from_text(cls, packing: str) -> "ZipMember":
-        """Parses the result of `str`.
-
-        Raises:
-            ValueError: it is not a packing.
-        """
-        name, *numbers = packing.split(":")
-        if name != "zip" or len(numbers) != 5:
-            raise ValueError(f"there is no packing {packing!r}")
-        method, start, packed, size = map(int, numbers[:4])
-        return cls(method, start, packed, size, int(numbers[4], 16))
-
-    def unpack(self, data: bytes) -> bytes:
-        """Unpacks its content.
-
-        Args:
-            data: the bytes of the archive from `start` on.
-
-        Raises:
-            BadPacking: they do not match the archive's directory.
-        """
-        if len(data) != self.packed:
-            raise BadPacking("the archive ends inside the member")
-        if self.method == DEFLATED:
-            inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-            try:
-                data = inflate.decompress(data, self.size + 1)
-            except zlib.error as error:
-                raise BadPacking(f"the member is damaged: {error}") from None
-        if len(data) != self.size:
-            more = "more" if len(data) > self.size else "less"
-            raise BadPacking(f"the member unpacks to {more} than the {self.size} bytes declared")
-        if zlib.crc32(data) != self.crc:
-            raise BadPacking("the member does not match its checksum")
-        return data
+    if len(data) != member.packed:
+        raise BadPacking("the archive ends inside the member")
+    if member.method == DEFLATED:
+        try:
+            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, member.size + 1)
+        except zlib.error as error:
+            raise BadPacking(f"the member is damaged: {error}") from None
+    if len(data) != member.size:
+        more = "more" if len(data) > member.size else "less"
+        raise BadPacking(f"the member unpacks to {more} than the {member.size} bytes declared")
+    if zlib.crc32(data) != member.crc:
+        raise BadPacking("the member does not match its checksum")
+    return data

@@ -1,21 +1,21 @@
 """Plain JSON values: conversion from and to dataclasses, differences, and digests.
 
 A dataclass is read by its annotations. A field with a default may be absent, and is omitted if it is None. A field
-`X | None` without a default must be present and may be null. Metadata: `key` is the name in JSON if it is not the
-field's, and `rest` marks the field for all other keys.
+`X | None` without a default must be present and may be null. The metadata `key` is the name in JSON if it is not the
+field's.
 """
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
-from functools import cache, partial
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
 T = TypeVar("T")
-Reader = Callable[[Any], Any]
 
 _WORDS: Mapping[type, str] = {
     bool: "true or false",
@@ -30,40 +30,103 @@ _WORDS: Mapping[type, str] = {
 class MisfitError(ValueError):
     """A JSON value does not fit its type; the message says where and why."""
 
-    def __init__(self, problem: str, path: str = "") -> None:
-        super().__init__(problem, path)
-        self.problem, self.path = problem, path
-
-    def below(self, key: str | int) -> "MisfitError":
-        """The same error, seen from the object or list that holds the value."""
-        inner = f".{self.path}" if self.path and not self.path.startswith("[") else self.path
-        return MisfitError(self.problem, f"{key if isinstance(key, str) else f'[{key}]'}{inner}")
-
-    def __str__(self) -> str:
-        return f"{self.path or 'it'} {self.problem}"
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path or 'it'} {problem}")
 
 
-def from_json(kind: type[T], value: Any) -> T:
+def from_json(kind: type[T], value: Any, path: str = "") -> T:
     """Converts a JSON value to a type; unknown keys are ignored.
+
+    Args:
+        kind: a dataclass.
+        value: what `orjson.loads` gave.
+        path: where the value is in its file, for errors.
 
     Raises:
         MisfitError: the value is not as the type requires.
     """
-    made: T = _reader(cast("Hashable", kind))(value)
-    return made
+    return cast("T", _read(kind, value, path))
+
+
+def _read(kind: Any, value: Any, path: str) -> Any:
+    origin, inner = _parts_of(kind)
+    if origin is None:
+        return _read_object(kind, value, path) if is_dataclass(kind) else _check(kind, value, path)
+    if origin is UnionType:
+        return None if value is None else _read(inner[0], value, path)
+    if origin is Literal:
+        if value not in inner:
+            raise MisfitError(path, f"is not one of {', '.join(inner)}")
+        return value
+    if origin is tuple:
+        items = enumerate(_check(list, value, path))
+        return tuple(_read(inner[0], each, f"{path}[{number}]") for number, each in items)
+    item = int if origin is Counter else inner[1]
+    read = {key: _read(item, each, _below(path, key)) for key, each in _check(dict, value, path).items()}
+    return Counter(read) if origin is Counter else read
+
+
+def _read_object(kind: Any, value: Any, path: str) -> Any:
+    there, found = _check(dict, value, path), {}
+    for part in json_keys(kind):
+        if part.key in there:
+            found[part.name] = _read(part.kind, there[part.key], _below(path, part.key))
+        elif part.is_required:
+            raise MisfitError(_below(path, part.key), "is missing")
+    return kind(**found)
+
+
+def _check(kind: Any, value: Any, path: str) -> Any:
+    if kind is not Any and type(value) is not kind:
+        raise MisfitError(path, f"is not {_WORDS[kind]}")
+    return value
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+class JsonKey(NamedTuple):
+    """A key of the object that a dataclass becomes, and the field that it fills.
+
+    Attributes:
+        key: the key.
+        name: the field's name.
+        kind: its type.
+        is_required: whether objects without it are refused.
+        is_omitted: whether it is left out if it is None.
+    """
+
+    key: str
+    name: str
+    kind: Any
+    is_required: bool
+    is_omitted: bool
+
+
+@cache
+def json_keys(kind: type) -> tuple[JsonKey, ...]:
+    """The keys of a dataclass, in the order of its fields."""
+    hints, keys = get_type_hints(kind), []
+    for each in fields(kind):
+        hint, is_omitted = hints[each.name], each.default is None
+        if is_omitted and get_origin(hint) is UnionType:
+            hint = get_args(hint)[0]
+        is_required = each.default is MISSING and each.default_factory is MISSING
+        keys.append(JsonKey(each.metadata.get("key", each.name), each.name, hint, is_required, is_omitted))
+    return tuple(keys)
+
+
+@cache
+def _parts_of(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(kind), get_args(kind)
 
 
 def to_json(value: Any) -> Any:
     """Converts a dataclass, or a container of dataclasses, to plain JSON values."""
-    if is_dataclass(value):
-        plain: dict[str, Any] = {}
-        for each in fields(value):
-            part = getattr(value, each.name)
-            if each.metadata.get("rest"):
-                plain |= part
-            elif part is not None or each.default is not None:
-                plain[_key_of(each)] = to_json(part)
-        return plain
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = [(part, getattr(value, part.name)) for part in json_keys(type(value))]
+        return {part.key: to_json(each) for part, each in parts if each is not None or not part.is_omitted}
     if isinstance(value, list | tuple):
         return [to_json(each) for each in value]
     return {key: to_json(each) for key, each in value.items()} if isinstance(value, Mapping) else value
@@ -94,78 +157,3 @@ def differences(old: Any, new: Any, key: str = "") -> list[str]:
         return [f"{new:,} of them instead of {old:,}"]
     shown = ["not set" if each is None else each for each in (old, new)]
     return [f"{key}: {shown[0]} -> {shown[1]}"]
-
-
-@cache
-def _reader(kind: Hashable) -> Reader:
-    """The function that converts JSON values to a type. Paths are computed only for errors."""
-    if kind is Any:
-        return lambda value: value
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return partial(_choice, inner)
-    if origin is UnionType:
-        known = _reader(inner[0])
-        return lambda value: None if value is None else known(value)
-    if origin is tuple:
-        item = _reader(inner[0])
-        return lambda value: tuple(_each(enumerate(_check(list, value)), item).values())
-    if origin is not None:
-        item = _reader(inner[1])
-        return lambda value: _each(_check(dict, value).items(), item)
-    return _object_reader(kind) if is_dataclass(kind) else partial(_check, kind)
-
-
-def _check(kind: Any, value: Any) -> Any:
-    if type(value) is not kind:
-        raise MisfitError(f"is not {_WORDS[kind]}")
-    return value
-
-
-def _choice(choices: tuple[str, ...], value: Any) -> Any:
-    if value not in choices:
-        raise MisfitError(f"is not one of {', '.join(choices)}")
-    return value
-
-
-def _each(items: Iterable[tuple[Any, Any]], read: Reader) -> dict[Any, Any]:
-    found = {}
-    for key, value in items:
-        try:
-            found[key] = read(value)
-        except MisfitError as misfit:
-            raise misfit.below(key) from None
-    return found
-
-
-def _object_reader(kind: Any) -> Reader:
-    hints = get_type_hints(kind)
-    parts, rest = {}, ""
-    for each in fields(kind):
-        if each.metadata.get("rest"):
-            rest = each.name
-            continue
-        hint, required = hints[each.name], each.default is MISSING and each.default_factory is MISSING
-        of = get_args(hint)[0] if each.default is None and get_origin(hint) is UnionType else hint
-        parts[_key_of(each)] = each.name, _reader(of), required
-
-    def read(value: Any) -> Any:
-        there, found = _check(dict, value), {}
-        for key, (name, item, required) in parts.items():
-            if key in there:
-                try:
-                    found[name] = item(there[key])
-                except MisfitError as misfit:
-                    raise misfit.below(key) from None
-            elif required:
-                raise MisfitError("is missing", key)
-        if rest:
-            found[rest] = {key: there[key] for key in there if key not in parts}
-        return kind(**found)
-
-    return read
-
-
-def _key_of(each: Field[Any]) -> str:
-    key: str = each.metadata.get("key", each.name)
-    return key

@@ -231,8 +231,11 @@ class RunEntry:
     """The run that published the dataset; everything else in the marker is the same for the same dataset.
 
     Attributes:
-        facts: the keys `recordmill` and `beam` (versions), `runner`, `started` (time in UTC) and `seconds` (the
-            duration by stage; absent unless one process ran all of them).
+        recordmill: the version of Recordmill.
+        beam: the version of Beam.
+        runner: the name of Beam's runner.
+        started: time in UTC.
+        seconds: the duration of each stage, by name; absent unless one process ran all of them.
         id: the run's id.
         inputs: folders or files by input name; the empty name for an only input.
         versions: a digest of the times and sizes of all files that were listed.
@@ -241,7 +244,11 @@ class RunEntry:
         digests: the SHA-256 of each file in `files`, in hex.
     """
 
-    facts: Mapping[str, Any] = field(default_factory=dict, metadata={"rest": True})
+    recordmill: str | None = None
+    beam: str | None = None
+    runner: str | None = None
+    started: str | None = None
+    seconds: Mapping[str, float] | None = None
     id: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
     versions: str = ""
@@ -329,15 +336,12 @@ class Marker:
         """
         form = value.get("recordmill") if isinstance(value, dict) else None
         if type(form) is int and form != MARKER_FORMAT:
-            raise MisfitError(f"has format {form}, which another version of Recordmill reads")
+            raise MisfitError("", f"has format {form}, which another version of Recordmill reads")
         marker = from_json(cls, value)
         for key in ("recordmill", "run"):
             if key not in value:
-                raise MisfitError("is missing", key)
-        try:
-            from_json(Recipe, marker.plan.recipe)
-        except MisfitError as misfit:
-            raise misfit.below("recipe").below("plan") from None
+                raise MisfitError(key, "is missing")
+        from_json(Recipe, marker.plan.recipe, "plan.recipe")
         return marker
 
     def to_json(self) -> dict[str, Any]:

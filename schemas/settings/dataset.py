@@ -113,7 +113,7 @@ class DatasetSettings:
         if parent and attrgetter(parent)(self) is None:
             return False
         # `images.resize` is absent by default, and has no default of its own there.
-        default = "crop" if key == "images.resize.fit" else attrgetter(key)(DatasetSettings(source=self.source))
+        default = "crop" if key == "images.resize.fit" else attrgetter(key)(DatasetSettings(source=type(self.source)()))
         return bool(attrgetter(key)(self) != default)
 
 

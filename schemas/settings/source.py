@@ -103,7 +103,7 @@ class SourceSettings(Protocol):
         return {}
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
-        """The source with those settings filled in that only its files can tell; itself where nothing is missing.
+        """The source with those settings filled in that follow from others, or that only its files can tell.
 
         Called once, by the launcher; what it gives is what the dataset's configuration says.
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from recordmill.pipeline.configuration.preflight import UsageError, check_secrets
+from recordmill.pipeline.configuration.preflight import check_secrets
+from recordmill.schemas.errors import UsageError
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS
 from recordmill.transforms.shards.decode_pool import REMOTE_READERS
 from recordmill.transforms.shards.read_ahead import WINDOW_BYTES

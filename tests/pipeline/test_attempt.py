@@ -4,10 +4,9 @@ import pytest
 
 from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.options import LaunchOptions, UsageError
-from recordmill.pipeline.configuration.preflight import PathError
-from recordmill.pipeline.configuration.setting_errors import ConfigError
+from recordmill.pipeline.configuration.options import LaunchOptions
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
 from recordmill.schemas.outcome import Terminated
 from recordmill.transforms.shards.progress import Progress
 
@@ -18,8 +17,9 @@ AGAIN = "run the same command again to go on from there"
     ("error", "code", "sentence"),
     [
         (UsageError("the flags"), 2, "the flags"),
-        (ConfigError("seed is x\nlimit is y"), 2, "seed is x\nlimit is y"),
-        (PathError("the input"), 1, "the input"),
+        (LoadError("the dataset"), 1, "the dataset"),
+        (UsageError("seed is x\nlimit is y"), 2, "seed is x\nlimit is y"),
+        (RecordmillError("the input"), 1, "the input"),
         (KeyboardInterrupt(), 130, f"interrupted after 7 images: {AGAIN}"),
         (KeyboardInterrupt("the job was cancelled"), 130, "interrupted: the job was cancelled"),
         (Terminated(), 143, f"stopped by a signal after 7 images: {AGAIN}"),

@@ -94,13 +94,6 @@ def test_wrong_usage_is_one_sentence(run, words, sentence, photos, monkeypatch):
     assert (code, err) == (2, f"error: {sentence}\n")
 
 
-def test_what_cannot_be_opened_is_reported_to_programs_too(run):
-    code, out, err = run("verify", "/no/such/place")
-    assert code == 1
-    assert json.loads(out) == {"exit_code": 1, "sentence": err.removeprefix("error: ").rstrip("\n")}
-    assert run("verify", "/no/such/place", "--no_json")[1] == ""
-
-
 # The words of a command line, and the exit code; in one process, which none of them may make any heavier.
 LIGHT = [
     ([], 2),

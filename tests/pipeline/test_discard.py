@@ -10,8 +10,8 @@ import pytest
 from make_marker import make_marker, marker_json
 
 from recordmill import storage
-from recordmill.pipeline.configuration.preflight import PathError
 from recordmill.pipeline.discard import discard_staging
+from recordmill.schemas.errors import RecordmillError
 from recordmill.storage.dataset_files import read_marker
 
 
@@ -46,7 +46,7 @@ def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
         claim = {"host": socket.gethostname(), "process": neighbour.pid, "since": "2026-03-04T02:15:00+00:00"}
         (staging / "claim.json").write_text(json.dumps(claim))
         with pytest.raises(
-            PathError, match=rf"is being written by another run \(\.staging-p, process {neighbour.pid} "
+            RecordmillError, match=rf"is being written by another run \(\.staging-p, process {neighbour.pid} "
         ):
             discard_staging(str(tmp_path))
         neighbour.stdin.close()
@@ -121,5 +121,5 @@ def test_what_cannot_be_deleted_is_one_sentence(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(storage, "remove_folder", refuse)
-    with pytest.raises(PathError, match=r"^the output .* cannot be written: permission denied$"):
+    with pytest.raises(RecordmillError, match=r"^the output .* cannot be written: permission denied$"):
         discard_staging(str(tmp_path))

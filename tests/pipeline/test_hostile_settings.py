@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
-from recordmill.pipeline.configuration.setting_errors import ConfigError, without_none
+from recordmill.pipeline.configuration.setting_errors import without_none
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -70,7 +71,7 @@ def load(written: list[str]) -> str:
     try:
         settings = load_settings(None, written).settings
         settings = resolve_settings(settings, [], "out", [].append)
-    except ConfigError as error:
+    except UsageError as error:
         return str(error)
     assert orjson.dumps(make_recipe(settings).values)
     assert ExampleLayout(settings).encoder

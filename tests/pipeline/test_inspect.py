@@ -14,9 +14,9 @@ def ours(tmp_path, convert_folders):
 
 def test_what_is_in_a_dataset(ours, capsys):
     assert main([str(ours), "--json"]) == 0
-    told = capsys.readouterr()
-    assert f"{ours}  a dataset of Recordmill, convention default" in told.err.replace("\n", "")
-    line = json.loads(told.out)
+    captured = capsys.readouterr()
+    assert f"{ours}  a dataset of Recordmill, convention default" in captured.err.replace("\n", "")
+    line = json.loads(captured.out)
     assert sum(split["records"] for split in line["splits"].values()) == 10
     assert line["labels"] == {"cat": 0, "dog": 1}
     assert line["features"]["image/encoded"]["kind"] == "bytes"
@@ -27,10 +27,10 @@ def test_what_is_in_a_dataset(ours, capsys):
 
 def test_one_record_and_its_source(ours, capsys):
     assert main([str(ours), "--record", "train:2", "--json"]) == 0
-    told = capsys.readouterr()
-    (record,) = json.loads(told.out)["records"]
+    captured = capsys.readouterr()
+    (record,) = json.loads(captured.out)["records"]
     assert (record["split"], record["number"]) == ("train", 2)
-    assert f"from {record['source']['key']}, " in told.err
+    assert f"from {record['source']['key']}, " in captured.err
     assert main([str(ours), "--where", record["source"]["key"], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["records"] == [record]
 
@@ -48,7 +48,7 @@ def test_the_report_is_made_again(ours, capsys):
     told = capsys.readouterr()
     assert (told.err, json.loads(told.out)) == (
         f"the report is {ours}/report.html\n",
-        {"path": str(ours), "report": "report.html"},
+        {"exit_code": 0, "path": str(ours), "report": "report.html"},
     )
     assert (ours / "report.html").read_bytes() == page
     (sidecar,) = (ours / "sidecars").glob("train-*")
@@ -75,9 +75,9 @@ def test_the_report_is_made_again(ours, capsys):
 def test_errors_are_one_sentence(ours, capsys, more, code, sentence):
     capsys.readouterr()
     assert main([str(ours), *more]) == code
-    told = capsys.readouterr().err
-    assert told.startswith(sentence)
-    assert told.count("\n") == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith(sentence)
+    assert shown.count("\n") == 1
 
 
 @pytest.mark.parametrize("look", [main, verify])
@@ -97,8 +97,8 @@ def test_a_file_whose_first_record_is_damaged_is_still_one(ours, tmp_path, capsy
     content[0] ^= 1
     (tmp_path / "a.tfrecord").write_bytes(content)
     assert verify([str(tmp_path / "a.tfrecord")]) == 1
-    told = capsys.readouterr().err
-    assert "damage: a.tfrecord, record 0 at byte 0: the length does not match its checksum\n" in told
+    shown = capsys.readouterr().err
+    assert "damage: a.tfrecord, record 0 at byte 0: the length does not match its checksum\n" in shown
     assert main([str(tmp_path / "a.tfrecord")]) == 0
     assert "note: the dataset is damaged: recordmill verify lists the damage" in capsys.readouterr().err
 
@@ -113,7 +113,7 @@ def test_text_from_a_stranger_cannot_draw_on_the_terminal(tmp_path, capsys):
     sink.write(message.SerializeToString())
     sink.close()
     assert main([str(tmp_path / "a.tfrecord")]) == 0
-    told = capsys.readouterr().err
-    assert "\x1b" not in told
-    assert "\\x1b[31mkey[/red]" in told
-    assert "\\x1b]0;title\\x07[bold]" in told
+    shown = capsys.readouterr().err
+    assert "\x1b" not in shown
+    assert "\\x1b[31mkey[/red]" in shown
+    assert "\\x1b]0;title\\x07[bold]" in shown

@@ -6,6 +6,7 @@ import random
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -85,19 +86,37 @@ def test_kill_9_while_converting_then_a_rerun_gives_an_undisturbed_dataset(conve
     assert again.files == undisturbed.files
 
 
-@pytest.mark.parametrize("moment", ["old marker away", "first file in", "last file in", "marker in"])
+# Kills itself at a moment of the switch, which takes a millisecond.
+KILL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from cut_switch import cut_switch, kill_self
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+
+with cut_switch(sys.argv[2], int(sys.argv[3]), kill_self):
+    launch(sys.argv[4:], build)
+"""
+SUPPORT = Path(__file__).parents[1] / "support"
+MOMENTS = {
+    "old marker away": ("remove_files", 2),
+    "first file in": ("move_file", 2),
+    "last file in": ("write_file", 1),
+    "marker in": ("remove_folder", 1),
+}
+
+
+# test_publishing cuts at all of these moments, without a process.
+@pytest.mark.parametrize(
+    "moment", [pytest.param(each, marks=() if each == "first file in" else pytest.mark.slow) for each in MOMENTS]
+)
 def test_kill_9_while_switching_then_a_rerun_gives_the_new_dataset(convert, spawn, class_folders, tmp_path, moment):
-    # The switch takes a millisecond: a process that stops itself at a known moment is killed there.
     root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
     one, other = {**SETTINGS, "shards.count": 2}, {**SETTINGS, "shards.count": 3}
     undisturbed = convert(root, settings=other, output=tmp_path / "undisturbed")
     output = tmp_path / "killed"
     convert(root, settings=one, output=output)
-    cut = {"old marker away": "remove_files 2", "first file in": "move_file 2", "last file in": "write_file 1"}
-    (tmp_path / "sitecustomize.py").write_text(SUICIDE)
-    process = spawn(
-        *flags(root, output, other), "--overwrite", env=environment(tmp_path, cut.get(moment, "remove_folder 1"))
-    )
+    process = spawn(SUPPORT, *MOMENTS[moment], *flags(root, output, other), "--overwrite", script=KILL)
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert (output / "recordmill.json").exists() == (moment == "marker in")
@@ -106,40 +125,6 @@ def test_kill_9_while_switching_then_a_rerun_gives_the_new_dataset(convert, spaw
     assert again.files == undisturbed.files
     assert again.deterministic_files == undisturbed.deterministic_files
     assert again.lasting_marker == undisturbed.lasting_marker
-
-
-SUICIDE = '''
-import importlib.abc, os, signal, sys
-
-class Finder(importlib.abc.MetaPathFinder):
-    """Wraps a function of storage once that is imported."""
-
-    def find_spec(self, name, path, target=None):
-        if name != "recordmill.transforms.publishing.publish_staged":
-            return None
-        sys.meta_path.remove(self)
-        from recordmill import storage
-        function, count = os.environ["CUT"].split()
-        original, calls = getattr(storage, function), []
-
-        def cut(*arguments):
-            caller = sys._getframe(1).f_code.co_qualname.partition(".")[0]
-            if caller in ("publish_staged", "_replace_files", "move_files", "remove_staging"):
-                calls.append(arguments)
-                if len(calls) == int(count):
-                    os.kill(os.getpid(), signal.SIGKILL)
-            return original(*arguments)
-
-        setattr(storage, function, cut)
-        return None
-
-sys.meta_path.insert(0, Finder())
-'''
-
-
-def environment(folder, cut):
-
-    return {**os.environ, "PYTHONPATH": str(folder), "CUT": cut}
 
 
 def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
@@ -177,9 +162,9 @@ def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, n
     assert sentence.startswith(f"error: {how} after ")
     assert sentence.endswith(" images: run the same command again to go on from there")
     assert stdout.count("\n") == 1
-    told = json.loads(stdout)
-    assert (told["exit_code"], told["status"]) == (code, "failed")
-    assert f"error: {told['sentence']}" == sentence
+    line = json.loads(stdout)
+    assert (line["exit_code"], line["status"]) == (code, "failed")
+    assert f"error: {line['sentence']}" == sentence
     assert not (output / "recordmill.json").exists()
     again = convert(many, settings=SETTINGS, output=output)
     assert again.code == 0

@@ -7,9 +7,9 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import S3Options
 
 from recordmill.pipeline.configuration.options import LaunchOptions, parse_options
-from recordmill.pipeline.configuration.preflight import UsageError
 from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.listing import Input
 
 

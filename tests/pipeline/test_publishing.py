@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import sys
 import threading
 
 import pytest
+from cut_switch import cut_switch
 
-from recordmill import storage
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.reading.load.split_info import describe_split
@@ -211,22 +210,7 @@ def test_success_leaves_the_dataset_alone_even_after_a_cut_in_the_cleaning_up(co
 CUTS = {"remove_files": [1, 2], "move_file": [1, 2, 6, 10], "write_file": [1], "remove_folder": [1]}
 
 
-def cut_switch(monkeypatch, name, count):
-    """Of the switch's calls of a function of `storage` the `count`-th does not come to pass."""
-    calls, original = [], getattr(storage, name)
-
-    def cut(*arguments):
-        caller = sys._getframe(1).f_code.co_qualname.partition(".")[0]
-        if caller in ("publish_staged", "_replace_files", "move_files", "remove_staging"):
-            calls.append(arguments)
-            if len(calls) == count:
-                raise RuntimeError("cut")
-        return original(*arguments)
-
-    monkeypatch.setattr(storage, name, cut)
-
-
-def test_an_interrupted_publishing_is_completed_by_the_next_run(convert, photos, published, tmp_path, monkeypatch):
+def test_an_interrupted_publishing_is_completed_by_the_next_run(convert, photos, published, tmp_path):
     other = {**TWO, "shards.count": 3}
     fresh = {2: published, 3: convert(photos, settings=other, output=tmp_path / "three")}
     output = tmp_path / "switched"
@@ -236,25 +220,23 @@ def test_an_interrupted_publishing_is_completed_by_the_next_run(convert, photos,
         for count in counts:
             shards = 5 - shards
             settings = {**TWO, "shards.count": shards}
-            with monkeypatch.context() as patch:
-                cut_switch(patch, name, count)
+            with cut_switch(name, count):
                 cut = convert(photos, "--overwrite", settings=settings, output=output)
             assert (cut.code, len(cut.staging)) == (1, 1), (name, count)
             assert (output / "recordmill.json").exists() == (
                 (name, count) in {("remove_files", 1), ("remove_folder", 1)}
             )
-            mended = convert(photos, "--overwrite", settings=settings, output=output)
-            assert (mended.code, mended.staging) == (0, []), (name, count)
-            assert mended.files == fresh[shards].files, (name, count)
-            assert mended.deterministic_files == fresh[shards].deterministic_files
-            assert mended.lasting_marker == fresh[shards].lasting_marker
+            again = convert(photos, "--overwrite", settings=settings, output=output)
+            assert (again.code, again.staging) == (0, []), (name, count)
+            assert again.files == fresh[shards].files, (name, count)
+            assert again.deterministic_files == fresh[shards].deterministic_files
+            assert again.lasting_marker == fresh[shards].lasting_marker
 
 
 @pytest.fixture
-def cut(convert, photos, published, monkeypatch):
+def cut(convert, photos, published):
     """An output in which the replacement of one dataset by another, of three shards, was cut halfway."""
-    with monkeypatch.context() as patch:
-        cut_switch(patch, "move_file", 2)
+    with cut_switch("move_file", 2):
         done = convert(photos, "--overwrite", settings={**TWO, "shards.count": 3}, output=published.output)
     assert (done.code, len(done.staging), (done.output / "recordmill.json").exists()) == (1, 1, False)
     return done

@@ -1,34 +1,13 @@
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from cut_switch import cut_switch
 
 from recordmill.pipeline.inspect import main as inspect
-from recordmill.pipeline.verify import main
-
-ROOT = Path(__file__).parents[2]
-
-CUT = """
-import os, signal, sys
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill import storage
-
-move = storage.move_file
-
-def cut(source, target):
-    if "/published." in source:
-        os.kill(os.getpid(), signal.SIGKILL)
-    move(source, target)
-
-storage.move_file = cut
-launch(sys.argv[1:], build)
-"""
+from recordmill.pipeline.verify import main
 
 
 @pytest.fixture
@@ -38,10 +17,10 @@ def ours(tmp_path, convert_folders):
 
 def test_a_sound_dataset(ours, capsys):
     assert main([str(ours), "--json", "--level", "pixels"]) == 0
-    told = capsys.readouterr()
-    assert told.err.splitlines()[1].split() == ["split", "files", "records", "stated", "bytes", "wrong"]
-    assert told.err.splitlines()[-1].startswith("no problems found: 10 records in ")
-    line = json.loads(told.out)
+    captured = capsys.readouterr()
+    assert captured.err.splitlines()[1].split() == ["split", "files", "records", "stated", "bytes", "wrong"]
+    assert captured.err.splitlines()[-1].startswith("no problems found: 10 records in ")
+    line = json.loads(captured.out)
     assert (line["exit_code"], line["records"], line["findings"], line["level"]) == (0, 10, [], "pixels")
 
 
@@ -51,13 +30,13 @@ def test_a_damaged_one(ours, capsys):
     content[40] ^= 1
     shard.write_bytes(content)
     assert main([str(ours), "--json"]) == 1
-    told = capsys.readouterr()
-    line = json.loads(told.out)
+    captured = capsys.readouterr()
+    line = json.loads(captured.out)
     (finding,) = line["findings"]
     assert (finding["shard"], finding["record"], finding["offset"], finding["kind"]) == (shard.name, 0, 0, "data")
     said = f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not match their checksum"
-    assert said in told.err.splitlines()
-    assert told.err.splitlines()[-1].startswith("1 problem found: ")
+    assert said in captured.err.splitlines()
+    assert captured.err.splitlines()[-1].startswith("1 problem found: ")
     assert main([str(ours), "--no_json"]) == 1
     assert capsys.readouterr().out == ""
 
@@ -73,17 +52,17 @@ def test_a_damaged_one(ours, capsys):
 )
 def test_errors_are_one_sentence(capsys, arguments, code, sentence):
     assert main(arguments) == code
-    told = capsys.readouterr().err
-    assert told.startswith(sentence)
-    assert told.count("\n") == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith(sentence)
+    assert shown.count("\n") == 1
 
 
 def test_names_cannot_draw_on_the_terminal(tmp_path, capsys):
     (tmp_path / "\x1b[31m[red]evil.tfrecord").write_bytes(b"")
     assert main([str(tmp_path)]) == 1
-    told = capsys.readouterr().err
-    assert "\x1b" not in told
-    assert "damage: \\x1b[31m[red]evil.tfrecord: the file is empty: 0 bytes" in told
+    shown = capsys.readouterr().err
+    assert "\x1b" not in shown
+    assert "damage: \\x1b[31m[red]evil.tfrecord: the file is empty: 0 bytes" in shown
 
 
 def test_an_unlisted_file_with_a_name_that_is_not_utf_8(tmp_path, capsys):
@@ -100,27 +79,23 @@ def test_a_copied_dataset_verifies_elsewhere(ours, tmp_path):
 
 
 @pytest.mark.parametrize("again", [[], ["--overwrite", "--set=shards.count=2"]])
-def test_a_killed_publishing_is_reported_until_it_is_finished(tmp_path, convert_folders, capsys, again):
+def test_a_cut_publication_is_reported_until_it_is_finished(tmp_path, convert_folders, capsys, again):
     dataset = convert_folders(tmp_path)
     if not again:
         shutil.rmtree(dataset)
     (photos,) = (path for path in tmp_path.iterdir() if path.is_dir() and path != dataset)
     command = [f"--input={photos}", f"--output={dataset}", *again]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    killed = subprocess.run([sys.executable, "-c", CUT, *command], env=environment, capture_output=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    with cut_switch("write_file", 1):
+        assert launch(command, build) == 1
     assert list(dataset.glob("train-*.tfrecord"))
     (staging,) = dataset.glob(".staging-*")
-    said = (
+    sentence = (
         f"error: {dataset} holds no recordmill.json but {staging.name} with a complete dataset, because a publishing "
         "was cut or is under way: run the same command again to finish it\n"
     )
     capsys.readouterr()
-    for tell in (main, inspect):
-        assert tell([str(dataset)]) == 1
-        assert capsys.readouterr().err == said
-    finished = subprocess.run(
-        [sys.executable, "-m", "pipeline.run", *command], env=environment, capture_output=True, check=False
-    )
-    assert finished.returncode == 0, finished.stderr
+    for command_of_readers in (main, inspect):
+        assert command_of_readers([str(dataset)]) == 1
+        assert capsys.readouterr().err == sentence
+    assert launch(command, build) == 0
     assert main([str(dataset)]) == inspect([str(dataset)]) == 0

@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 
 from recordmill import storage
@@ -150,7 +150,3 @@ def test_a_url_is_not_local():
 )
 def test_local_paths_are_local_for_beam(path):
     assert storage.is_local(path) == (FileSystems.get_scheme(path) is None)
-
-
-def test_stored_bytes_are_asked_for_in_the_words_of_beam():
-    assert storage._PLAIN == CompressionTypes.UNCOMPRESSED

@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -18,7 +17,7 @@ class Sheet:
     name: str
     number: int
     there: bool
-    counts: Mapping[str, int]
+    data: bytes
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Weighed:
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
-SHEETS = st.builds(Sheet, TEXTS, NUMBERS, st.booleans(), st.dictionaries(TEXTS, NUMBERS))
+SHEETS = st.builds(Sheet, TEXTS, NUMBERS, st.booleans(), st.binary())
 
 
 @given(SHEETS)
@@ -45,12 +44,11 @@ def test_several_are_concatenated(sheets):
 
 
 def test_the_fields_stand_in_their_order_each_with_its_length():
-    assert RecordCoder(Sheet).encode(Sheet("ab", 3, True, {"x": 1})) == b"\x02ab\x03\x01\x00\x00\x00\x01\x01x\x01"
+    assert RecordCoder(Sheet).encode(Sheet("ab", 3, True, b"x")) == b"\x02ab\x03\x01x"
 
 
-def test_an_order_that_is_free_is_not_deterministic():
+def test_equal_records_are_the_same_bytes():
     assert RecordCoder(ImageRef).is_deterministic()
-    assert not RecordCoder(Sheet).is_deterministic()
 
 
 def test_a_type_without_a_coder_fails():

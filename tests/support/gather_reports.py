@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 
 
 def gather_reports(reports: Iterable[ShardReport]) -> FinishedShards:

@@ -99,7 +99,7 @@ def shards(pictures):
 
 def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
     reports = convert(shards, run)
-    assert [(r.split, r.index, r.references, r.records, r.rejected) for r in reports] == [
+    assert [(r.split, r.index, r.references, r.records, r.rows.rejected) for r in reports] == [
         ("test", 0, 10, 10, {}),
         ("train", 0, 40, 39, {"vanished": 1}),
         ("train", 1, 10, 10, {}),
@@ -205,7 +205,7 @@ def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards,
     # Nothing is read of an unknown store: convert_image is counted and then rejects by status.
     remote = [ref.notice("rejected", "no_class") for ref in remote]
     assert write_at_once(monkeypatch, [*shards, (("test", 1), remote)], run, threads) == threads
-    assert DecodePool._shared == {}
+    assert not DecodePool._shared
 
 
 def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):

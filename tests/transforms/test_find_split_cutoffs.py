@@ -4,13 +4,11 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
-from hypothesis import given
-from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs, LowestFn
+from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
 from recordmill.transforms.planning.key_hashes import HASH_RANGE
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, bounds_by_rank, hash_key
 
@@ -88,18 +86,18 @@ def test_stratified_shares_are_exact_of_what_limit_leaves():
             assert abs(count - taken[label] * STRATIFIED.fractions[split]) <= 1
 
 
-@given(st.lists(st.sets(st.integers(0, HASH_RANGE - 1), max_size=10), max_size=4), st.integers(1, 8))
-def test_the_lowest_are_found_however_the_hashes_are_dealt(parts, count):
-    fn = LowestFn(count)
-    heaps = []
-    for part in parts:
-        heap = fn.create_accumulator()
-        for number in part:
-            heap = fn.add_input(heap, number)
-        heaps.append(heap)
-    ranked = sorted(number for part in parts for number in part)
-    expected = ranked[count] if len(ranked) > count else HASH_RANGE
-    assert fn.extract_output(fn.merge_accumulators(heaps)) == expected
+@pytest.mark.parametrize("batches", [1, 2, 7, 80])
+def test_the_limit_is_the_same_however_images_are_dealt(batches):
+    parts = [ReferenceBatch.of(REFS[start::batches]) for start in range(batches)]
+    with new_pipeline() as root:
+        found = root | beam.Create(parts) | FindSplitCutoffs(5, SplitSettings(), 33)
+        assert_that(found, equal_to([expected_selection(SplitSettings(), 33)]))
+
+
+def test_without_images_a_limit_leaves_nothing_out():
+    with new_pipeline() as root:
+        found = root | beam.Create([ReferenceBatch()]) | FindSplitCutoffs(5, SplitSettings(), 33)
+        assert_that(found, equal_to([SplitCutoffs()]))
 
 
 MIXED = [

@@ -16,7 +16,7 @@ from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.planning.key_hashes import HASH_RANGE
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.summarize_images import MergeSummariesFn, SummarizeImages
+from recordmill.transforms.summarize_images import SummarizeImages, merge_summaries
 
 SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
 HALF = SplitCutoffs(take_below=HASH_RANGE // 2)
@@ -59,7 +59,6 @@ def test_nothing_listed_gives_an_empty_summary(source):
         assert_that(batches | SummarizeImages(3, SPLITS, SplitCutoffs(), source), equal_to([Summary()]))
 
 
-def test_accumulators_merge_to_the_whole():
-    fn = MergeSummariesFn(neighbours=3)
-    parts = [fn.add_input(fn.create_accumulator(), summary_of(REFS[at : at + 17])) for at in range(0, len(REFS), 17)]
-    assert fn.extract_output(fn.merge_accumulators(reversed(parts))) == summary_of(REFS)
+def test_merged_parts_are_the_whole_in_any_order():
+    parts = [summary_of(REFS[at : at + 17]) for at in range(0, len(REFS), 17)]
+    assert merge_summaries([merge_summaries(parts[3:]), *reversed(parts[:3])]) == summary_of(REFS)

@@ -24,7 +24,7 @@ from recordmill.transforms.inputs.archives.member import Limits
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.inputs.listing.ignored import normal_path
 from recordmill.transforms.inputs.listing.local_folders import Ignore
-from recordmill.transforms.inputs.listing.safe_paths import size_and_version
+from recordmill.transforms.inputs.listing.named_files import size_and_version
 
 MOST_NAMES = 1000
 """Names that are asked of a store for one folder: one request."""

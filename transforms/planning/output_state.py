@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import MARKER, OUTCOME, REPORT, REPORT_DATA, STAGING_PREFIX
+from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, OUTCOME, REJECTED, REPORT, REPORT_DATA, SIDECARS
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.formatting import format_count
@@ -20,25 +20,12 @@ from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 from recordmill.transforms.shards.shard_files import MAY_HEAL
 
-_OURS = frozenset(
-    (
-        "README.md",
-        "croissant.json",
-        "dataset_info.json",
-        "duplicates.jsonl",
-        "features.json",
-        "label_map.pbtxt",
-        MARKER,
-        "rejected.jsonl",
-        REPORT,
-        REPORT_DATA,
-        "schema.pbtxt",
-        "sidecars",
-    )
-)
+_COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
+_OURS = frozenset((MARKER, REJECTED, DUPLICATES, REPORT, REPORT_DATA, SIDECARS, *_COMPANIONS))
 """Names in an output, besides shards, that publishing would take, but not other files by accident."""
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
+"""Parts of a recipe that follow from others: they are named as differences only where nothing else differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +105,15 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
     staging = storage.join(output, name)
     names = storage.folder_names(staging)
     done = [each for each in names if each.endswith(".done.json")]
-    if marker and name == f"{STAGING_PREFIX}{marker.plan.id}":
+    if marker and staging == staging_folder(output, marker.plan.id):
         return Leftover(name, worthless="its dataset was in place already")
     if MARKER in names:
         return Leftover(name, complete=True)
     if _read_json(storage.join(staging, OUTCOME)).get("exit_code") == TOO_MANY_REJECTED:
         return Leftover(name, worthless="it had failed by what it rejected")
-    if not any(_records_of(storage.join(staging, each)) for each in done):
+    if not any(_read_json(storage.join(staging, each)).get("report", {}).get("records") for each in done):
         return Leftover(name, worthless="it had finished no shard")
     return Leftover(name, shards=len(done))
-
-
-def _records_of(note: str) -> int:
-    """How many records a finished shard holds, by its note; 0 where that cannot be read."""
-    records: Any = _read_json(note).get("report", {}).get("records", 0)
-    return records if isinstance(records, int) else 0
 
 
 def _read_json(path: str) -> dict[str, Any]:
@@ -146,15 +127,14 @@ def _read_json(path: str) -> dict[str, Any]:
 
 def find_fault(output: str, marker: Marker) -> str:
     """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is."""
-    shards = list(marker.shards)
-    names = [name for shard in shards for name in (shard.name, shard.sidecar)] + [*marker.files]
-    sizes = dict(zip(names, sizes_of(storage.join(output, name) for name in names), strict=True))
-    for name in names:
-        if sizes[name] is None:
+    sizes: dict[str, int | None] = {shard.name: shard.bytes for shard in marker.shards}
+    sizes |= dict.fromkeys([*(shard.sidecar for shard in marker.shards), *marker.files])
+    found = sizes_of(storage.join(output, name) for name in sizes)
+    for (name, size), there in zip(sizes.items(), found, strict=True):
+        if there is None:
             return f"lacks {name}"
-    for shard in shards:
-        if sizes[shard.name] != shard.bytes:
-            return f"holds {shard.name} with {sizes[shard.name]:,} bytes instead of {shard.bytes:,}"
+        if size not in (None, there):
+            return f"holds {name} with {there:,} bytes instead of {size:,}"
     return ""
 
 
@@ -184,9 +164,10 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         return _decide_on_the_same(output, state.marker, overwrite)
     if overwrite:
         return "convert", ""
-    changed = ", ".join(_told(differences(state.marker.plan.recipe, recipe)))
+    changed = differences(state.marker.plan.recipe, recipe)
+    changed = [each for each in changed if not each.startswith(_DERIVED)] or changed
     advice = "choose another output, or replace it with --overwrite"
-    return "refuse", f"{output} holds another dataset ({changed}): {advice}"
+    return "refuse", f"{output} holds another dataset ({', '.join(changed)}): {advice}"
 
 
 def make_room(state: OutputState) -> list[str]:
@@ -230,11 +211,6 @@ def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
         what = f"{strangers[0]}, which belongs to no finished dataset"
         return "refuse", f"{state.output} holds {what}: choose an empty folder"
     return "convert", ""
-
-
-def _told(differing: list[str]) -> list[str]:
-    """Those differences that users have made; what follows from them only where there is nothing else to tell."""
-    return [each for each in differing if not each.startswith(_DERIVED)] or differing
 
 
 def _find_strangers(names: Iterable[str]) -> list[str]:

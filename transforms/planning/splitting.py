@@ -15,11 +15,6 @@ def split_bounds(settings: SplitSettings) -> list[int]:
     return [min(HASH_RANGE, round(share * HASH_RANGE)) for share in accumulate(settings.fractions.values())]
 
 
-def count_neighbours(settings: SplitSettings) -> int:
-    """How many nearest hashes must be known of each split, so that any number of empty ones can be filled."""
-    return len(settings.names) + 1
-
-
 @dataclass(frozen=True, slots=True)
 class SplitCutoffs:
     """What must be known of all images before any one can be placed; empty for plain hash and given splits.
@@ -42,7 +37,6 @@ class ImageSplitter:
     Attributes:
         selection: what was known beforehand.
         middles: the middle of each split's range of hashes; empty where hashes decide no split.
-        neighbours: see `count_neighbours`.
     """
 
     def __init__(self, seed: int, settings: SplitSettings, selection: SplitCutoffs) -> None:
@@ -54,7 +48,6 @@ class ImageSplitter:
         by_hash = not settings.given and not settings.stratify
         middles = [(low + high) // 2 for low, high in pairwise(edges)]
         self.middles = list(zip(self._names, middles, strict=True)) if by_hash else []
-        self.neighbours = count_neighbours(settings)
 
     def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:
         """The numbers of one image, its split, and the reason where it is left out (`limit`, `fraction`)."""

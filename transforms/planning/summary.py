@@ -169,7 +169,8 @@ class Summary:
             if within is None:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
-            self._count_boxes(ref)
+            if ref.features:
+                self._count_boxes(ref)
             size = ref.expected_bytes
             within.bytes += size
             within.histogram.add(hashes.order, size)
@@ -194,41 +195,38 @@ class Summary:
                 self.first_boxes[label] = (ref.key, place, f"box {place} of {boxes} of {ref.key} (class {label})")
 
     def _keep_nearest(self, number: int, splitter: ImageSplitter) -> None:
-        most = splitter.neighbours
+        most = len(splitter.middles) + 1
         for name, middle in splitter.middles:
             near = self.nearest.setdefault(name, [])
             distance = abs(number - middle)
             if len(near) < most or distance <= near[-1][0]:  # few are
                 _keep_lowest(near, (distance, number), most=most)
 
-    def merge(self, other: "Summary", neighbours: int) -> None:
-        """Adds another summary; `neighbours` is how many nearest hashes are kept for each split."""
-        self.listed += other.listed
-        self.naming_files += other.naming_files
-        self.digest = add_digests(self.digest, other.digest)
-        self.planned_digest = add_digests(self.planned_digest, other.planned_digest)
-        self.versions = add_digests(self.versions, other.versions)
-        self.boxes += other.boxes
-        self.box_labels.update(other.box_labels)
+    def merge(self, other: "Summary") -> None:
+        """Adds another summary of the same listing."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("digest", "planned_digest", "versions"):
+            setattr(self, name, add_digests(getattr(self, name), getattr(other, name)))
         for label, first in other.first_boxes.items():
             self.first_boxes[label] = min(first, self.first_boxes.get(label, first))
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
-        self.problems_found += other.problems_found
-        self.ignored.update(other.ignored)
-        self.rejected.update(other.rejected)
         self._keep_first(other.rejected_such)
-        self.left_out.update(other.left_out)
-        for name, split in other.splits.items():
-            within = self.splits.setdefault(name, SplitSummary())
+        for split_name, split in other.splits.items():
+            within = self.splits.setdefault(split_name, SplitSummary())
             within.classes.update(split.classes)
             within.bytes += split.bytes
             within.histogram.merge(split.histogram)
-        for name, near in other.nearest.items():
-            _keep_lowest(self.nearest.setdefault(name, []), *near, most=neighbours)
+        for split_name, near in other.nearest.items():
+            _keep_lowest(self.nearest.setdefault(split_name, []), *near, most=len(other.nearest) + 1)
         _keep_lowest(self.sample, *other.sample, most=SAMPLE_SIZE)
         _keep_lowest(self.warnings, *other.warnings, most=MESSAGES_KEPT)
         _keep_lowest(self.problems, *other.problems, most=MESSAGES_KEPT)
+
+
+_SUMS = ("listed", "ignored", "rejected", "left_out", "boxes", "box_labels", "naming_files", "problems_found")
+"""What merged summaries simply add up."""
 
 
 def _keep_lowest(kept: list[Any], *items: Any, most: int) -> None:

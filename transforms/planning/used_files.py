@@ -7,12 +7,9 @@ adds up a bucket: no process holds the digests of more than one.
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from operator import add
-from typing import Self
 
 from recordmill import storage
 from recordmill.schemas.reference_batch import ReferenceBatch
@@ -48,23 +45,6 @@ class Digests:
     digests: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class UsedFiles:
-    """What became clear of ignored files once all references were known.
-
-    Attributes:
-        used: those that a reference names, by the reason that they had been ignored for.
-        without_annotation: image files that nothing names.
-    """
-
-    used: Counter[str] = field(default_factory=Counter)
-    without_annotation: int = 0
-
-    def __add__(self, other: Self) -> Self:
-        """Those of several buckets."""
-        return type(self)(self.used + other.used, self.without_annotation + other.without_annotation)
-
-
 class FileDigests:
     """Gathers the digests of some references."""
 
@@ -73,25 +53,21 @@ class FileDigests:
         self._held = 0
         self._found: defaultdict[tuple[int, str, bool], bytearray] = defaultdict(bytearray)
 
-    def add(self, batch: ReferenceBatch) -> None:
-        """Takes in what was listed."""
+    def add(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
+        """Takes in what was listed; gives everything by bucket when much is held."""
         for ref in (*batch.refs, *batch.notices):
             if ref.status == "ignored":
                 self._add(ref.uri, ref.reason, bool(IMAGE_NAME.search(ref.uri)))
             elif ref.status in ("", "rejected", "left_out"):
                 for uri in self._source.uses(ref):
                     self._add(uri, "", are_images=False)
+        return self.let_go() if self._held >= MOST_HELD else iter(())
 
     def _add(self, uri: str, reason: str, are_images: bool) -> None:
         path = os.path.abspath(uri) if storage.is_local(uri) else uri  # data may name the whole path
         digest = blake2b(path.encode(), digest_size=DIGEST_BYTES).digest()
         self._found[digest[0] % BUCKETS, reason, are_images] += digest
         self._held += 1
-
-    @property
-    def are_many(self) -> bool:
-        """Whether it is time to let go of them."""
-        return self._held >= MOST_HELD
 
     def let_go(self) -> Iterator[tuple[int, Digests]]:
         """All of them by bucket; nothing is kept."""
@@ -100,34 +76,32 @@ class FileDigests:
             yield bucket, Digests(reason, are_images, bytes(digests))
 
 
-def find_used(bucket: Iterable[Digests]) -> UsedFiles:
-    """What one bucket says; a file that was listed twice counts twice."""
+def find_used(bucket: Iterable[Digests]) -> dict[str, int]:
+    """How the counts of ignored files change, by reason, since references name some of a bucket's files.
+
+    Those that are named count as their references alone. Of the others, images that should have been named get a
+    reason of their own. A file that was listed twice counts twice.
+    """
     parts = list(bucket)
     named = {digest for part in parts if not part.reason for digest in _cut(part.digests)}
-    used: Counter[str] = Counter()
-    without_annotation = 0
-    for part in parts:
-        if not part.reason:
-            continue
+    changes: Counter[str] = Counter()
+    for part in (part for part in parts if part.reason):
         digests = list(_cut(part.digests))
-        of_them = sum(map(named.__contains__, digests))
-        used[part.reason] += of_them
+        used = sum(map(named.__contains__, digests))
+        changes[part.reason] -= used
         if part.are_images and part.reason == "taken_only_by_name":
-            without_annotation += len(digests) - of_them
-    return UsedFiles(+used, without_annotation)
+            changes.update(taken_only_by_name=used - len(digests), without_annotation=len(digests) - used)
+    return changes
 
 
 def _cut(digests: bytes) -> Iterator[bytes]:
     return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
 
 
-def settle_ignored(summary: Summary, buckets: Iterable[UsedFiles]) -> Summary:
-    """The summary in which files that are used count as their references alone.
-
-    Of the other ignored files those that are images, and should have been named, get a reason of their own.
-    """
-    found = reduce(add, buckets, UsedFiles())
-    ignored = summary.ignored - found.used
-    ignored -= Counter(taken_only_by_name=found.without_annotation)
-    ignored += Counter(without_annotation=found.without_annotation)
-    return replace(summary, ignored=ignored, listed=summary.listed - found.used.total())
+def settle_ignored(summary: Summary, changes: Iterable[Mapping[str, int]]) -> Summary:
+    """The summary with what `find_used` found in each bucket."""
+    ignored, listed = Counter(summary.ignored), summary.listed
+    for each in changes:
+        ignored.update(each)
+        listed += sum(each.values())
+    return replace(summary, ignored=+ignored, listed=listed)

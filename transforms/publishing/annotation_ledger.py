@@ -7,15 +7,15 @@ from typing import Any
 
 import orjson
 
-from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.shard_report import FinishedShards
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.limits import LossLimits
-from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.planning.summary import MOST_NUMBERED, Summary
 
 MOST_CLASSES = 100
@@ -67,9 +67,9 @@ def foresee_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
     totals = AnnotationTotals(
         dropped={"unknown_class": dropped} if dropped else {},
         faulty={"unknown_class": faulty} if faulty else {},
-        examples={"unknown_class": min(examples)[2]} if examples else {},
+        examples={"unknown_class": BoxExample(*min(examples))} if examples else {},
     )
-    return FinishedShards(instances={"": written}, annotations=totals)
+    return FinishedShards(splits={"": RowTotals(instances=written)}, annotations=totals)
 
 
 def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: LabelMap) -> str:
@@ -82,13 +82,13 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
         settings: what the dataset is.
         label_map: class ids.
     """
-    totals, written = finished.annotations, sum(finished.instances.values(), Counter[str]())
+    totals, written = finished.annotations, finished.rows.instances
     faulty, dropped = (sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped))
     lost, kept = faulty.total(), written.total()
     if not lost or not _stores(BOX_FIELDS, settings):
         return ""
     first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
-    why = f"({_show_faulty(totals.faulty)}), such as {totals.examples[first]}"
+    why = f"({_show_faulty(totals.faulty)}), such as {totals.examples[first].text}"
     unnamed = [name for name in totals.faulty.get("unknown_class", ()) if name.isdecimal()]
     add = f"name such classes in {settings.source.classes_from}" if unnamed else "correct such boxes"
     keep = _keep_others([name for name in label_map.ids if written.get(name)], settings)

@@ -1,11 +1,13 @@
 """Images that a dataset holds twice: files of the same bytes, and pairs that look alike; no image is read for it.
 
 The sidecars have every image's SHA-256, and its difference hash where `images.near_duplicates` asks for it. The numbers
-of one pass say which images to look for; a second one fetches their rows, which are then looked at by bounded parts.
+of one pass say which images to look for; a second one fetches their rows, which are sorted on disk.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import cast
 
 import numpy as np
@@ -17,15 +19,12 @@ from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, SameB
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json, row_to_json
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
-from recordmill.transforms.publishing.disk_buckets import DiskBuckets
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
+from recordmill.transforms.publishing.temporary_rows import SortedRows
 
 MOST_LISTED = 1_000
 """Images of one group that are listed by name; `count` says how many there are."""
-
-IMAGES_AT_ONCE = 200_000
-"""Images whose rows are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Found:
     row: SidecarRow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Group:
     """Images of the same bytes, or a pair that looks alike.
 
@@ -87,29 +86,29 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
     return DuplicateCounts(same, alike)
 
 
-def find_same_bytes(
-    sidecars: Sequence[Sidecar], contents: DigestIndex, images_at_once: int = IMAGES_AT_ONCE
-) -> Iterator[Group]:
+def find_same_bytes(sidecars: Sequence[Sidecar], contents: DigestIndex) -> Iterator[Group]:
     """Groups of at least two images with the same SHA-256, sorted by it."""
-    repeated, counts = contents.repeated()
-    parts = np.cumsum(np.minimum(counts, MOST_LISTED)) // images_at_once  # all images of a digest in one part
-    waiting = DiskBuckets()
-    for number, place, row in _fetch(sidecars, repeated):
-        waiting.add(int(parts[place]), (number, row_to_json(row)))
-    for part in waiting.groups():
-        groups: dict[str, Group] = {}
-        for number, row in waiting.read(part):
-            _add(groups, Found(sidecars[number], cast("SidecarRow", row_from_json(row))))
-        yield from (group for _, group in sorted(groups.items()) if group.count > 1)
+    rows = SortedRows()
+    rows.add(
+        (row.sha256, orjson.dumps((number, row_to_json(row))))
+        for number, _, row in _fetch(sidecars, contents.repeated())
+    )
+    for _, same in groupby(rows, key=itemgetter(0)):
+        places = (orjson.loads(value) for _, value in same)
+        group = _group(Found(sidecars[number], cast("SidecarRow", row_from_json(row))) for number, row in places)
+        if group.count > 1:  # the first 64 bits of two digests may be equal by chance
+            yield group
 
 
-def _add(groups: dict[str, Group], image: Found) -> None:
-    known = groups.get(image.row.sha256) or Group([], 0, [], [])
-    if len(known.images) < MOST_LISTED:
-        known.images.append(image)
-    splits = sorted({*known.splits, image.sidecar.split})
-    classes = sorted({*known.classes, image.row.class_name or ""})
-    groups[image.row.sha256] = Group(known.images, known.count + 1, splits, classes)
+def _group(images: Iterable[Found], distance: int | None = None) -> Group:
+    group, splits, classes = Group([], 0, [], [], distance), set(), set()
+    for group.count, image in enumerate(images, 1):
+        if len(group.images) < MOST_LISTED:
+            group.images.append(image)
+        splits.add(image.sidecar.split)
+        classes.add(image.row.class_name or "")
+    group.splits, group.classes = sorted(splits), sorted(classes)
+    return group
 
 
 def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tuple[bool, Iterator[Group]]:
@@ -131,9 +130,7 @@ def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tup
         for number, place, row in _fetch(sidecars, wanted):
             images.setdefault(int(wanted[place]), Found(sidecars[number], row))
         for (one, other), distance in zip(near.pairs.tolist(), near.distances.tolist(), strict=True):
-            pair = [images[int(contents[place])] for place in (one, other)]
-            splits, classes = {each.sidecar.split for each in pair}, {each.row.class_name or "" for each in pair}
-            yield Group(pair, 2, sorted(splits), sorted(classes), distance)
+            yield _group((images[int(contents[place])] for place in (one, other)), distance)
 
     return near.complete, pairs()
 

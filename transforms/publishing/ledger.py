@@ -1,19 +1,18 @@
 """The ledger: everything listed is written, rejected, ignored or left out, exactly."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from itertools import pairwise
 
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
+from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import OF_WHOLE_FILES
 from recordmill.schemas.settings.limits import RejectionLimits
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.planning.summary import Summary
 
 _REMEDIES = {
@@ -26,7 +25,7 @@ class LedgerError(Exception):
     """The ledger does not add up: something was lost or written twice. It is a bug or an outage, never a bad image."""
 
 
-def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
+def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
     """Adds the ledger up from the listing on one side and the finished files on the other.
 
     The two sides must agree in number, and in the order-free digest of the references themselves: one lost and another
@@ -35,21 +34,15 @@ def balance_ledger(summary: Summary, reports: Sequence[ShardReport]) -> Ledger:
     Raises:
         LedgerError: the two sides differ.
     """
-    rejected: Counter[str] = Counter()
-    written = 0
-    seen: set[tuple[str, int]] = set()
-    for report in reports:
-        written += report.records
-        rejected.update(report.rejected)
-        if (report.split, report.index) in seen:
-            raise LedgerError(f"shard {report.index} of split {report.split} was reported twice")
-        seen.add((report.split, report.index))
-    ledger = _ledger(summary, written, rejected)
+    for one, other in pairwise(sorted(report.place for report in finished.reports)):
+        if one == other:
+            raise LedgerError(f"shard {one[1]} of split {one[0]} was reported twice")
+    ledger = _ledger(summary, finished.rows.records, finished.rows.rejected)
     if ledger.accounted != summary.listed:
         raise LedgerError(
             f"{summary.listed} references were listed and {ledger.accounted} are accounted for: {to_json(ledger)}"
         )
-    if add_digests(*(int(report.digest, 16) for report in reports)) != summary.planned_digest:
+    if add_digests(*(int(report.digest, 16) for report in finished.reports)) != summary.planned_digest:
         raise LedgerError("the references that were written are not those that were listed, though they are as many")
     return ledger
 
@@ -74,15 +67,13 @@ def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
     return _ledger(summary, written, rejected), examples
 
 
-def balance_boxes(summary: Summary, reports: Iterable[ShardReport]) -> dict[str, int]:
+def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
     """Boxes by outcome, sorted: listed = written + dropped, by reason; see `NOT_DROPPED`.
 
     Raises:
         LedgerError: they do not add up.
     """
-    boxes: Counter[str] = Counter()
-    for report in reports:
-        boxes.update(report.boxes)
+    boxes = finished.rows.boxes
     dropped = sum(count for what, count in boxes.items() if what not in NOT_DROPPED)
     if not summary.boxes == boxes["listed"] == boxes["written"] + dropped:
         raise LedgerError(f"{summary.boxes} boxes were listed, and their outcomes are {dict(sorted(boxes.items()))}")
@@ -96,9 +87,9 @@ def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap
     return sorted(listed.difference(written))
 
 
-def lost_splits(summary: Summary, reports: Iterable[ShardReport]) -> list[str]:
+def lost_splits(summary: Summary, finished: FinishedShards) -> list[str]:
     """The splits that had images listed and have none written, sorted."""
-    written = {report.split for report in reports if report.records}
+    written = {name for name, rows in finished.splits.items() if rows.records}
     return sorted(name for name, split in summary.splits.items() if split.references and name not in written)
 
 
@@ -112,8 +103,8 @@ def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[s
     """
     if summary.boxes or not (MANY_LABELS_FIELDS | BOX_FIELDS).isdisjoint(stored):
         return 0
-    labels = sum(instances.total() for instances in finished.instances.values())
-    return max(0, labels - sum(count for name, count in finished.class_totals.items() if name))
+    rows = finished.rows
+    return max(0, rows.instances.total() - (rows.classes.total() - rows.classes[""]))
 
 
 def check_limits(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from recordmill.schemas.dataset.file_names import MARKER, REPORT, SIDE_FILES, SIDECARS, TRANSFORM_FN, sidecar_name
@@ -16,11 +17,11 @@ from recordmill.schemas.dataset.marker import (
     ShardEntry,
     SplitEntry,
 )
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import FeatureEntry, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.annotation_ledger import describe_annotations
@@ -38,7 +39,7 @@ class PublishedShard:
 
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
     """Names the shards that have records, densely: `-of-N` counts what is there."""
-    ordered = sorted(reports, key=lambda report: (report.split, report.index))
+    ordered = sorted(reports, key=attrgetter("place"))
     filled = [report for report in ordered if report.records]
     counts = Counter(report.split for report in filled)
     seen: Counter[str] = Counter()
@@ -65,9 +66,7 @@ def check_names(marker: Marker) -> None:
 
 def name_sidecars_of_nothing(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
     """The sidecars of shards that have no record: of what they were given everything was rejected."""
-    empty = sorted(
-        (report for report in reports if not report.records), key=lambda report: (report.split, report.index)
-    )
+    empty = sorted((report for report in reports if not report.records), key=attrgetter("place"))
     return {f"{SIDECARS}/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)}
 
 
@@ -80,11 +79,8 @@ def build_marker(
     duplicates: DuplicateCounts,
 ) -> Marker:
     """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
-    reports, layout = finished.reports, ExampleLayout(settings)
-    changes: Counter[str] = Counter()
-    for report in reports:
-        changes.update(report.changes)
-    boxes, schema = balance_boxes(plan.summary, reports), feature_schema(layout.features)
+    rows, layout = finished.rows, ExampleLayout(settings)
+    boxes, schema = balance_boxes(plan.summary, finished), feature_schema(layout.features)
     return Marker(
         name=settings.name,
         plan=PlanEntry(plan.plan_id, plan.recipe),
@@ -92,16 +88,16 @@ def build_marker(
         unit=settings.unit,
         features={key: from_json(FeatureEntry, stated) for key, stated in schema.items()},
         labels=plan.label_map.ids,
-        splits={name: _describe_split(name, shards, finished) for name in plan.starts},
+        splits={name: _describe_split(name, shards, finished, bool(rows.instances)) for name in plan.starts},
         ledger=ledger,
         named=_describe_names(plan.summary),
         boxes=boxes or None,
         **describe_annotations(finished.annotations, bool(boxes)),
-        changes=dict(sorted(changes.items())),
+        changes=dict(sorted(rows.changes.items())),
         duplicates=duplicates,
-        input_bytes=sum(report.input_bytes for report in reports),
+        input_bytes=rows.input_bytes,
         output_bytes=sum(shard.report.bytes for shard in shards),
-        files=(*SIDE_FILES, *name_sidecars_of_nothing(reports)),
+        files=(*SIDE_FILES, *name_sidecars_of_nothing(finished.reports)),
         notes=tuple(plan.notes),
     )
 
@@ -112,14 +108,16 @@ def _describe_names(summary: Summary) -> NamedImages | None:
     return NamedImages(images, summary.naming_files) if summary.naming_files else None
 
 
-def _describe_split(name: str, shards: list[PublishedShard], finished: FinishedShards) -> SplitEntry:
+def _describe_split(
+    name: str, shards: list[PublishedShard], finished: FinishedShards, has_instances: bool
+) -> SplitEntry:
     own = [shard for shard in shards if shard.report.split == name]
-    instances = dict(sorted(finished.instances.get(name, {}).items())) if finished.instances else None
+    rows = finished.splits.get(name, RowTotals())
     return SplitEntry(
-        records=sum(shard.report.records for shard in own),
+        records=rows.records,
         bytes=sum(shard.report.bytes for shard in own),
-        classes=dict(sorted(finished.classes.get(name, {}).items())),
-        instances=instances,
+        classes=dict(sorted(rows.classes.items())),
+        instances=dict(sorted(rows.instances.items())) if has_instances else None,
         shards=tuple(
             ShardEntry(name, report.records, report.bytes, report.sha256, sidecar, report.sidecar_sha256)
             for name, sidecar, report in ((shard.name, shard.sidecar, shard.report) for shard in own)

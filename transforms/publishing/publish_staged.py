@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import attrgetter
 
 import orjson
 
@@ -28,10 +29,10 @@ from recordmill.schemas.dataset.file_names import (
 )
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
 from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
 from recordmill.storage.transform_fn import remove_stale
@@ -56,8 +57,12 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
     path = storage.join(staging, REJECTED)
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
-        for report in sorted(reports, key=lambda report: (report.split, report.index)):
-            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")) if report.rejected else ():
+        for report in sorted(reports, key=attrgetter("place")):
+            for row in (
+                read_rows(shard_path(staging, report.split, report.index, "jsonl"))
+                if report.references > report.records
+                else ()
+            ):
                 if isinstance(row, RejectedRow):
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
                     lines.write(
@@ -100,7 +105,8 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = digests_of(staged[name] for name in marker.files)
     entry = RunEntry(
-        facts={**run.facts, **({"seconds": seconds} if (seconds := PROGRESS.seconds()) else {})},
+        **run.facts,
+        seconds=PROGRESS.seconds() or None,
         id=run.run_id,
         inputs=run.inputs,
         versions=f"{plan.summary.versions:064x}",

@@ -6,13 +6,14 @@ The sidecars are read in the order given, so that the same dataset gives the sam
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 
 import numpy as np
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow, row_from_json
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 
@@ -35,7 +36,7 @@ class Sidecar:
 
 def list_sidecars(reports: Iterable[ShardReport], staging: str) -> list[Sidecar]:
     """The sidecars of shards in a staging folder, in the shards' order."""
-    ordered = sorted(reports, key=lambda report: (report.split, report.index))
+    ordered = sorted(reports, key=attrgetter("place"))
     return [Sidecar(each.split, shard_path(staging, each.split, each.index, "jsonl")) for each in ordered]
 
 
@@ -60,8 +61,7 @@ class Statistics:
 
     Attributes:
         contents: the first 64 bits of each written image's SHA-256, in the rows' order.
-        hashes: the difference hashes, in the same order; empty where they were not taken. Where they were, they and
-            all contents are in memory, 16 bytes an image.
+        hashes: the difference hashes, in the same order, 8 bytes each; empty where they were not taken.
         sizes: width and height of the images; of more than two different ones, two.
         channels: numbers of channels of the images.
         reencoded: images whose bytes were changed.
@@ -92,8 +92,6 @@ def gather_statistics(sidecars: Iterable[Sidecar]) -> Statistics:
             if len(written) < len(rows):
                 _keep_rejected(found, rows)
             hashes.append(_from_hex([row.difference_hash for row in written if row.difference_hash is not None]))
-            if len(hashes[-1]):
-                found.contents.keep_order()
             found.contents.add(digests_of(written))
             _look_at_images(found, [row for row in written if row.height and row.width])
     found.hashes = np.concatenate(hashes)

@@ -1,6 +1,6 @@
 """What annotators say of an image besides its class: several labels, and boxes."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,12 +8,18 @@ import orjson
 
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.geometry import read_geometry
-from recordmill.schemas.annotation_totals import MOST_UNKNOWN, OTHERS, AnnotationTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.transforms.records.boxes import DroppedBox, place_boxes
 from recordmill.transforms.records.image_record import find_class
+
+MOST_UNKNOWN = 100
+"""Unknown classes that one shard counts by name; a broken file could number millions."""
+
+OTHERS = "others"
+"""The name under which further unknown classes are counted."""
 
 
 @dataclass(slots=True)
@@ -95,49 +101,25 @@ def count_rejected_labels(ref: ImageRef, reason: str, label_map: LabelMap) -> Co
     return +counts
 
 
-class AnnotationTally:
-    """The totals of a shard under way."""
-
-    def __init__(self) -> None:
-        self._dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._faulty: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._emptied: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._without_boxes: Counter[str] = Counter()
-        self._labels: Counter[str] = Counter()
-        self._first: dict[str, tuple[str, int, str]] = {}
-
-    def count(self, key: str, counts: AnnotationCounts) -> None:
-        """Adds those of one image, written or rejected, with that key."""
-        self._labels.update(counts.labels)
-        if counts.boxes is None:
-            return
-        listed, is_empty = counts.boxes["listed"], not counts.boxes["written"]
-        if is_empty:
-            cause = "all_dropped" if listed else "no_file" if counts.lacks_file else "no_objects"
-            self._without_boxes[cause] += 1
-        if shapes := counts.boxes["other_shape"]:  # of whatever class: the source dropped them
-            self._dropped["other_shape"][""] += shapes
-            if is_empty:
-                self._emptied["other_shape"][""] += shapes
-        for box in counts.dropped:
-            name = box.class_name
-            if box.reason == "unknown_class" and name not in (known := self._dropped[box.reason]):
-                name = name if len(known) < MOST_UNKNOWN else OTHERS
-            self._dropped[box.reason][name] += 1
-            if is_empty:
-                self._emptied[box.reason][name] += 1
-            if box.is_faulty:
-                self._faulty[box.reason][name] += 1
-                said = (key, box.place, f"box {box.place} of {listed} of {key} (class {name})")
-                self._first[box.reason] = min(said, self._first.get(box.reason, said))
-
-    def totals(self) -> AnnotationTotals:
-        """What they add up to."""
-        return AnnotationTotals(
-            dropped={reason: dict(counts) for reason, counts in self._dropped.items()},
-            faulty={reason: dict(counts) for reason, counts in self._faulty.items()},
-            emptied={reason: dict(counts) for reason, counts in self._emptied.items()},
-            without_boxes=dict(self._without_boxes),
-            labels=dict(self._labels),
-            examples={reason: said for reason, (_, _, said) in self._first.items()},
-        )
+def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> None:
+    """Adds the counts of one image, written or rejected, with that key."""
+    totals.labels.update(counts.labels)
+    if counts.boxes is None:
+        return
+    listed, is_empty = counts.boxes["listed"], not counts.boxes["written"]
+    ledgers = [totals.dropped]
+    if is_empty:
+        totals.without_boxes["all_dropped" if listed else "no_file" if counts.lacks_file else "no_objects"] += 1
+        ledgers.append(totals.emptied)
+    if shapes := counts.boxes["other_shape"]:  # of whatever class: the source dropped them
+        for ledger in ledgers:
+            ledger.setdefault("other_shape", Counter())[""] += shapes
+    for box in counts.dropped:
+        name, reason = box.class_name, box.reason
+        if reason == "unknown_class" and name not in (known := totals.dropped.get(reason, ())):
+            name = name if len(known) < MOST_UNKNOWN else OTHERS
+        for ledger in [*ledgers, totals.faulty] if box.is_faulty else ledgers:
+            ledger.setdefault(reason, Counter())[name] += 1
+        if box.is_faulty:
+            such = BoxExample(key, box.place, f"box {box.place} of {listed} of {key} (class {name})")
+            totals.examples[reason] = min(such, totals.examples.get(reason, such))

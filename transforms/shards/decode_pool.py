@@ -2,6 +2,7 @@
 
 import threading
 from typing import ClassVar
+from weakref import WeakValueDictionary
 
 from recordmill import storage
 from recordmill.transforms.shards.read_ahead import ReadAhead
@@ -13,36 +14,25 @@ REMOTE_READERS = 128
 class DecodePool:
     """The threads that read and decode, and the turns at decoding: one set for all bundles of a process.
 
+    The threads end when nothing refers to the pool any more.
+
     Attributes:
         decoding: entered to decode, by as many at once as there are `threads`.
     """
 
-    _shared: ClassVar[dict[int, "DecodePool"]] = {}
+    _shared: ClassVar[WeakValueDictionary[int, "DecodePool"]] = WeakValueDictionary()
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, threads: int) -> None:
         self.decoding = threading.BoundedSemaphore(threads)
         self._threads = threads
         self._pools: dict[bool, ReadAhead] = {}
-        self._users = 0
 
     @classmethod
-    def acquire(cls, threads: int) -> "DecodePool":
-        """This process's readers for this number of threads; release them after use."""
+    def of(cls, threads: int) -> "DecodePool":
+        """This process's pool for this number of threads."""
         with cls._lock:
-            readers = cls._shared.setdefault(threads, cls(threads))
-            readers._users += 1
-            return readers
-
-    def release(self) -> None:
-        """Ends the threads unless they are in use elsewhere."""
-        with self._lock:
-            self._users -= 1
-            if self._users:
-                return
-            del self._shared[self._threads]
-        for pool in self._pools.values():
-            pool.close()
+            return cls._shared.setdefault(threads, cls(threads))
 
     def pool_for(self, uri: str) -> ReadAhead:
         """The pool that reads a file: more threads where they wait for a network, begun when first asked for."""

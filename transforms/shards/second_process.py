@@ -9,9 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
 
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch, decode_batch, encode_batch
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.shards.progress import PROGRESS, Counter
 
 PARENT_IS_LOOKED_FOR = 0.5

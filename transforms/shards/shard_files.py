@@ -7,22 +7,24 @@ whose note fits its references was finished by an earlier run and is not written
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.sidecar_row import RowTotals, SidecarRow, row_to_json
+from recordmill.schemas.dataset.json_values import from_json, to_json
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
-from recordmill.transforms.records.annotations import AnnotationTally
+from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
 
 MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
@@ -57,18 +59,15 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
     except FileNotFoundError:
         return None
-    if "annotations" not in done["report"] and _lost_boxes(done["report"]):
+    plain = done["report"]
+    report = from_json(ShardReport, {"rows": plain, "annotations": {}, **plain, "reused": True})  # 0.1.0 had no `rows`
+    boxes = report.rows.boxes
+    if not report.annotations.dropped and boxes["listed"] > boxes["written"] + boxes["with_rejected_images"]:
         return None  # an earlier version finished it, and did not count them by class
-    report = replace(ShardReport.from_dict(done["report"]), reused=True)
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
-    may_heal = not MAY_HEAL.isdisjoint(report.rejected)
+    may_heal = not MAY_HEAL.isdisjoint(report.rows.rejected)
     return report if there and not may_heal and done["fingerprint"] == list(mark) else None
-
-
-def _lost_boxes(report: dict[str, Any]) -> bool:
-    boxes = report.get("boxes", {})
-    return bool(boxes.get("listed", 0) > boxes.get("written", 0) + boxes.get("with_rejected_images", 0))
 
 
 def write_shard(
@@ -90,20 +89,16 @@ def write_shard(
     file, sidecar = (shard_path(staging, split, index, kind) for kind in ("tfrecord", "jsonl"))
     temporary, temporary_sidecar = storage.temporary_name(file), storage.temporary_name(sidecar)
     shard = WrittenShard(staging, split, index, mark, compression, temporary, temporary_sidecar, Tally())
-    with shard.removed_on_failure():
-        sink = RecordSink(shard.temporary, compression)
-        try:
-            with storage.open_to_write(shard.temporary_sidecar) as rows:
-                for image in images:
-                    if image.record is not None and isinstance(image.row, SidecarRow):
-                        image.row.offset, image.row.length = sink.offset, len(image.record)
-                        sink.write(image.record)
-                    rows.write(shard.tally.count(image))
-        except BaseException:
-            with suppress(OSError):  # left open, the file would go on taking room on a full disk
-                sink.close()
-            raise
-        sink.close()
+    with (
+        shard.removed_on_failure(),
+        closing(RecordSink(temporary, compression)) as sink,
+        storage.open_to_write(temporary_sidecar) as rows,
+    ):
+        for image in images:
+            if image.record is not None and isinstance(image.row, SidecarRow):
+                image.row.offset, image.row.length = sink.offset, len(image.record)
+                sink.write(image.record)
+            rows.write(shard.tally.count(image))
     return shard
 
 
@@ -129,15 +124,15 @@ class WrittenShard:
         """
         with self.removed_on_failure():
             contents = read_back(self.temporary, self.compression)
-            if contents.records != self.tally.records:
-                there = f"{self.tally.records} records were written and {contents.records} are there"
+            if contents.records != self.tally.rows.records:
+                there = f"{self.tally.rows.records} records were written and {contents.records} are there"
                 raise DamagedFileError(f"{self.split}-{self.index}: {there}")
             force_to_disk([self.temporary, self.temporary_sidecar])
             storage.remove_files([self._path("done.json")])  # it must never describe other bytes than are there
             storage.move_file(self.temporary, self._path("tfrecord"))
             storage.move_file(self.temporary_sidecar, self._path("jsonl"))
             report = self.tally.report(self.split, self.index, self.mark, contents)
-            note = {"fingerprint": list(self.mark), "report": report.as_dict()}
+            note = {"fingerprint": list(self.mark), "report": to_json(replace(report, milliseconds=0))}
             storage.write_file(self._path("done.json"), orjson.dumps(note))
         return report
 
@@ -158,30 +153,21 @@ class Tally:
     """Totals of a shard under way, and the digest of its sidecar.
 
     Attributes:
+        rows: totals of the rows so far.
         changed: the key of the first image with each change; of `reencoded`, with no other.
     """
 
     def __init__(self) -> None:
-        self._rows = RowTotals()
-        self._annotations = AnnotationTally()
+        self.rows = RowTotals()
+        self._annotations = AnnotationTotals()
         self._missing: Counter[str] = Counter()
         self._seconds = 0.0
         self._sidecar = hashlib.sha256()
         self.changed: dict[str, str] = {}
 
-    @property
-    def records(self) -> int:
-        """How many records the shard has so far."""
-        return self._rows.records
-
-    @property
-    def references(self) -> int:
-        """How many references it has so far, those of rejected images too."""
-        return self._rows.records + self._rows.rejected.total()
-
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
-        self._rows.add(image.row)
+        self.rows.add(image.row)
         self._seconds += image.seconds
         changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
         for change in changes:
@@ -189,35 +175,29 @@ class Tally:
                 self.changed.setdefault(change, image.row.key)
         self._missing.update(image.missing)
         if image.annotations is not None:
-            self._annotations.count(image.row.key, image.annotations)
+            add_image(self._annotations, image.row.key, image.annotations)
         line = orjson.dumps(row_to_json(image.row), option=orjson.OPT_APPEND_NEWLINE)
         self._sidecar.update(line)
         return line
 
     def report(self, split: str, index: int, mark: Fingerprint, contents: FileContents) -> ShardReport:
         """The totals, with what was read back from the finished file."""
-        rows = self._rows
         return ShardReport(
             split=split,
             index=index,
-            references=self.references,
+            references=self.rows.references,
+            rows=self.rows,
+            annotations=self._annotations,
             digest=mark.digest,
             records=contents.records,
             bytes=contents.bytes,
             sha256=contents.sha256,
             sidecar_sha256=self._sidecar.hexdigest(),
-            input_bytes=rows.input_bytes,
-            classes=dict(rows.classes),
-            rejected=dict(rows.rejected),
-            changes=dict(rows.changes),
-            boxes=dict(rows.boxes),
-            instances=dict(rows.instances),
-            annotations=self._annotations.totals(),
-            missing=dict(self._missing),
+            missing=self._missing,
             milliseconds=round(1000 * self._seconds),
         )
 
 
 def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:
     """The report of a shard that could not be written for a reason that a user can fix."""
-    return ShardReport(split, index, references, "", 0, 0, "", "", 0, {}, {}, {}, problem=problem)
+    return ShardReport(split, index, references, RowTotals(), AnnotationTotals(), problem=problem)

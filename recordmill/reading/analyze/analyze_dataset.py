@@ -9,18 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from recordmill.reading.analyze.channel_moments import AnalysisError, choose_split, open_dataset, read_moments
+from recordmill.reading.analyze.channel_moments import choose_split, read_moments
 from recordmill.reading.analyze.image_model import save_image_model
 from recordmill.reading.analyze.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
+from recordmill.reading.dataset import open_dataset
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.storage.transform_fn import (
-    DEFAULT_SIZE,
-    ForeignFolderError,
-    contents_digest,
-    fits,
-    publish_transform_fn,
-    read_note,
-)
+from recordmill.schemas.errors import LoadError
+from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits, publish_transform_fn, read_note
 
 _WANTED = ("tensorflow", "tensorflow_transform")
 
@@ -44,10 +39,10 @@ def check_tensorflow() -> None:
     """Checks for TensorFlow Transform without importing it.
 
     Raises:
-        AnalysisError: it is not installed.
+        LoadError: it is not installed.
     """
     if not all(map(find_spec, _WANTED)):
-        raise AnalysisError(
+        raise LoadError(
             "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
         )
 
@@ -68,11 +63,11 @@ def analyze_dataset(
         importing: entered while TensorFlow is imported, which takes seconds and is noisy.
 
     Raises:
-        AnalysisError: the dataset cannot be analysed, for a reason that a user can fix.
+        RecordmillError: the dataset cannot be analysed, for a reason that a user can fix.
         OSError: something cannot be read or written.
     """
     started = time.monotonic()
-    marker = open_dataset(path)
+    marker = open_dataset(path).require_marker()
     note = read_note(path)
     if note is not None and fits(note, marker, split, size):
         return Analysis(False, note, {"imports": 0.0, "analysis": _since(started)})
@@ -89,10 +84,7 @@ def analyze_dataset(
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
         save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
-        try:
-            publish_transform_fn(built, note, path)
-        except ForeignFolderError as error:
-            raise AnalysisError(str(error)) from None
+        publish_transform_fn(built, note, path)
     return Analysis(True, note, {"imports": imported - read, "analysis": _since(started) - (imported - read)})
 
 

@@ -12,42 +12,24 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
-from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
+from recordmill.schemas.errors import LoadError
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
-
-
-class AnalysisError(ValueError):
-    """A dataset cannot be analysed; the message says in one sentence why, and what to do."""
-
-
-def open_dataset(path: str) -> Marker:
-    """The marker of the finished dataset in a folder.
-
-    Raises:
-        AnalysisError: there is none, or it cannot be read.
-    """
-    try:
-        return read_marker(path)
-    except FileNotFoundError:
-        raise AnalysisError(f"{path} holds no finished dataset: there is no {MARKER}") from None
-    except DamagedMarkerError as error:
-        raise AnalysisError(f"{error}: convert the images again") from None
 
 
 def choose_split(marker: Marker, asked: str | None, path: str) -> str:
     """The split to analyse: the given one, otherwise `train`.
 
     Raises:
-        AnalysisError: the dataset has no such split, or it has no images.
+        LoadError: the dataset has no such split, or it has no images.
     """
     splits = marker.splits
     name = asked or "train"
     if name not in splits:
-        raise AnalysisError(f"{path} has no split {name}: name one of {', '.join(splits)} with --split")
+        raise LoadError(f"{path} has no split {name}: name one of {', '.join(splits)} with --split")
     if not splits[name].records:
-        raise AnalysisError(f"split {name} of {path} has no images: name another with --split")
+        raise LoadError(f"split {name} of {path} has no images: name another with --split")
     return name
 
 
@@ -64,7 +46,7 @@ def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
         `tf.io.decode_jpeg(channels=3)` returns it.
 
     Raises:
-        AnalysisError: the sidecars have no moments, or do not match the marker.
+        LoadError: the sidecars have no moments, or do not match the marker.
     """
     _check_recipe(path, marker.plan.settings)
     numbers = array("q")
@@ -77,20 +59,18 @@ def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
 def _check_recipe(path: str, recipe: Recipe) -> None:
     images = recipe.images
     if images.check == "header":
-        raise AnalysisError(
+        raise LoadError(
             f"{path} was made with images.check: header, without its pixels being seen: "
             "convert it again with images.check: decode and analyze: true, and --overwrite"
         )
     if recipe.is_raw:
-        raise AnalysisError(
+        raise LoadError(
             f"{path} holds raw pixels, and the model decodes images: convert it with images.store: png or jpeg"
         )
     if not images.moments:
-        raise AnalysisError(
-            f"the sidecars of {path} have no moments: convert it again with --set analyze=true --overwrite"
-        )
+        raise LoadError(f"the sidecars of {path} have no moments: convert it again with --set analyze=true --overwrite")
     if recipe.plan_version < PLAN_VERSION:
-        raise AnalysisError(
+        raise LoadError(
             f"{path} was made by an older version, whose moments are of other pixels: convert it again with --overwrite"
         )
 
@@ -99,9 +79,9 @@ def _read_rows(path: str, shard: ShardEntry) -> Iterator[SidecarRow]:
     try:
         content = storage.read_range(storage.join(path, shard.sidecar))
     except FileNotFoundError:
-        raise AnalysisError(f"{path} lacks {shard.sidecar}: convert the images again with --overwrite") from None
+        raise LoadError(f"{path} lacks {shard.sidecar}: convert the images again with --overwrite") from None
     if hashlib.sha256(content).hexdigest() != shard.sidecar_sha256:
-        raise AnalysisError(
+        raise LoadError(
             f"{path}/{shard.sidecar} is not the file that {MARKER} lists: convert the images again with --overwrite"
         )
     rows = map(row_from_json, map(orjson.loads, content.splitlines()))
@@ -111,7 +91,7 @@ def _read_rows(path: str, shard: ShardEntry) -> Iterator[SidecarRow]:
 def _numbers_of(row: SidecarRow, path: str) -> Sequence[int]:
     moments, height, width = row.moments, row.height, row.width
     if moments is None or height is None or width is None:
-        raise AnalysisError(
+        raise LoadError(
             f"{row.key} is stored in {path} as TensorFlow does not read it, or not alike: "
             "convert it again with images.reencode: when_needed, and --overwrite"
         )

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset
+from recordmill.reading.expectations import expect
 from recordmill.reading.inspect.find_record import FoundRecord, read_records
+from recordmill.schemas.errors import LoadError
 
 _EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "WEBP": "webp", "PNG": "png", "GIF": "gif", "BMP": "bmp", "PPM": "ppm"}
-
-
-class ExtractError(ValueError):
-    """Nothing can be extracted; the message says why in one sentence."""
 
 
 def extract_images(
@@ -30,24 +28,23 @@ def extract_images(
         The number of images written.
 
     Raises:
-        ExtractError: the folder is not empty, or no record has an image.
+        LoadError: the folder is not empty, or no record has an image.
         OSError: a file cannot be read or written.
     """
     if os.path.isdir(folder) and os.listdir(folder):
-        raise ExtractError(f"{folder} holds something already: name a new folder for the images")
-    count = 0
+        raise LoadError(f"{folder} holds something already: name a new folder for the images")
+    count, expected = 0, expect(dataset)
     for found in read_records(dataset) if chosen is None else chosen:
         if count == limit:
             break
-        image = found.image(dataset)
-        if image:
+        if image := found.image(expected):
             path = os.path.join(folder, _safe(found.shard.split), _file_name(found, image))
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "xb") as file:
                 file.write(image)
             count += 1
     if not count:
-        raise ExtractError(f"no record of {dataset.folder} that was read has an encoded image")
+        raise LoadError(f"no record of {dataset.folder} that was read has an encoded image")
     return count
 
 

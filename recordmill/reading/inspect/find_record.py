@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +11,17 @@ import orjson
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.expectations import expect
+from recordmill.reading.expectations import Expectations, expect
 from recordmill.reading.shard import Shard
+from recordmill.reading.sidecar_rows import FORGED
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.file_names import REJECTED
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 
 _NAMES = ("image/filename", "image_name", "image/source_id", "filename")
-
-
-class NoRecordError(ValueError):
-    """There is no such record; the message says why in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +35,7 @@ class FoundRecord:
         offset: the byte at which its frame begins, in the unpacked file.
         data: the record.
         row: its row in the sidecar; None if there is none.
+        damage: why it cannot be read; empty if it can.
     """
 
     shard: Shard
@@ -44,7 +43,8 @@ class FoundRecord:
     place: int
     offset: int
     data: bytes
-    row: SidecarRow | None = None
+    row: SidecarRow | None
+    damage: str = ""
 
     def values(self) -> dict[str, tuple[str, list[Any]]]:
         """Kind and values of each feature by key, sorted; `empty` for a feature without a list.
@@ -52,8 +52,7 @@ class FoundRecord:
         Raises:
             DamagedExampleError: it is not an Example.
         """
-        example = ParsedExample(self.data)
-        return {key: (kind or "empty", list(example.values(key) or ())) for key, kind, _ in example.profile}
+        return {key: (kind or "empty", list(values)) for key, kind, values in ParsedExample(self.data).items()}
 
     def is_example(self) -> bool:
         """Whether it can be parsed."""
@@ -62,59 +61,67 @@ class FoundRecord:
         except DamagedExampleError:
             return False
 
-    def image(self, dataset: Dataset) -> bytes:
+    def image(self, expected: Expectations) -> bytes:
         """Its encoded image; empty if it has none."""
-        try:
-            return find_image(ParsedExample(self.data), expect(dataset))[1]
-        except DamagedExampleError:
-            return b""
+        return find_image(ParsedExample(self.data), expected)[1] if self.is_example() else b""
 
 
 def read_records(dataset: Dataset, split: str = "") -> Iterator[FoundRecord]:
     """Every intact record of a split, or of all splits, with its row.
 
     Raises:
+        LoadError: a sidecar is damaged.
         OSError: a file cannot be read.
     """
-    for name in [split] if split else list(dataset.splits):
-        before = 0
-        for shard in dataset.splits[name]:
-            place = -1
-            rows = {row.offset: row for row in shard.rows()}
-            with StoredFile(shard.path) as stored:
-                for place, (offset, data) in enumerate(RecordFile(stored)):
-                    if not isinstance(data, Damage):
-                        yield FoundRecord(shard, before + place, place, offset, bytes(data), rows.get(offset))
-            before += place + 1
+    for shards in [dataset.splits[split]] if split else dataset.splits.values():
+        for found in _walk(shards):
+            if not found.damage:
+                yield found
 
 
 def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
     """One record by its number in its split, or in a file; earlier files are not read if their counts are known.
 
     Raises:
-        NoRecordError: there is no such split, or no such record in it, or it is damaged.
+        LoadError: there is no such split, or no such record in it, or it or its sidecar is damaged.
         OSError: a file cannot be read.
     """
     shards = dataset.splits.get(split) or tuple(shard for shard in dataset.shards if shard.name == split)
     if not shards:
         known = ", ".join(dataset.splits)
-        raise NoRecordError(f"there is no split and no file {split!r} with records: the splits are {known}")
+        raise LoadError(f"there is no split and no file {split!r} with records: the splits are {known}")
+    count = sum(shard.records or 0 for shard in shards)
+    for found in _walk(shards, number):
+        if found.damage and found.number == number:
+            where = f"record {found.place:,} of {found.shard.name} at byte {found.offset:,}"
+            raise LoadError(f"{where} is damaged: {found.damage}")
+        if found.number == number:
+            return found
+        count = found.number + 1
+    raise LoadError(f"{split} has {count:,} records, numbered from 0: there is no {number:,}")
+
+
+def _walk(shards: Iterable[Shard], first: int = 0) -> Iterator[FoundRecord]:
+    """The records of files, intact and damaged; skips files whose records are known to be numbered below `first`."""
     before = 0
     for shard in shards:
-        if shard.records is not None and before + shard.records <= number:
+        if shard.records is not None and before + shard.records <= first:
             before += shard.records
             continue
         place = -1
         with StoredFile(shard.path) as stored:
+            rows = {row.offset: row for row in _rows(shard)}
             for place, (offset, data) in enumerate(RecordFile(stored)):
-                if before + place == number:
-                    if isinstance(data, Damage):
-                        where = f"record {place:,} of {shard.name} at byte {offset:,}"
-                        raise NoRecordError(f"{where} is damaged: {data.detail}")
-                    row = next((row for row in shard.rows() if row.offset == offset), None)
-                    return FoundRecord(shard, number, place, offset, bytes(data), row)
+                content, damage = (b"", data.detail) if isinstance(data, Damage) else (bytes(data), "")
+                yield FoundRecord(shard, before + place, place, offset, content, rows.get(offset), damage)
         before += place + 1
-    raise NoRecordError(f"{split} has {before:,} records, numbered from 0: there is no {number:,}")
+
+
+def _rows(shard: Shard) -> Iterator[SidecarRow]:
+    try:
+        yield from shard.rows()
+    except FORGED as error:
+        raise LoadError(f"the sidecar {shard.sidecar} cannot be understood ({error}): restore it") from None
 
 
 def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
@@ -127,7 +134,7 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
         file: a path, or the end of one: `cat/0001.jpg`.
 
     Raises:
-        NoRecordError: there is none; the message says why if it was rejected.
+        LoadError: there is none; the message says why if it was rejected.
         OSError: a file cannot be read.
     """
     content = storage.read_range(file) if storage.size_of(file) is not None else None
@@ -137,32 +144,26 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
     else:
         found = list(_find_by_records(dataset, file, content))
     if not found:
-        raise NoRecordError(_say_why_not(dataset, file))
+        raise LoadError(_say_why_not(dataset, file))
     return found
 
 
 def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRecord]:
     for split, shards in dataset.splits.items():
-        before = 0
-        for shard in shards:
-            place = -1
-            for place, row in enumerate(shard.rows()):
-                if _is_same(row.key, file) or (digest and row.sha256 == digest):
-                    yield read_record(dataset, split, before + place)
-            before += place + 1
+        for number, row in enumerate(row for shard in shards for row in _rows(shard)):
+            if _is_same(row.key, file) or (digest and row.sha256 == digest):
+                yield read_record(dataset, split, number)
 
 
 def _find_by_records(dataset: Dataset, file: str, content: bytes | None) -> Iterator[FoundRecord]:
     expected = expect(dataset)
-    base = os.path.basename(file).encode("utf-8", "surrogateescape")
+    names = {os.fsencode(file), os.fsencode(os.path.basename(file))}
     for found in read_records(dataset):
-        try:
-            example = ParsedExample(found.data)
-        except DamagedExampleError:
+        if not found.is_example():
             continue
-        names = [value for key in _NAMES for value in example.values(key) or () if isinstance(value, bytes)]
-        named = base in names or file.encode("utf-8", "surrogateescape") in names
-        if named or (content and find_image(example, expected)[1] == content):
+        example = ParsedExample(found.data)
+        named = {value for key in _NAMES for value in example.values(key) or () if isinstance(value, bytes)}
+        if names & named or (content and find_image(example, expected)[1] == content):
             yield found
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from recordmill.reading.load.image_tensors import ImageLayout, image_from
 from recordmill.reading.load.split_info import SplitInfo
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, tensorflow_features
 
 if TYPE_CHECKING:

@@ -4,15 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
-from recordmill.schemas.example_proto import Example
-from recordmill.storage.tfrecord_file import DamagedFileError, read_records
+from recordmill.reading.example import DamagedExampleError, ParsedExample
+from recordmill.reading.shard import Shard
+from recordmill.schemas.errors import LoadError
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile
 
-_DTYPES = {"bytes_list": object, "float_list": np.float32, "int64_list": np.int64}
+_DTYPES = {None: object, "bytes": object, "float": np.float32, "int64": np.int64}
 
 
 def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
@@ -34,27 +35,23 @@ def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> It
     """
     dataset = open_dataset(str(path))
     shards = dataset.shards if split is None else dataset.shards_of(split)
-    return _examples([shard.path for shard in shards])
+    return _examples(shards)
 
 
-def _examples(files: Iterable[str]) -> Iterator[dict[str, NDArray[Any]]]:
-    for name in files:
-        try:
-            for index, record in enumerate(read_records(name)):
+def _examples(shards: Iterable[Shard]) -> Iterator[dict[str, NDArray[Any]]]:
+    for shard in shards:
+        with StoredFile(shard.path) as stored:
+            for number, (offset, data) in enumerate(RecordFile(stored)):
+                if isinstance(data, Damage):
+                    raise LoadError(f"{shard.path} is damaged: record {number} at byte {offset}: {data.detail}")
                 try:
-                    example = Example.FromString(bytes(record))
-                except DecodeError:
-                    raise LoadError(f"{name}: record {index} is not a tf.train.Example") from None
-                yield {key: _as_array(value) for key, value in sorted(example.features.feature.items())}
-        except DamagedFileError as error:
-            raise LoadError(f"{name} is damaged: {error}") from None
+                    example = ParsedExample(data)
+                except DamagedExampleError:
+                    raise LoadError(f"{shard.path}: record {number} is not a tf.train.Example") from None
+                yield {key: _as_array(kind, values) for key, kind, values in example.items()}
 
 
-def _as_array(feature: Any) -> NDArray[Any]:
-    kind = feature.WhichOneof("kind")
-    if kind is None:
-        return np.empty(0, object)
-    values = getattr(feature, kind).value
+def _as_array(kind: str | None, values: Sequence[Any]) -> NDArray[Any]:
     array = np.empty(len(values), _DTYPES[kind])
     array[:] = values
     return array

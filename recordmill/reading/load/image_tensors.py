@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from recordmill.reading.load.split_info import SplitInfo
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 
 if TYPE_CHECKING:
     import tensorflow as tf

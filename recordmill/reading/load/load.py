@@ -14,7 +14,7 @@ from recordmill.reading.load.elements import (
 from recordmill.reading.load.image_tensors import Fit, ImageLayout
 from recordmill.reading.load.shard_records import ReadingOrder, read_shards
 from recordmill.reading.load.split_info import SplitInfo, describe_split
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recordmill.reading.load.split_info import SplitInfo
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.tfrecord_file import DamagedFileError, read_back
 
 if TYPE_CHECKING:

@@ -9,9 +9,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
-from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
 from recordmill.schemas.features import Feature
 
@@ -122,10 +120,9 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
         LoadError: there is no dataset, or no such split, or the dataset is of another version of Recordmill.
     """
     dataset = open_dataset(str(path))
-    if not (dataset.marker and dataset.whole):
-        raise LoadError(f"{path} holds no {MARKER}: name the folder of a finished dataset")
-    names, recipe = dataset.split_names(split), dataset.marker.plan.settings
-    counts = sum((Counter(dataset.marker.splits[name].class_counts) for name in names), Counter[str]())
+    marker, names = dataset.require_marker(), dataset.split_names(split)
+    recipe = marker.plan.settings
+    counts = sum((Counter(marker.splits[name].class_counts) for name in names), Counter[str]())
     return SplitInfo(
         folder=dataset.folder,
         split="+".join(names),

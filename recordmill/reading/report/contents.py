@@ -68,7 +68,7 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
     """Reads what the report of a dataset shows.
 
     Raises:
-        DamagedExampleError, LoadError: a record is damaged.
+        LoadError: a record is damaged.
         OSError: a file cannot be read.
     """
     groups = [(group, _first_images(group)) for group in _worst_groups(dataset.folder)]

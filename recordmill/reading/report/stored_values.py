@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import ParsedExample
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.shard import Shard
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.record_fields import BOX_FIELDS, RECORD_FIELDS
 from recordmill.storage.record_bytes import StoredFile
@@ -136,7 +136,7 @@ def gather_values(dataset: Dataset) -> StoredValues:
     """Reads the records of a Recordmill dataset if they have boxes or columns.
 
     Raises:
-        DamagedExampleError, LoadError: a record is damaged.
+        LoadError: a record is damaged.
         OSError: a shard cannot be read.
     """
     columns = [Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS]
@@ -163,9 +163,9 @@ def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview
         most = MOST_RECORDS if found.whole else max(1, MOST_RECORDS // len(chosen))
         left = MOST_BYTES if found.whole else MOST_BYTES // len(chosen)
         with StoredFile(shard.path) as stored:
-            for offset, record in islice(RecordFile(stored), most):
+            for number, (offset, record) in enumerate(islice(RecordFile(stored), most)):
                 if isinstance(record, Damage):
-                    raise LoadError(f"{shard.path} is damaged at byte {offset:,}: {record.detail}")
+                    raise LoadError(f"{shard.path} is damaged: record {number} at byte {offset}: {record.detail}")
                 yield record
                 left -= len(record)
                 if left <= 0 and not found.whole:

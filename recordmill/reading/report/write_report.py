@@ -17,7 +17,6 @@ import numpy as np
 from recordmill import storage
 from recordmill.imaging.prepared_image import CHANGES
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.report.charts import Histogram, draw_flow, draw_heat_map, draw_histogram
 from recordmill.reading.report.contents import Contents, read_contents, stores_boxes
 from recordmill.reading.report.image_statistics import (
@@ -36,6 +35,7 @@ from recordmill.reading.report.thumbnails import (
 from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent, show_names
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.rejection import REASONS, explain_reason
 
@@ -68,7 +68,7 @@ def write_report(folder: str) -> str:
         The path of the page.
 
     Raises:
-        DamagedExampleError, LoadError: the dataset cannot be read; the message says why in one sentence.
+        LoadError: the dataset cannot be read; the message says why in one sentence.
         OSError: a file cannot be read or written.
     """
     dataset = open_dataset(folder)

@@ -1,18 +1,18 @@
-"""A child process that answers one question after the other, started when it is first asked and replaced if it dies.
+"""Child processes that answer one question after the other, each started when first asked and replaced if it dies.
 
-It imports neither Beam nor TensorFlow and starts in a fraction of a second. Questions and answers are bytes.
+They import neither Beam nor TensorFlow and start in a fraction of a second. Questions and answers are bytes.
 """
 
 import signal
-import struct
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import IO, Self
+from queue import SimpleQueue
+from typing import Self
 
-_LENGTH = struct.Struct("<Q")
 _ROOT = Path(__file__).parents[3]
 
 
@@ -21,18 +21,19 @@ class ChildDiedError(Exception):
 
 
 class ChildProcess:
-    """One process, for one thread at a time; use it in a `with` block."""
+    """One process, for one thread at a time."""
 
     def __init__(self, serve: str) -> None:
         """Does not start the child yet.
 
         Args:
-            serve: what the process runs, as Python: a call of a function that answers `questions()`.
+            serve: what the process runs, as Python: a call of a function that calls `serve_answers`.
         """
         module, call = serve.split(":")
         name = call.partition("(")[0]
         self._program = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from {module} import {name}; {call}"
         self._child: subprocess.Popen[bytes] | None = None
+        self._pipe, _ = Pipe()
 
     def ask(self, question: bytes) -> Iterator[bytes]:
         """The answers to a question, as many as are taken of the iterator.
@@ -41,58 +42,55 @@ class ChildProcess:
             ChildDiedError: the process has ended; the next question starts another one.
         """
         if self._child is None:
-            command = [sys.executable, "-P", "-c", self._program]
-            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
+            self._pipe, theirs = Pipe()
+            command = [sys.executable, "-P", "-c", self._program, str(theirs.fileno())]
+            self._child = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL)
+            theirs.close()
         try:
-            _send(self._child.stdin, question)
-            while (answer := _receive(self._child.stdout)) is not None:
-                yield answer
-        except BrokenPipeError:
-            pass
-        raise ChildDiedError(self.close())
+            self._pipe.send_bytes(question)
+            while True:
+                yield self._pipe.recv_bytes()
+        except (EOFError, ConnectionError):
+            raise ChildDiedError(self.close()) from None
 
     def close(self) -> int:
         """Ends the process; returns its exit code."""
+        self._pipe.close()  # which ends it
         child, self._child = self._child, None
-        if child is None:
-            return 0
-        assert child.stdin is not None
-        assert child.stdout is not None
-        with suppress(BrokenPipeError):  # it may have ended
-            child.stdin.close()  # which ends it
-        child.stdout.close()
-        return child.wait()
+        return child.wait() if child else 0
+
+
+class ChildProcesses:
+    """Processes that run the same code, for as many threads; use them in a `with` block."""
+
+    def __init__(self, serve: str, count: int) -> None:
+        """Does not start them yet; see `ChildProcess`."""
+        self._children = [ChildProcess(serve) for _ in range(count)]
+        self._idle: SimpleQueue[ChildProcess] = SimpleQueue()
+        for child in self._children:
+            self._idle.put(child)
+
+    @contextmanager
+    def borrow(self) -> Iterator[ChildProcess]:
+        """One of the processes, for this thread alone."""
+        child = self._idle.get()
+        try:
+            yield child
+        finally:
+            self._idle.put(child)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        for child in self._children:
+            child.close()
 
 
-def questions() -> Iterator[bytes]:
-    """In the process: the questions, until there are no more."""
+def serve_answers(reply: Callable[[bytes, Callable[[bytes], None]], None]) -> None:
+    """Runs in the process: calls `reply(question, answer)` for each question; it may call `answer` several times."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches it too: the parent decides
-    while (question := _receive(sys.stdin.buffer)) is not None:
-        yield question
-
-
-def answer(content: bytes) -> None:
-    """In the process: answers the last question; may be called several times."""
-    _send(sys.stdout.buffer, content)
-
-
-def _send(stream: IO[bytes], content: bytes) -> None:
-    stream.write(_LENGTH.pack(len(content)) + content)
-    stream.flush()
-
-
-def _receive(stream: IO[bytes]) -> bytes | None:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    length = _LENGTH.unpack(head)[0]
-    content = stream.read(length)
-    return content if len(content) == length else None
+    parent = Connection(int(sys.argv[1]))
+    with suppress(EOFError, ConnectionError):
+        while True:
+            reply(parent.recv_bytes(), parent.send_bytes)

@@ -1,7 +1,6 @@
 """The verifier's findings; each is one line."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 KINDS: dict[str, str] = {
     "length": "a record's length does not match its checksum",
@@ -70,7 +69,3 @@ class Finding:
         if self.source:
             place += f" ({self.source})"
         return f"{place}: {self.detail}" if place else self.detail
-
-    def as_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)

@@ -5,9 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from queue import SimpleQueue
 from typing import Any
 
 from recordmill import storage
@@ -15,12 +14,11 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.expectations import expect
 from recordmill.reading.found_shards import SHARD_NUMBER, find_shards
 from recordmill.reading.shard import Shard
-from recordmill.reading.verify.decode_images import ImageDecoder
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.shard_workers import ShardWorkers
 from recordmill.reading.verify.verify_marker import check_marker
-from recordmill.reading.verify.verify_pixels import check_pixels
-from recordmill.reading.verify.verify_shard import Level, ShardCheck, verify_shard
+from recordmill.reading.verify.verify_pixels import ImageDecoders, check_pixels
+from recordmill.reading.verify.verify_shard import Level, ShardCheck, unchecked, verify_shard
 from recordmill.reading.verify.verify_side_files import check_side_files
 from recordmill.schemas.dataset.file_names import MARKER, SIDECARS
 
@@ -70,7 +68,7 @@ class Verification:
             "bytes": self.bytes,
             "damages": self.failed,
             "notes": len(self.findings) - self.failed,
-            "findings": [finding.as_dict() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
         }
 
 
@@ -98,26 +96,18 @@ def verify_dataset(
         The result; no content of a file makes this raise.
     """
     expected = expect(dataset)
-
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
-    decoders: SimpleQueue[ImageDecoder] = SimpleQueue()
-
-    def check(shard: Shard) -> ShardCheck:
-        if workers and _is_walked(shard, level):
-            return workers.verify(shard, expected, level, progress)
-        if level != "pixels":
-            return verify_shard(shard, expected, level, progress=progress)
-        decoder = decoders.get()
-        try:
-            return verify_shard(shard, expected, level, partial(check_pixels, expected, decoder), progress)
-        finally:
-            decoders.put(decoder)
-
     with ExitStack() as stack:
         if workers is None and count > 1 and _bytes_to_walk(dataset, level) >= _WORTH_PROCESSES:
             workers = stack.enter_context(ShardWorkers(count))
-        for _ in range(count):
-            decoders.put(stack.enter_context(ImageDecoder(expected.max_pixels)))
+        decoders = stack.enter_context(ImageDecoders(expected.max_pixels, count))
+        check_image = partial(check_pixels, expected, decoders) if level == "pixels" else unchecked
+
+        def check(shard: Shard) -> ShardCheck:
+            if workers and _is_walked(shard, level):
+                return workers.verify(shard, expected, level, progress)
+            return verify_shard(shard, expected, level, check_image, progress)
+
         checks = tuple(stack.enter_context(ThreadPoolExecutor(count)).map(check, dataset.shards))
     findings = [finding for each in checks for finding in each.findings]
     if not dataset.features:

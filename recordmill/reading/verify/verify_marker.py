@@ -19,7 +19,8 @@ from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
 from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES, SIDECARS
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes, SplitEntry, plan_id_of
-from recordmill.schemas.dataset.sidecar_row import RowTotals, row_from_json
+from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import RowTotals
 
 _MOST_REPORTED = 100
 

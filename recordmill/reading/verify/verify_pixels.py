@@ -1,12 +1,22 @@
-"""Checks that the image in a record can be decoded, and matches its record."""
+"""Checks that the image in a record can be decoded, and matches its record.
+
+Images are decoded in a child process that may die of one: image libraries have crashed on crafted files before. What
+the child answers is plain JSON.
+"""
 
 import hashlib
 import re
+from collections.abc import Callable
+from functools import partial
 
+import orjson
+
+from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations
-from recordmill.reading.verify.decode_images import ImageDecoder
+from recordmill.reading.verify.child_process import ChildDiedError, ChildProcesses, serve_answers
+from recordmill.schemas.rejection import Rejected
 
 _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height", "image_width"))
 _DIGEST = "image/key/sha256"
@@ -28,21 +38,45 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
     return "", b""
 
 
-def check_pixels(expected: Expectations, decoder: ImageDecoder, example: ParsedExample) -> tuple[str, str]:
+class ImageDecoders(ChildProcesses):
+    """Processes that decode images, each started at its first use; use them in a `with` block."""
+
+    def __init__(self, max_pixels: int, count: int) -> None:
+        """Does not start them yet; images of more than `max_pixels` pixels are not decoded."""
+        super().__init__(f"{__name__}:serve({max_pixels})", count)
+
+
+def check_pixels(expected: Expectations, decoders: ImageDecoders, example: ParsedExample) -> tuple[str, str]:
     """The kind and the text of the problem with a record's image; two empty strings if there is none."""
     key, image = find_image(example, expected)
     if not key:
         return "", ""
-    stated = example.values(_DIGEST) or ()
-    is_digest = len(stated) == 1 and isinstance(stated[0], bytes) and _HEX.fullmatch(stated[0])
-    if is_digest and hashlib.sha256(image).hexdigest().encode() != stated[0]:
+    digest = example.values(_DIGEST) or ()
+    is_digest = len(digest) == 1 and isinstance(digest[0], bytes) and _HEX.fullmatch(digest[0])
+    if is_digest and hashlib.sha256(image).hexdigest().encode() != digest[0]:
         return "sha256", f"the image's sha256 differs from {_DIGEST}"
-    decoded = decoder.decode(image)
-    if decoded.problem:
-        return "pixels", decoded.problem
+    try:
+        with decoders.borrow() as decoder:
+            height, width, problem = orjson.loads(next(decoder.ask(image)))
+    except ChildDiedError as died:
+        problem = f"decoding it ended the decoder's process (exit code {died})"
+    if problem:
+        return "pixels", problem
     for height_key, width_key in _SIZES:
-        said = [*(example.values(height_key) or ()), *(example.values(width_key) or ())]
-        if len(said) == 2 and said != [decoded.height, decoded.width]:
-            there = f"{decoded.width} x {decoded.height} pixels"
-            return "pixels", f"the image has {there} and the record says {said[1]} x {said[0]}"
+        sides = [*(example.values(height_key) or ()), *(example.values(width_key) or ())]
+        if len(sides) == 2 and sides != [height, width]:
+            return "pixels", f"the image has {width} x {height} pixels and the record says {sides[1]} x {sides[0]}"
     return "", ""
+
+
+def serve(max_pixels: int) -> None:
+    """Runs in the process: answers each image with its height, its width, and why it cannot be decoded, if so."""
+    serve_answers(partial(_decode, ImageSettings(reencode="never", max_bytes=2**31, max_pixels=max_pixels)))
+
+
+def _decode(settings: ImageSettings, image: bytes, answer: Callable[[bytes], None]) -> None:
+    try:
+        prepared = prepare_image(image, settings)
+        answer(orjson.dumps((prepared.height, prepared.width, "")))
+    except Rejected as bad:
+        answer(orjson.dumps((0, 0, f"the image cannot be decoded: {bad}"[:1000])))

@@ -6,11 +6,11 @@ from typing import Literal
 
 from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
 from recordmill.reading.expectations import Expectations
-from recordmill.reading.label_names import LabelNames, fit_names, judge_labels, judge_rows
+from recordmill.reading.label_names import NameProblems, judge_labels, judge_names, judge_row
 from recordmill.reading.shard import Shard
 from recordmill.reading.sidecar_rows import SidecarRows
 from recordmill.reading.verify.finding import Finding
-from recordmill.schemas.dataset.sidecar_row import RowTotals
+from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 
@@ -24,6 +24,11 @@ _REPORTED_EVERY = 256  # records
 
 PixelCheck = Callable[[ParsedExample], tuple[str, str]]
 """Returns the kind and the text of a problem with a record's image, or two empty strings."""
+
+
+def unchecked(example: ParsedExample) -> tuple[str, str]:
+    """The check of pixels at other levels: finds nothing."""
+    return "", ""
 
 
 @dataclass(slots=True)
@@ -69,7 +74,7 @@ def verify_shard(
     shard: Shard,
     expected: Expectations,
     level: Level,
-    check_pixels: PixelCheck = lambda example: ("", ""),
+    check_pixels: PixelCheck = unchecked,
     progress: Callable[[int], None] = lambda records: None,
 ) -> ShardCheck:
     """Reads one file from its first byte to its last.
@@ -133,7 +138,9 @@ def _is_as_written(stored: StoredFile, shard: Shard, rows: SidecarRows, expected
     if rows.sha256 != shard.sidecar_sha256 or len(read) != shard.records:
         return False
     labels = {label for row in read if isinstance(label := row.label, int)}
-    return (not expected.label_ids or labels <= expected.label_ids) and fit_names(read, expected.class_ids)
+    if expected.label_ids and not labels <= expected.label_ids:
+        return False
+    return not any(judge_row(row, expected.class_ids) for row in read)
 
 
 def _read_records(
@@ -146,7 +153,7 @@ def _read_records(
 ) -> tuple[list[int], int]:
     """Checks every record; returns the offset of each, and the end of the last one's frame."""
     classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
-    names = LabelNames(classes)
+    names = NameProblems()
     judged: dict[Profile, str] = {}
     offsets: list[int] = []
     end = 0
@@ -166,17 +173,14 @@ def _read_records(
         verdict = judged.get(profile)
         if verdict is None:
             verdict = judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
-        if verdict:
-            check.add("feature", verdict, *rows.place(offset, number))
-        if problem := judge_labels(example, classes):
-            check.add("label", problem, *rows.place(offset, number))
-        names.look(example, number, offset)
-        kind, problem = check_pixels(example)
-        if problem:
-            check.add(kind, problem, *rows.place(offset, number))
+        for kind, problem in (("feature", verdict), ("label", judge_labels(example, classes)), check_pixels(example)):
+            if problem:
+                check.add(kind, problem, *rows.place(offset, number))
+        for problem in judge_names(example, classes):
+            names.add(problem, number, offset)
         if not len(offsets) % _REPORTED_EVERY:
             progress(_REPORTED_EVERY)
-    for problem, number, offset in names.findings():
+    for problem, (number, offset) in names:
         check.add("names", problem, *rows.place(offset, number))
     progress(len(offsets) % _REPORTED_EVERY)
     return offsets, end
@@ -235,5 +239,8 @@ def _compare(stored: StoredFile, check: ShardCheck, rows: SidecarRows, offsets: 
 def _compare_names(check: ShardCheck, rows: SidecarRows, expected: Expectations) -> None:
     """Compares the classes of the sidecar's rows with the marker's, unless the records have the same problem."""
     if not any(finding.kind in ("label", "names") for finding in check.findings):
-        for problem, number, offset, key in judge_rows(rows.read(), expected.class_ids):
-            check.add("names", problem, number, offset, key)
+        names = NameProblems()
+        for number, row in enumerate(rows.read()):
+            names.add(judge_row(row, expected.class_ids), number, row.offset, str(row.key))
+        for problem, place in names:
+            check.add("names", problem, *place)

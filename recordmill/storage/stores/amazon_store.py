@@ -1,23 +1,26 @@
 """Amazon S3, and stores with its interface."""
 
 import io
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
+from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
 from apache_beam.io.filesystem import FileMetadata
 from apache_beam.options.pipeline_options import PipelineOptions, S3Options
+from boto3.s3.transfer import TransferConfig
 from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
-from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, split_uri, system_error
+from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, split_uri, system_error
 
 _MOST_KEYS = 1000  # the most that one request deletes
+_IN_PARTS = TransferConfig(multipart_threshold=BLOCK_BYTES, multipart_chunksize=BLOCK_BYTES, use_threads=False)
 
 
-class AmazonStore:
+class AmazonStore(Store):
     """Objects at `s3://bucket/key`; see `Store`.
 
     Endpoint, region and the like come from Beam's `--s3_...` options, or from Amazon's environment and files, as do the
@@ -82,11 +85,6 @@ class AmazonStore:
                 yield from (found["Key"][len(start) :] for found in page.get("Contents", ()))
                 yield from (found["Prefix"][len(start) :] for found in page.get("CommonPrefixes", ()))
 
-    def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
-        """Writes an object."""
-        with self.open_to_write(uri) as stream:
-            stream.writelines((content,) if isinstance(content, bytes) else content)
-
     def open_to_write(self, uri: str) -> BinaryIO:
         """A stream that becomes an object when it is closed."""
         return cast(BinaryIO, _Upload(self._client, uri))
@@ -111,9 +109,9 @@ class AmazonStore:
 
 
 class _Upload(io.RawIOBase):
-    """Sends parts while it is written, each of at least a block; small or empty objects are sent in one request.
+    """A temporary file, in memory up to a block, that is sent when it is closed: in parts of a block if it is larger.
 
-    Beam's own stream cannot write an empty object. 10,000 parts of a block are 80 GB, Amazon's limit for one object.
+    Beam's own stream cannot write an empty object.
     """
 
     mode = "wb"  # needed by Beam's compression
@@ -122,54 +120,30 @@ class _Upload(io.RawIOBase):
         super().__init__()
         self._client = client
         self._uri = uri
-        self._waiting = bytearray()
-        self._written = 0
-        self._upload: dict[str, str] = {}
-        self._parts: list[dict[str, Any]] = []
+        self._file = SpooledTemporaryFile(BLOCK_BYTES)  # noqa: SIM115  # `close` closes it
 
     def writable(self) -> bool:
         return True
 
     def tell(self) -> int:
-        return self._written
+        return self._file.tell()
 
     def write(self, data: Any) -> int:
-        self._waiting += data
-        self._written += len(data)
-        if len(self._waiting) >= BLOCK_BYTES:
-            with _systems_errors(self._uri):
-                self._send()
-        return len(data)
-
-    def _send(self) -> None:
-        if not self._upload:
-            made = self._client.create_multipart_upload(**_place(self._uri))
-            self._upload = {**_place(self._uri), "UploadId": made["UploadId"]}
-        number = len(self._parts) + 1
-        sent = self._client.upload_part(**self._upload, PartNumber=number, Body=bytes(self._waiting))
-        self._parts.append({"ETag": sent["ETag"], "PartNumber": number})
-        self._waiting.clear()
+        return self._file.write(data)
 
     def close(self) -> None:
         if self.closed:
             return
         super().close()
-        try:
-            with _systems_errors(self._uri):
-                self._finish()
-        except OSError:
-            with suppress(BotoCoreError, ClientError):  # the store is failing; its lifecycle rules clean up later
-                if self._upload:
-                    self._client.abort_multipart_upload(**self._upload)
-            raise
+        with self._file, _systems_errors(self._uri):
+            self._file.seek(0)
+            self._client.upload_fileobj(self._file, *split_uri(self._uri), Config=_IN_PARTS)
 
-    def _finish(self) -> None:
-        if not self._upload:
-            self._client.put_object(**_place(self._uri), Body=bytes(self._waiting))
-            return
-        if self._waiting:
-            self._send()
-        self._client.complete_multipart_upload(**self._upload, MultipartUpload={"Parts": self._parts})
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # what was written so far is not the object
+            self._file.close()
+            super().close()
+        self.close()
 
 
 def _place(uri: str) -> dict[str, str]:

@@ -10,34 +10,34 @@ import threading
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.storage.stores.beam import file_system_options
+from recordmill.storage.stores.beam import BeamStore, file_system_options
 from recordmill.storage.stores.store import Store
 
 _stores: dict[str, tuple[object, Store]] = {}
 _lock = threading.Lock()
+_BEAM = BeamStore()
 
 
-def find_store(uri: str) -> Store | None:
-    """This process's store for a URL; None if Beam's file systems are to be used."""
+def find_store(uri: str) -> Store:
+    """This process's store for a URL."""
     scheme = FileSystems.get_scheme(uri)
     if scheme not in ("gs", "s3"):
-        return None
+        return _BEAM
     options = file_system_options()
     with _lock:
         if scheme not in _stores or _stores[scheme][0] is not options:
-            made = _make_store(scheme, options or PipelineOptions([]))
-            if made is None:
-                return None
-            _stores[scheme] = (options, made)
+            _stores[scheme] = options, _make_store(scheme, options or PipelineOptions([]))
         return _stores[scheme][1]
 
 
-def _make_store(scheme: str, options: PipelineOptions) -> Store | None:
+def _make_store(scheme: str, options: PipelineOptions) -> Store:
     try:
         if scheme == "gs":
-            from recordmill.storage.stores.google_store import GoogleStore as Kind
-        else:
-            from recordmill.storage.stores.amazon_store import AmazonStore as Kind  # type: ignore[assignment]
+            from recordmill.storage.stores.google_store import GoogleStore
+
+            return GoogleStore(options)
+        from recordmill.storage.stores.amazon_store import AmazonStore
+
+        return AmazonStore(options)
     except ImportError:  # Beam says which of its extras is missing
-        return None
-    return Kind(options)
+        return _BEAM

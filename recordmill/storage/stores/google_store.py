@@ -13,12 +13,12 @@ from google.cloud.storage.exceptions import DataCorruption
 from google.cloud.storage.retry import DEFAULT_RETRY
 from requests.adapters import HTTPAdapter
 
-from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, in_parallel, split_uri, system_error
+from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, in_parallel, split_uri, system_error
 
 _TYPE = "application/octet-stream"
 
 
-class GoogleStore:
+class GoogleStore(Store):
     """Objects at `gs://bucket/name`; see `Store`.
 
     The client is created like Beam's: from the pipeline's options and Google's default credentials. Writes are retried
@@ -77,9 +77,7 @@ class GoogleStore:
     def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
         """Writes an object: bytes in one request, pieces as a stream."""
         if not isinstance(content, bytes):
-            with self.open_to_write(uri) as stream:
-                stream.writelines(content)
-            return
+            return super().write(uri, content)
         with _systems_errors(uri):
             self._blob(uri).upload_from_string(content, content_type=_TYPE, retry=DEFAULT_RETRY)
 

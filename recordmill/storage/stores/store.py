@@ -5,7 +5,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 
 from apache_beam.io.filesystem import FileMetadata
 
@@ -25,7 +25,12 @@ class Store(Protocol):
 
     Every method raises FileNotFoundError if the object or its bucket does not exist, PermissionError if access is
     denied or credentials are missing, and another OSError if the store still fails after the client's retries.
+
+    Attributes:
+        is_atomic: whether an object is there completely or not at all.
     """
+
+    is_atomic: ClassVar[bool] = True
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
         """Reads a range in one request; -1 reads to the end; returns nothing if it begins after the end."""
@@ -40,7 +45,9 @@ class Store(Protocol):
         """The next part of each URL with this prefix, up to and including a slash; deeper names are not listed."""
 
     def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
-        """Writes an object, whole or not at all, replacing any other."""
+        """Writes an object, replacing any other."""
+        with self.open_to_write(uri) as stream:
+            stream.writelines((content,) if isinstance(content, bytes) else content)
 
     def open_to_write(self, uri: str) -> BinaryIO:
         """A stream that becomes an object only when it is closed; holds about a block in memory."""

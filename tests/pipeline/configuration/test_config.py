@@ -4,19 +4,16 @@ import orjson
 import pytest
 from make_settings import make_settings
 
-from recordmill.pipeline.configuration.config import (
-    DEFAULT_KIND,
-    ConfigError,
-    load_settings,
-)
+from recordmill.pipeline.configuration.config import DEFAULT_KIND, load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import as_yaml_dict
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 
 
 def errors_of(overrides=(), path=None):
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(UsageError) as raised:
         load_settings(path, overrides)
     return str(raised.value).splitlines()
 

@@ -7,13 +7,13 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from recordmill.pipeline.configuration.options import (
     MODULE,
     LaunchOptions,
-    UsageError,
     build_parser,
     check_options,
     find_unknown_flag,
     parse_options,
     wants_json,
 )
+from recordmill.schemas.errors import UsageError
 
 BOOLEANS = ["plan", "overwrite", "discard", "wait", "traceback"]
 

@@ -6,8 +6,6 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError
 
 from recordmill.pipeline.configuration.preflight import (
-    PathError,
-    UsageError,
     check_answer,
     check_places,
     check_secrets,
@@ -15,6 +13,7 @@ from recordmill.pipeline.configuration.preflight import (
     normal_path,
     parse_inputs,
 )
+from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.listing import Input
 
 
@@ -111,11 +110,11 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
         raise error
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
-    with pytest.raises(PathError) as raised:
+    with pytest.raises(RecordmillError) as raised:
         find_folder(Input("gs://b/x"), "gs://b/x", here=True)
     assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"
     assert find_folder(Input("gs://b/x"), "gs://b/x", here=False) == "gs://b/x"
-    with pytest.raises(PathError) as raised:
+    with pytest.raises(RecordmillError) as raised:
         check_answer("gs://b/x", [Input("photos"), Input("gs://bb/x")], here=True)
     assert str(raised.value) == f"the store of the output gs://b/x cannot be reached: {why}"
     check_answer("gs://b/x", [Input("photos")], here=False)
@@ -127,7 +126,7 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
 def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, client, extra):
     monkeypatch.setitem(sys.modules, client, None)
     for what, inputs, output in (("input", [Input(path)], tmp_path / "out"), ("output", [Input(str(tmp_path))], path)):
-        with pytest.raises(PathError) as raised:
+        with pytest.raises(RecordmillError) as raised:
             check_places(inputs, str(output), preview=True)
         assert str(raised.value) == (
             f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
@@ -135,7 +134,7 @@ def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, clie
 
 
 def test_an_unknown_store():
-    with pytest.raises(PathError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
+    with pytest.raises(RecordmillError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
         find_folder(Input("nowhere://b/a"), "nowhere://b/a", here=True)
 
 
@@ -145,7 +144,7 @@ def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source
     (tmp_path / "data/few").mkdir(parents=True)
     (tmp_path / "data/few/a.jpg").touch()
     for preview in (False, True):
-        with pytest.raises(PathError) as raised:
+        with pytest.raises(RecordmillError) as raised:
             check_places([Input(source)], output, preview)
         assert str(raised.value) == (
             f"the output {output} contains the input {source}, so the dataset's files would be among others: "
@@ -164,7 +163,7 @@ def test_an_output_that_holds_the_input_in_a_store(monkeypatch, found, refused):
         return found
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
-    with pytest.raises(PathError, match="contains the input") if refused else nullcontext():
+    with pytest.raises(RecordmillError, match="contains the input") if refused else nullcontext():
         check_places([Input("x://b/data/few")], "x://b/data", preview=False)
 
 
@@ -181,7 +180,7 @@ def test_places_that_are_fine(tmp_path):
 def test_every_input_is_checked(tmp_path):
     (tmp_path / "in").mkdir()
     inputs = [Input(str(tmp_path / "in"), "a"), Input(str(tmp_path / "missing"), "b")]
-    with pytest.raises(PathError, match="missing does not exist"):
+    with pytest.raises(RecordmillError, match="missing does not exist"):
         check_places(inputs, str(tmp_path / "out"), preview=True)
 
 
@@ -192,7 +191,7 @@ def test_a_plan_needs_no_writable_output(tmp_path):
 
 
 def test_buckets_hold_buckets():
-    with pytest.raises(PathError, match="is inside the input"):
+    with pytest.raises(RecordmillError, match="is inside the input"):
         check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out", preview=True)
     check_places([Input("gs://bucket/raw")], "gs://bucket/raw2", preview=True)
 

@@ -6,7 +6,7 @@ import yaml
 from make_settings import make_settings
 
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
-from recordmill.pipeline.configuration.setting_errors import ConfigError
+from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.feature_function import FeatureFunction
@@ -204,9 +204,7 @@ def test_a_dataset_takes_its_folders_name_where_file_names_need_one(output, name
 def test_a_folders_name_that_is_too_long_for_files_is_one_sentence():
     settings = make_settings(shards=ShardSettings(name="{name:s}-{split}-{index}"))
     assert resolve_settings(settings, [], "out/photos", [].append).name == "photos"
-    with pytest.raises(
-        ConfigError, match=r"^shards.name .* gives names that are too long .*; or set name, in place of"
-    ):
+    with pytest.raises(UsageError, match=r"^shards.name .* gives names that are too long .*; or set name, in place of"):
         resolve_settings(settings, [], "o" * 240, [].append)
 
 
@@ -254,12 +252,12 @@ def test_nothing_is_listed_for_a_source_that_needs_nothing():
 
 def test_what_the_files_contradict_is_an_error_of_the_configuration(folders, tmp_path):
     (tmp_path / "one" / "bad").write_text("x", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"^source.names: bad is there$"):
+    with pytest.raises(UsageError, match=r"^source.names: bad is there$"):
         resolve_settings(make_settings(source=Seen()), [Input(folders[0].path)], "out", [].append)
 
 
 def test_a_setting_that_cannot_act_is_refused_and_an_unused_one_is_a_note():
-    with pytest.raises(ConfigError, match=r"^splits.stratify has no effect, since there is one split"):
+    with pytest.raises(UsageError, match=r"^splits.stratify has no effect, since there is one split"):
         resolve_settings(make_settings(splits=replace(ONE_SPLIT, stratify=True)), [], "out", [].append)
     notes = []
     source = Table(columns={"a": ColumnSettings(type="int")}, infer="no", split="b")

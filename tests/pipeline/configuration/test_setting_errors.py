@@ -4,11 +4,12 @@ import pytest
 import yaml
 
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.setting_errors import ConfigError, explain_yaml_error
+from recordmill.pipeline.configuration.setting_errors import explain_yaml_error
+from recordmill.schemas.errors import UsageError
 
 
 def errors_of(override):
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(UsageError) as raised:
         load_settings(None, [override])
     return str(raised.value).splitlines()
 

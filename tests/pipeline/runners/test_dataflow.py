@@ -9,9 +9,9 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineRunner, PipelineState
 
-from recordmill.pipeline.configuration.preflight import UsageError
 from recordmill.pipeline.runners import run_job
 from recordmill.pipeline.runners.dataflow import check_dataflow, explain_built, is_dataflow, name_job
+from recordmill.schemas.errors import UsageError
 
 SHIPPED = ["--setup_file=./setup.py"]
 

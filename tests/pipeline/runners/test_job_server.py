@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.pipeline.configuration.preflight import PathError, UsageError
 from recordmill.pipeline.runners.job_server import (
     cancel_on_flink,
     check_job_server,
@@ -17,6 +16,7 @@ from recordmill.pipeline.runners.job_server import (
     loops_back,
     quiet_beam,
 )
+from recordmill.schemas.errors import RecordmillError, UsageError
 
 
 class Listener:
@@ -96,7 +96,7 @@ def test_what_only_grpc_or_flink_understand_is_left_to_them():
 
 
 def test_a_port_that_is_none():
-    with pytest.raises(PathError, match=r"no job server answers at --job_endpoint=localhost:99999 \("):
+    with pytest.raises(RecordmillError, match=r"no job server answers at --job_endpoint=localhost:99999 \("):
         check("PortableRunner", "--job_endpoint=localhost:99999", "--job_server_timeout=0")
 
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.errors import LoadError
 
 
 def test_one_of_ours_is_what_its_marker_says(published):

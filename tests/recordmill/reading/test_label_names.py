@@ -4,7 +4,7 @@ from make_marker import make_marker
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import expect
-from recordmill.reading.label_names import LabelNames, fit_names, judge_labels, judge_rows
+from recordmill.reading.label_names import NameProblems, judge_labels, judge_names, judge_row
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import Feature
 
@@ -16,47 +16,49 @@ BOXES = (
 )
 
 
-def told(features, records, labels=IDS, kind="recordmill"):
+def judge_all(features, records, labels=IDS, kind="recordmill"):
     marker = make_marker() if kind == "recordmill" else None
-    names = LabelNames(expect(Dataset("/x", kind, (), features, labels=labels, marker=marker)))
+    expected = expect(Dataset("/x", kind, (), features, labels=labels, marker=marker))
+    names = NameProblems()
     for number, record in enumerate(records):
-        names.look(ParsedExample(record), number, 100 * number)
-    return list(names.findings())
+        for problem in judge_names(ParsedExample(record), expected):
+            names.add(problem, number, 100 * number)
+    return [(problem, *place) for problem, place in names]
 
 
 def test_a_class_has_the_id_that_the_marker_gives_it(example):
     right = [example(id=1, text=b"cat"), example(id=2, text="dög".encode()), example(x=1)]
-    assert told(ONE, right) == []
+    assert judge_all(ONE, right) == []
     wrong = [*right, example(id=1, text="dög".encode()), example(id=2, text=b"cat"), example(id=2, text=b"cat")]
-    assert told(ONE, wrong) == [
+    assert judge_all(ONE, wrong) == [
         ("class 'dög' has the id 1 here and 2 in recordmill.json", 3, 300),
         ("class 'cat' has the id 2 here and 1 in recordmill.json, and also in 1 further record", 4, 400),
     ]
 
 
 def test_a_class_that_the_marker_does_not_know(example):
-    assert told(ONE, [example(id=1, text=b"yak")]) == [("class 'yak' is not in recordmill.json", 0, 0)]
-    assert told(ONE[1:], [example(text=b"yak")]) == [("class 'yak' is not in recordmill.json", 0, 0)]
-    assert told(ONE[1:], [example(text=b"cat")]) == []
-    (line,) = told(ONE, [example(id=1, text=b"\xff")])
+    assert judge_all(ONE, [example(id=1, text=b"yak")]) == [("class 'yak' is not in recordmill.json", 0, 0)]
+    assert judge_all(ONE[1:], [example(text=b"yak")]) == [("class 'yak' is not in recordmill.json", 0, 0)]
+    assert judge_all(ONE[1:], [example(text=b"cat")]) == []
+    (line,) = judge_all(ONE, [example(id=1, text=b"\xff")])
     assert line[0] == "class '\ufffd' is not in recordmill.json"
 
 
 def test_an_unknown_id_is_reported_once(example):
-    assert told(ONE, [example(id=7, text=b"yak")]) == []
+    assert judge_all(ONE, [example(id=7, text=b"yak")]) == []
 
 
 def test_every_box_is_checked(example):
-    assert told(BOXES, [example(ids=[1, 2], texts=[b"cat", "dög".encode()]), example(x=1)]) == []
-    (line,) = told(BOXES, [example(ids=[1, 1], texts=[b"cat", "dög".encode()])])
+    assert judge_all(BOXES, [example(ids=[1, 2], texts=[b"cat", "dög".encode()]), example(x=1)]) == []
+    (line,) = judge_all(BOXES, [example(ids=[1, 1], texts=[b"cat", "dög".encode()])])
     assert line == ("class 'dög' has the id 1 here and 2 in recordmill.json", 0, 0)
-    (line,) = told(BOXES, [example(ids=[1], texts=[b"cat", b"cat"])])
+    (line,) = judge_all(BOXES, [example(ids=[1], texts=[b"cat", b"cat"])])
     assert line == ("2 class names for 1 ids", 0, 0)
 
 
 def test_of_strangers_nothing_is_known(example):
-    assert told(ONE, [example(id=1, text=b"yak")], kind="files") == []
-    assert told(ONE, [example(id=1, text=b"yak")], labels={}) == []
+    assert judge_all(ONE, [example(id=1, text=b"yak")], kind="files") == []
+    assert judge_all(ONE, [example(id=1, text=b"yak")], labels={}) == []
 
 
 @pytest.mark.parametrize(
@@ -73,17 +75,9 @@ def test_of_strangers_nothing_is_known(example):
     ],
 )
 def test_rows(row, problem):
-    rows = [row_from_json(each) for each in ({"class": "cat", "label": 1}, {**row, "offset": 30, "key": "a"})]
-    assert fit_names(rows[1:], IDS) == (not problem)
-    assert fit_names(rows[1:], {})
-    assert list(judge_rows(rows, IDS)) == ([(f"in the sidecar {problem}", 1, 30, "a")] if problem else [])
-    assert list(judge_rows(rows, {})) == []
-
-
-def test_equal_rows_are_reported_once():
-    rows = [row_from_json({"class": "cat", "label": 2, "offset": n, "key": f"{n}"}) for n in range(1002)]
-    problem = "in the sidecar class 'cat' has the id 2 here and 1 in recordmill.json"
-    assert list(judge_rows(rows, IDS)) == [(f"{problem}, and also in 1,001 further records", 0, 0, "0")]
+    row = row_from_json({**row, "offset": 30, "key": "a"})
+    assert judge_row(row, IDS) == (problem and f"in the sidecar {problem}")
+    assert judge_row(row, {}) == ""
 
 
 def judge(record, labels, features=()):

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.tfds_folder import read_tfds_folder
 from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.schemas.errors import LoadError
 
 
 def describe(folder, **more):

@@ -3,8 +3,8 @@ import shutil
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.unfinished import find_unfinished
+from recordmill.schemas.errors import LoadError
 
 
 @pytest.fixture

@@ -6,15 +6,9 @@ from dataclasses import replace
 import pytest
 from make_marker import make_marker
 
+from recordmill.schemas.errors import RecordmillError
 from recordmill.storage import transform_fn
-from recordmill.storage.transform_fn import (
-    ForeignFolderError,
-    contents_digest,
-    fits,
-    publish_transform_fn,
-    read_note,
-    remove_stale,
-)
+from recordmill.storage.transform_fn import contents_digest, fits, publish_transform_fn, read_note, remove_stale
 
 
 def marker_of(labels=("cat", "dog"), shards=("aa", "bb"), catch_all=None):
@@ -124,7 +118,7 @@ def test_a_strangers_folder_is_neither_removed_nor_replaced(built, output, tree)
     (output / "transform_fn" / "saved_model.pb").write_text("somebody's")
     before = tree(output)
     remove_stale(str(output), marker_of())
-    with pytest.raises(ForeignFolderError, match=r"out/transform_fn was not written by Recordmill: move it elsewhere"):
+    with pytest.raises(RecordmillError, match=r"out/transform_fn was not written by Recordmill: move it elsewhere"):
         publish_transform_fn(built(), note_of(marker_of()), str(output))
     assert tree(output) == before
 

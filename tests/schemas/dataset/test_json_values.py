@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,11 +16,11 @@ class Inner:
 
 @dataclass(frozen=True)
 class Outer:
-    rest: Mapping[str, Any] = field(metadata={"rest": True})
     renamed: str = field(metadata={"key": "class"})
     inner: Inner
     several: tuple[Inner, ...]
     by_name: Mapping[str, Mapping[str, int]]
+    counted: Counter[str]
     nullable: Inner | None
     optional: Inner | None = None
     anything: Any = None
@@ -27,22 +28,31 @@ class Outer:
 
 
 STORED = {
-    "more": [1],
     "class": "cat",
     "inner": {"number": 1, "word": "b"},
     "several": [{"number": 2, "word": "a"}, {"number": 3, "word": "a"}],
     "by_name": {"x": {"y": 4}},
+    "counted": {"z": 5},
     "nullable": None,
     "anything": {"deep": [None]},
     "yes": True,
 }
 OBJECT = Outer(
-    {"more": [1]}, "cat", Inner(1, "b"), (Inner(2), Inner(3)), {"x": {"y": 4}}, None, None, {"deep": [None]}, True
+    "cat",
+    Inner(1, "b"),
+    (Inner(2), Inner(3)),
+    {"x": {"y": 4}},
+    Counter(z=5),
+    None,
+    None,
+    {"deep": [None]},
+    True,
 )
 
 
 def test_a_dataclass_is_read_and_written_as_it_is_stored():
-    assert from_json(Outer, STORED) == OBJECT
+    assert from_json(Outer, {**STORED, "unknown": 1}) == OBJECT
+    assert type(from_json(Outer, STORED).counted) is Counter
     assert to_json(OBJECT) == STORED
     assert list(to_json(OBJECT)) == list(STORED)
 
@@ -65,6 +75,7 @@ def test_what_may_be_absent_is_left_out_and_what_may_be_null_is_written():
         ({"several": [{"number": 1}, 3]}, "several[1] is not an object"),
         ({"several": [{"number": 1}, {"number": 1.5}]}, "several[1].number is not a whole number"),
         ({"by_name": {"x": {"y": "4"}}}, "by_name.x.y is not a whole number"),
+        ({"counted": {"z": None}}, "counted.z is not a whole number"),
         ({"nullable": 3}, "nullable is not an object"),
         ({"optional": None}, "optional is not an object"),
         ({"yes": 1}, "yes is not true or false"),
@@ -74,6 +85,9 @@ def test_what_does_not_fit_is_named_with_its_path(changed, problem):
     with pytest.raises(MisfitError) as caught:
         from_json(Outer, {**STORED, **changed})
     assert str(caught.value) == problem
+    with pytest.raises(MisfitError) as caught:
+        from_json(Outer, {**STORED, **changed}, "a.b")
+    assert str(caught.value) == f"a.b.{problem}"
 
 
 @pytest.mark.parametrize("value", [None, 1, "a", []])

@@ -74,6 +74,16 @@ def test_what_does_not_fit_is_named(path, value, problem):
 def test_a_marker_is_written_as_it_was_read():
     stored = {**MARKER, "boxes": {"listed": 1}, "named": {"images": 1, "files": 1}, "remarks": ["a"]}
     stored["images_without_boxes"] = {"no_file": 1, "no_objects": 0, "all_dropped": 0, "dropped": {}}
-    stored["run"] = {"beam": "2", "id": "r", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
+    stored["run"] = {
+        "recordmill": "1",
+        "beam": "2",
+        "runner": "DirectRunner",
+        "started": "now",
+        "id": "r",
+        "inputs": {},
+        "versions": "",
+        "finished": "",
+        "shards_reused": 0,
+    }
     del stored["something"]
     assert Marker.from_json(stored).to_json() == stored

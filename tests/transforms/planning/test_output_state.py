@@ -141,7 +141,7 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
     leave(dataset, "nothing", [0, 0])
     leave(dataset, "one", [5], outcome_json='{"exit_code": 1}')
     leave(dataset, "rejected", [5], outcome_json='{"exit_code": 3}')
-    leave(dataset, "torn", outcome_json="[", **{"x.done.json": "{"}, **{"y.done.json": '{"report": {"records": "5"}}'})
+    leave(dataset, "torn", outcome_json="[", **{"x.done.json": "{"}, **{"y.done.json": '{"report": {}}'})
     state = read_output(str(dataset), "zzz")
     assert state.leftovers == (
         Leftover(".staging-aaa", worthless="its dataset was in place already"),

@@ -129,7 +129,7 @@ def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, 
     for number in numbers:
         for name, middle in splitter.middles:
             nearest.setdefault(name, []).append((abs(number - middle), number))
-    nearest = {name: sorted(near)[: splitter.neighbours] for name, near in nearest.items()}
+    nearest = {name: sorted(near)[: len(weights) + 1] for name, near in nearest.items()}
     moved = fill_empty_splits(before, nearest, settings)
     after = Counter(moved.get(number) or names[home[number]] for number in numbers)
     assert all(after[name] for name in before), "a donor was emptied"

@@ -58,7 +58,7 @@ def test_any_order_and_any_partition_give_the_same_summary(refs, random):
     parts = [shuffled[: at[0]], shuffled[at[0] : at[1]], shuffled[at[1] :]]
     merged = Summary()
     for part in random.sample(parts, 3):
-        merged.merge(summarize(part), SPLITTER.neighbours)
+        merged.merge(summarize(part))
     assert summarize(shuffled) == summarize(refs) == merged
 
 
@@ -136,7 +136,7 @@ def test_only_images_that_are_kept_can_be_moved_to_another_split():
 def test_all_problems_are_counted_and_the_first_are_kept():
     fatal = [ImageRef(f"{n}", f"/x/{n}").notice("fatal", "link_loop", "it loops") for n in range(5)]
     merged = summarize(fatal[:2])
-    merged.merge(summarize(fatal[2:]), SPLITTER.neighbours)
+    merged.merge(summarize(fatal[2:]))
     assert merged == summarize(fatal)
     assert (merged.problems, merged.problems_found) == (["/x/0: it loops", "/x/1: it loops"], 5)
 
@@ -212,7 +212,7 @@ def test_two_numbers_of_a_class_or_two_classes_of_a_number_fail_the_run(other):
     (name, number) = next(iter(other.items()))
     said = f"class '{name}' has number {number}, which contradicts what another file says of it"
     assert (together.problems_found, together.problems) == (1, [f"b.json: {said}"])
-    parts[0].merge(parts[1], SPLITTER.neighbours)
+    parts[0].merge(parts[1])
     assert (parts[0].problems_found, parts[0].problems) == (1, [said])
 
 
@@ -226,7 +226,7 @@ def test_rows_of_one_key_in_one_table_are_distinguished():
 def test_the_first_rejections_keep_their_details():
     refs = [ImageRef(key, key).notice("rejected", "bad_row", f"{key} is bad") for key in "bca"]
     one, other = summarize(refs[:2]), summarize(refs[2:])
-    one.merge(other, SPLITTER.neighbours)
+    one.merge(other)
     assert one.rejected_such == summarize(refs).rejected_such == {"bad_row": "a (a is bad)"}
 
 

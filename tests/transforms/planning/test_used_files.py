@@ -1,6 +1,4 @@
 from collections import Counter, defaultdict
-from functools import reduce
-from operator import add
 
 import pytest
 from apache_beam import coders
@@ -15,7 +13,6 @@ from recordmill.transforms.planning.used_files import (
     MOST_HELD,
     Digests,
     FileDigests,
-    UsedFiles,
     find_used,
     settle_ignored,
 )
@@ -30,17 +27,20 @@ def named(uri, **changes):
 
 
 def join(*parts, source=None):
-    """What several workers' references say together."""
+    """How counts change by what several workers' references say together."""
     buckets = defaultdict(list)
     for refs in parts:
         digests = FileDigests(source or Coco())
         for ref in refs:
-            digests.add(ReferenceBatch.of([ref]))
+            assert not list(digests.add(ReferenceBatch.of([ref])))
         for bucket, found in digests.let_go():
             buckets[bucket].append(found)
         assert list(digests.let_go()) == []
     assert all(0 <= bucket < BUCKETS for bucket in buckets)
-    return reduce(add, map(find_used, buckets.values()), UsedFiles())
+    changes = Counter()
+    for bucket in buckets.values():
+        changes.update(find_used(bucket))
+    return {reason: count for reason, count in changes.items() if count}
 
 
 FILES = [ignored(f"/x/{number}.jpg") for number in range(300)]
@@ -55,7 +55,7 @@ NAMED = [named(f"/x/{number}.jpg") for number in range(200)]
 
 @pytest.mark.parametrize("cut", [0, 7, 200])
 def test_files_that_references_name_are_used_wherever_both_were_met(cut):
-    expected = UsedFiles(Counter(taken_only_by_name=200, hidden=1), without_annotation=101)
+    expected = {"taken_only_by_name": -301, "hidden": -1, "without_annotation": 101}
     hidden = named("/x/.hidden.jpg")
     assert join([*FILES, *OTHERS, *NAMED, hidden]) == expected
     assert join(NAMED[:cut], [*OTHERS, hidden, *FILES[:50]], NAMED[cut:], FILES[50:]) == expected
@@ -64,19 +64,18 @@ def test_files_that_references_name_are_used_wherever_both_were_met(cut):
 def test_rejected_and_excluded_images_are_named_and_notes_name_nothing():
     refs = [named(f"/x/{n}.jpg").notice(status, "why") for n, status in enumerate(("rejected", "left_out"))]
     told = [named("/x/2.jpg").notice(status, "why") for status in ("warning", "fatal", "names_images")]
-    assert join([*FILES[:3], *refs, *told]) == UsedFiles(Counter(taken_only_by_name=2), without_annotation=1)
+    assert join([*FILES[:3], *refs, *told]) == {"taken_only_by_name": -3, "without_annotation": 1}
 
 
 def test_a_file_that_was_listed_twice_counts_twice():
-    assert join([FILES[0], FILES[0], FILES[1], FILES[1]], [NAMED[0], NAMED[0]]) == UsedFiles(
-        Counter(taken_only_by_name=2), without_annotation=2
-    )
+    assert join([FILES[0], FILES[0], FILES[1], FILES[1]], [NAMED[0], NAMED[0]]) == {
+        "taken_only_by_name": -4,
+        "without_annotation": 2,
+    }
 
 
 def test_only_images_that_should_have_been_named_are_without_annotation():
-    assert (
-        join([ignored("/x/a.jpg", "not_included"), ignored("/x/b.jpg", "ignored"), ignored("/x/c.txt")]) == UsedFiles()
-    )
+    assert join([ignored("/x/a.jpg", "not_included"), ignored("/x/b.jpg", "ignored"), ignored("/x/c.txt")]) == {}
 
 
 def test_local_paths_are_one_however_they_are_spelt(tmp_path, monkeypatch):
@@ -84,7 +83,7 @@ def test_local_paths_are_one_however_they_are_spelt(tmp_path, monkeypatch):
     found = join(
         [ignored("data/a.jpg"), ignored("../b.jpg"), ignored("s3://x/../c.jpg")], [named(f"{tmp_path}/data/a.jpg")]
     )
-    assert found == UsedFiles(Counter(taken_only_by_name=1), without_annotation=2)
+    assert found == {"taken_only_by_name": -3, "without_annotation": 2}
 
 
 def test_yolos_text_files_are_used_with_their_images():
@@ -95,18 +94,15 @@ def test_yolos_text_files_are_used_with_their_images():
         named("/x/images/2.jpg", lacks_file=True),
         named("/x/other/3.jpg").notice("rejected", "why"),
     ]
-    assert join([*texts, *images], source=Yolo()) == UsedFiles(Counter(read_only_with_images=2))
+    assert join([*texts, *images], source=Yolo()) == {"read_only_with_images": -2}
 
 
 def test_few_digests_are_held():
     digests = FileDigests(Coco())
     for number in range(MOST_HELD - 1):
-        digests.add(ReferenceBatch.of([named(f"/x/{number}.jpg")]))
-    assert not digests.are_many
-    digests.add(ReferenceBatch.of([FILES[0]]))
-    assert digests.are_many
-    assert sum(len(found.digests) for _, found in digests.let_go()) == 16 * MOST_HELD
-    assert not digests.are_many
+        assert not list(digests.add(ReferenceBatch.of([named(f"/x/{number}.jpg")])))
+    assert sum(len(found.digests) for _, found in digests.add(ReferenceBatch.of([FILES[0]]))) == 16 * MOST_HELD
+    assert not list(digests.let_go())
 
 
 def test_beam_carries_digests():
@@ -117,8 +113,8 @@ def test_beam_carries_digests():
 
 def test_the_summary_counts_used_files_as_their_references_alone():
     summary = Summary(listed=20, ignored=Counter(taken_only_by_name=9, hidden=2, system_file=1), naming_files=3)
-    buckets = [UsedFiles(Counter(taken_only_by_name=5)), UsedFiles(Counter(hidden=2), without_annotation=3)]
-    settled = settle_ignored(summary, buckets)
+    changes = [{"taken_only_by_name": -5}, {"hidden": -2, "taken_only_by_name": -3, "without_annotation": 3}]
+    settled = settle_ignored(summary, changes)
     assert settled.ignored == {"taken_only_by_name": 1, "system_file": 1, "without_annotation": 3}
     assert (settled.listed, settled.naming_files) == (13, 3)
     assert settle_ignored(summary, []) == summary

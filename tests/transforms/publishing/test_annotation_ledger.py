@@ -4,12 +4,12 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
-from recordmill.schemas.annotation_totals import AnnotationTotals
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
+from recordmill.schemas.dataset.shard_report import FinishedShards
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
-from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
@@ -47,9 +47,9 @@ YOLO = make_settings(source=Yolo(), convention="tf_object_detection")
 
 def finished(faulty, written, spared=None):
     dropped = {**faulty, **(spared or {})}
-    examples = dict.fromkeys(faulty, "box 2 of 3 of a.jpg (class cat)")
+    examples = dict.fromkeys(faulty, BoxExample("a.jpg", 2, "box 2 of 3 of a.jpg (class cat)"))
     totals = AnnotationTotals(dropped=dropped, faulty=faulty, examples=examples)
-    return FinishedShards(instances={"train": Counter(written)} if written else {}, annotations=totals)
+    return FinishedShards(splits={"train": RowTotals(instances=Counter(written))}, annotations=totals)
 
 
 TOLERANT = replace(YOLO, max_rejected=RejectionLimits(boxes=LossLimits(share=1, count=10**6)))

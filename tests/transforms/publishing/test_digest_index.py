@@ -1,3 +1,8 @@
+import gc
+import os
+import resource
+import signal
+import tempfile
 import tracemalloc
 from collections import Counter
 
@@ -7,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.transforms.publishing.digest_index import DigestIndex
+from recordmill.transforms.publishing.temporary_rows import TemporaryFileError
 
 DIGESTS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**56 - 1, 2**56, 2**63, 2**64 - 1]))
 
@@ -21,41 +27,22 @@ def test_repeated_digests_are_found_whatever_fits_into_memory(parts, in_memory):
     for part in parts:
         contents.add(array(part))
     numbers = [number for part in parts for number in part]
-    expected = sorted((number, times) for number, times in Counter(numbers).items() if times > 1)
     for _ in range(2):  # asking changes nothing
-        values, counts = contents.repeated()
-        assert list(zip(values.tolist(), counts.tolist(), strict=True)) == expected
+        assert contents.repeated().tolist() == sorted(number for number, times in Counter(numbers).items() if times > 1)
+        assert contents.in_order().tolist() == numbers
     assert len(contents) == len(numbers)
 
 
 def test_more_may_come_after_asking():
     contents = DigestIndex(2)
     contents.add(array([5, 6, 7]))
-    assert contents.repeated()[0].tolist() == []
+    assert contents.repeated().tolist() == []
     contents.add(array([6]))
-    assert contents.repeated()[0].tolist() == [6]
-
-
-def test_the_order_is_there_until_some_are_put_away():
-    contents = DigestIndex(3)
-    contents.add(array([9, 1]))
-    contents.add(array([5]))
-    assert contents.in_order().tolist() == [9, 1, 5]
-    contents.add(array([4]))
-    with pytest.raises(ValueError, match="the order of 4 digests was not kept"):
-        contents.in_order()
-
-
-def test_the_order_is_kept_where_it_is_asked_for():
-    contents = DigestIndex(1)
-    contents.keep_order()
-    contents.add(array([9, 1, 9]))
-    assert contents.in_order().tolist() == [9, 1, 9]
-    assert contents.repeated()[0].tolist() == [9]
+    assert contents.repeated().tolist() == [6]
 
 
 def test_nothing_is_nothing():
-    assert [each.tolist() for each in DigestIndex().repeated()] == [[], []]
+    assert DigestIndex().repeated().tolist() == []
     assert DigestIndex().in_order().tolist() == []
 
 
@@ -65,8 +52,37 @@ def test_memory_is_bounded():
     tracemalloc.start()
     for _ in range(100):
         contents.add(random.integers(0, 2**64, 10_000, np.uint64))
-    contents.add(contents.repeated()[0])
+    contents.add(contents.repeated())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(contents) == 1_000_000
     assert peak < 2_000_000  # all of them would be 8,000,000
+
+
+def test_no_name_is_left_and_no_open_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    contents = DigestIndex(1)
+    contents.add(array([1, 2, 3]))
+    assert list(tmp_path.iterdir()) == []
+    del contents
+    gc.collect()
+    assert before is None or len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+        contents = DigestIndex(10)
+        contents.add(array(range(100)))
+        with pytest.raises(TemporaryFileError) as caught:
+            contents.add(array(range(100)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert str(caught.value) == (
+        "temporary files cannot be written (file too large): set TMPDIR to a folder with more room"
+    )

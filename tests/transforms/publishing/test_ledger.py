@@ -5,12 +5,12 @@ import pytest
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_digest import digest_of
 from recordmill.schemas.settings.limits import RejectionLimits
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
@@ -22,13 +22,15 @@ from recordmill.transforms.publishing.ledger import (
     lost_splits,
 )
 from recordmill.transforms.shards.shard_files import fingerprint
+from tests.support.gather_reports import gather_reports
 
 REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in range(13)]
 
 
-def report(records=0, rejected=None, classes=None, refs=(), index=0, split="train"):
+def report(records=0, rejected=None, classes=None, refs=(), index=0, split="train", boxes=None):
     digest = fingerprint(list(refs)).digest
-    return ShardReport(split, index, len(refs), digest, records, 0, "", "", 0, classes or {}, rejected or {}, {})
+    rows = RowTotals(records, classes=Counter(classes), rejected=Counter(rejected), boxes=Counter(boxes))
+    return ShardReport(split, index, len(refs), rows, AnnotationTotals(), digest, records)
 
 
 def summary(listed, **splits):
@@ -44,12 +46,16 @@ def reports_of(first=tuple(REFS[:7]), second=tuple(REFS[7:])):
     ]
 
 
+def balance(listed, reports):
+    return balance_ledger(listed, gather_reports(reports))
+
+
 def ledger(written, **rejected):
     return Ledger(0, written, rejected, {}, {})
 
 
 def test_everything_listed_is_accounted_for():
-    assert to_json(balance_ledger(summary(18), reports_of())) == {
+    assert to_json(balance(summary(18), reports_of())) == {
         "listed": 18,
         "written": 9,
         "rejected": {"empty": 2, "truncated": 2},
@@ -61,12 +67,12 @@ def test_everything_listed_is_accounted_for():
 @pytest.mark.parametrize("listed", [17, 19])
 def test_a_ledger_that_does_not_add_up_raises(listed):
     with pytest.raises(LedgerError, match=f"{listed} references were listed and 18 are accounted for: {{'listed'"):
-        balance_ledger(summary(listed), reports_of())
+        balance(summary(listed), reports_of())
 
 
 def test_the_order_of_the_reports_and_what_went_where_have_no_say():
-    assert balance_ledger(summary(18), reports_of()[::-1]) == balance_ledger(summary(18), reports_of())
-    balance_ledger(summary(18), reports_of(REFS[::-1][:7], REFS[::-1][7:]))
+    assert balance(summary(18), reports_of()[::-1]) == balance(summary(18), reports_of())
+    balance(summary(18), reports_of(REFS[::-1][:7], REFS[::-1][7:]))
 
 
 STRANGER = ImageRef("cat/99.jpg", "/x/cat/99.jpg", 5, label="cat")
@@ -86,7 +92,7 @@ STRANGER = ImageRef("cat/99.jpg", "/x/cat/99.jpg", 5, label="cat")
 def test_one_reference_in_anothers_place_raises_though_they_are_as_many(second):
     assert len(second) == 6
     with pytest.raises(LedgerError) as caught:
-        balance_ledger(summary(18), reports_of(second=second))
+        balance(summary(18), reports_of(second=second))
     assert str(caught.value) == (
         "the references that were written are not those that were listed, though they are as many"
     )
@@ -95,19 +101,19 @@ def test_one_reference_in_anothers_place_raises_though_they_are_as_many(second):
 def test_a_shard_reported_twice_raises():
     first, second = reports_of()
     with pytest.raises(LedgerError) as caught:
-        balance_ledger(summary(18), [first, second, second])
+        balance(summary(18), [first, second, second])
     assert str(caught.value) == "shard 1 of split train was reported twice"
 
 
 def test_a_shard_reported_twice_in_anothers_place_raises():
     # As many records as were listed, and one shard of them is missing.
     with pytest.raises(LedgerError, match=r"^shard 0 of split train was reported twice$"):
-        balance_ledger(summary(18), [replace(each, index=0) for each in reports_of()])
+        balance(summary(18), [replace(each, index=0) for each in reports_of()])
 
 
 def test_one_index_in_two_splits_is_two_shards():
     first, second = reports_of()
-    assert balance_ledger(summary(18), [first, replace(second, split="test", index=0)]).written == 9
+    assert balance(summary(18), [first, replace(second, split="test", index=0)]).written == 9
 
 
 LABELS = LabelMap({"cat": 0, "dog": 1, "other": 2}, catch_all="other")
@@ -121,8 +127,8 @@ def test_a_class_is_lost_when_it_was_listed_and_none_of_it_is_written():
 def test_a_split_is_lost_when_it_was_listed_and_none_of_it_is_written():
     listed = summary(0, cat=3)
     listed.splits |= {"test": SplitSummary(classes=Counter(cat=2)), "spare": SplitSummary()}
-    assert lost_splits(listed, reports_of()) == ["test"]
-    assert lost_splits(listed, [replace(reports_of()[0], split="test", records=0)]) == ["test", "train"]
+    assert lost_splits(listed, gather_reports(reports_of())) == ["test"]
+    assert lost_splits(listed, gather_reports([report(split="test")])) == ["test", "train"]
 
 
 def test_unlisted_labels_count_as_the_catch_all():
@@ -250,28 +256,31 @@ BOXES = [{"listed": 5, "written": 3, "clipped": 2, "empty": 2}, {"listed": 4, "w
 
 
 def test_boxes_have_a_ledger_of_their_own():
-    reports = [replace(each, boxes=boxes) for each, boxes in zip(reports_of(), BOXES, strict=True)]
-    assert balance_boxes(Summary(boxes=9), reports) == {
+    finished = gather_reports(report(boxes=boxes) for boxes in BOXES)
+    assert balance_boxes(Summary(boxes=9), finished) == {
         "clipped": 2,
         "empty": 2,
         "listed": 9,
         "with_rejected_images": 3,
         "written": 4,
     }
-    assert balance_boxes(Summary(), reports_of()) == {}
+    assert balance_boxes(Summary(), gather_reports(reports_of())) == {}
 
 
 @pytest.mark.parametrize(("listed", "more"), [(8, {}), (9, {"empty": 3}), (9, {"written": 0}), (9, {"listed": 6})])
 def test_boxes_that_do_not_add_up_raise(listed, more):
-    reports = [replace(report(), boxes=BOXES[0] | more), replace(report(), boxes=BOXES[1])]
+    finished = gather_reports([report(boxes=BOXES[0] | more), report(boxes=BOXES[1])])
     with pytest.raises(LedgerError, match=f"{listed} boxes were listed"):
-        balance_boxes(Summary(boxes=listed), reports)
+        balance_boxes(Summary(boxes=listed), finished)
 
 
 SEVERAL = FinishedShards(
-    classes={"train": Counter({"": 2, "cat": 3}), "test": Counter({"dog": 1})},
-    instances={"train": Counter(cat=4, dog=3), "test": Counter(dog=1)},  # the two without a class have four labels
+    splits={
+        "train": RowTotals(classes=Counter({"": 2, "cat": 3}), instances=Counter(cat=4, dog=3)),
+        "test": RowTotals(classes=Counter({"dog": 1}), instances=Counter(dog=1)),
+    }  # the two without a class have four labels
 )
+SINGLE = FinishedShards(splits={"train": RowTotals(classes=Counter({"": 2, "cat": 3}))})
 
 
 @pytest.mark.parametrize(
@@ -281,7 +290,7 @@ SEVERAL = FinishedShards(
         (SEVERAL, Summary(), {"label_texts"}, 0),
         (SEVERAL, Summary(), {"box_labels"}, 0),
         (SEVERAL, Summary(boxes=8), {"label"}, 0),
-        (replace(SEVERAL, instances={}), Summary(), {"label"}, 0),
+        (SINGLE, Summary(), {"label"}, 0),
     ],
 )
 def test_labels_without_a_place_are_counted(finished, summary, stored, count):

@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -6,13 +7,13 @@ from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.schemas.shard_report import ShardReport
-from recordmill.schemas.shard_totals import FinishedShards
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -34,8 +35,9 @@ LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 
 def report(split, index, records, classes=None, **changes):
     classes = classes or {"cat": records}
+    rows = RowTotals(records, 50, Counter(classes), changes=Counter(changes))
     return ShardReport(
-        split, index, records, "ab", records, 100 * records, f"{split}{index}", "side", 50, classes, {}, changes
+        split, index, records, rows, AnnotationTotals(), "ab", records, 100 * records, f"{split}{index}", "side"
     )
 
 
@@ -219,14 +221,17 @@ def test_a_preview_tells_what_is_expected():
 
 
 def test_boxes_are_counted_by_class_next_to_the_images():
-    boxes = [replace(REPORTS[0], instances={"dog": 2, "cat": 4}), replace(REPORTS[1], instances={"cat": 1})]
+    boxes = [
+        replace(each, rows=replace(each.rows, instances=Counter(instances)))
+        for each, instances in zip(REPORTS, ({"dog": 2, "cat": 4}, {"cat": 1}), strict=False)
+    ]
     shards = name_shards(boxes, SETTINGS)
     told = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes), DUPLICATE_NUMBERS).splits
     own = {report.split: report for report in boxes}
     assert {name: split.instances for name, split in told.items()} == {
-        name: dict(sorted(own[name].instances.items())) if name in own else {} for name in told
+        name: dict(sorted(own[name].rows.instances.items())) if name in own else {} for name in told
     }
-    assert [told[name].class_counts for name in own] == [own[name].instances for name in own]
+    assert [told[name].class_counts for name in own] == [own[name].rows.instances for name in own]
     finished = gather_reports(REPORTS)
     plain = build_marker(
         make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, finished, DUPLICATE_NUMBERS

@@ -1,13 +1,14 @@
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from make_marker import make_marker
 
 from recordmill.transforms.publishing import moved_images
+from recordmill.transforms.publishing.digest_index import DigestIndex
 from recordmill.transforms.publishing.moved_images import compare_splits, count_moved, describe_moved
-from recordmill.transforms.publishing.statistics import Sidecar
 
 
 def digest(number):
@@ -33,10 +34,17 @@ def sidecars(tmp_path):
     return write
 
 
-def test_what_has_moved_is_counted_by_where_from_and_where_to(sidecars):
-    old = sidecars("old", {"train": [1, 2, 3], "test": [4, 5, -1], "gone": [6]})
-    new = sidecars("new", {"train": [1, 4, 5, 7], "test": [2, -1], "added": [3, 6]})
-    assert count_moved(old, new) == {
+def arrays(splits):
+    return {split: np.array(numbers, np.uint64) for split, numbers in splits.items()}
+
+
+def moved(old, new):
+    return count_moved(arrays(old), arrays(new))
+
+
+def test_what_has_moved_is_counted_by_where_from_and_where_to():
+    old = {"train": [1, 2, 3], "test": [4, 5], "gone": [6]}
+    assert moved(old, {"train": [1, 4, 5, 7], "test": [2], "added": [3, 6]}) == {
         ("train", "test"): 1,
         ("train", "added"): 1,
         ("test", "train"): 2,
@@ -44,34 +52,24 @@ def test_what_has_moved_is_counted_by_where_from_and_where_to(sidecars):
     }
 
 
-def test_a_copy_that_was_in_both_splits_has_not_moved(sidecars):
-    old = sidecars("old", {"train": [1, 2], "test": [1, 3, 3]})
-    assert count_moved(old, sidecars("same", {"train": [1, 2], "test": [1, 3]})) == {}
-    assert count_moved(old, sidecars("new", {"train": [1, 2, 3], "test": [1]})) == {("test", "train"): 1}
+def test_a_copy_that_was_in_both_splits_has_not_moved():
+    old = {"train": [1, 2], "test": [1, 3, 3]}
+    assert moved(old, {"train": [1, 2], "test": [1, 3]}) == {}
+    assert moved(old, {"train": [1, 2, 3], "test": [1]}) == {("test", "train"): 1}
 
 
 contents = st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(0, 9), max_size=9), max_size=3)
 
 
 @given(contents, contents)
-def test_it_is_the_difference_of_sets(tmp_path_factory, old, new):
-    folder = tmp_path_factory.mktemp("moved")
-
-    def write(word, splits):
-        paths = {}
-        for split, numbers in splits.items():
-            path = folder / f"{word}{split}"
-            path.write_text("".join(f"{json.dumps({'sha256': digest(number)})}\n" for number in numbers))
-            paths[split] = [str(path)]
-        return paths
-
+def test_it_is_the_difference_of_sets(old, new):
     expected = {
         (left, entered): count
         for left, before in old.items()
         for entered, after in new.items()
         if left != entered and (count := len(set(before) & set(after) - set(old.get(entered, ()))))
     }
-    assert count_moved(write("old", old), write("new", new)) == expected
+    assert moved(old, new) == expected
 
 
 def test_the_sentence_names_the_most_first():
@@ -84,29 +82,37 @@ def test_the_sentence_names_the_most_first():
     )
 
 
+def index(numbers):
+    contents = DigestIndex()
+    contents.add(np.array(numbers, np.uint64))
+    return contents
+
+
 def marker_of(paths, records=3):
     splits = {split: [{"sidecar": path, "records": records} for path in own] for split, own in paths.items()}
     return make_marker(splits={split: {"records": records, "shards": own} for split, own in splits.items()})
 
 
 def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
-    old = sidecars("old", {"train": [1, 2, 3], "test": [4, 5, 6]})
-    new = [Sidecar(split, *paths) for split, paths in sidecars("new", {"train": [1, 2, 4], "test": [3, 5, 6]}).items()]
-    assert compare_splits(str(tmp_path), marker_of(old), new, 6, "image") == (
+    old = sidecars("old", {"train": [1, 2, -1, 3], "test": [4, 5, 6]})
+    new, records = index([3, 5, 6, 1, 2, 4]), {"test": 3, "train": 3}
+    assert compare_splits(str(tmp_path), marker_of(old), new, records, "image") == (
         "2 images of the dataset that is replaced are in another split now: 1 from test to train, 1 from train to test"
     )
-    assert compare_splits(str(tmp_path), marker_of({"train": [sidecar.path for sidecar in new]}), new, 6, "image") == (
+    both = marker_of({"train": [*old["train"], *old["test"]]})
+    assert compare_splits(str(tmp_path), both, new, records, "image") == (
         "3 images of the dataset that is replaced are in another split now: 3 from train to test"
     )
 
 
 def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeypatch):
     absent = marker_of({"train": ["absent.jsonl"]})
-    assert compare_splits(str(tmp_path), absent, [], 0, "image") == (
+    assert compare_splits(str(tmp_path), absent, index([]), {}, "image") == (
         "whether images have moved between splits is not known: sidecars of the replaced dataset are missing"
     )
     monkeypatch.setattr(moved_images, "MOST_COMPARED", 8)
-    assert compare_splits(str(tmp_path), marker_of({"train": [], "test": []}), [], 3, "row") == (
+    empty = marker_of({"train": [], "test": []})
+    assert compare_splits(str(tmp_path), empty, index([1, 2, 3]), {"train": 3}, "row") == (
         "whether rows have moved between splits was not checked: they are more than 8"
     )
-    assert compare_splits(str(tmp_path), marker_of({"train": [], "test": []}), [], 2, "row") == ""
+    assert compare_splits(str(tmp_path), empty, index([1, 2]), {"train": 2}, "row") == ""

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.schemas.shard_report import ShardReport
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.transforms.publishing import statistics
 from recordmill.transforms.publishing.statistics import (
     Sidecar,
@@ -38,7 +39,7 @@ def sidecar(tmp_path):
 
 
 def test_sidecars_come_in_the_shards_order():
-    blank = ShardReport("", 0, 0, "", 0, 0, "", "", 0, {}, {}, {})
+    blank = ShardReport("", 0, 0, RowTotals(), AnnotationTotals())
     reports = [replace(blank, split=split, index=index) for split, index in (("train", 10), ("test", 0), ("train", 9))]
     assert list_sidecars(reports, "/out/s") == [
         Sidecar("test", "/out/s/test-00000.jsonl"),

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.schemas.annotation_totals import AnnotationTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import boxes_of
@@ -13,7 +13,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.transforms.records.annotations import (
     AnnotationCounts,
-    AnnotationTally,
+    add_image,
     count_rejected_labels,
     resolve_annotations,
 )
@@ -87,34 +87,38 @@ def boxes(*dropped, written=0, lacks_file=False):
 
 
 def test_a_shard_tells_of_dropped_boxes_and_of_images_without_any():
-    tally = AnnotationTally()
-    tally.count("b.jpg", boxes(DroppedBox("outside", "cat", 2, True), written=1))
-    tally.count("a.jpg", boxes(DroppedBox("outside", "dog", 1, True), DroppedBox("cropped_away", "cat", 2, False)))
-    tally.count("c.jpg", boxes(lacks_file=True))
-    tally.count("d.jpg", boxes())
-    tally.count("e.jpg", boxes(written=3))
-    tally.count("f.jpg", AnnotationCounts(labels=Counter(listed=2, written=2)))
-    assert tally.totals() == AnnotationTotals(
+    totals = AnnotationTotals()
+    add_image(totals, "b.jpg", boxes(DroppedBox("outside", "cat", 2, True), written=1))
+    add_image(
+        totals, "a.jpg", boxes(DroppedBox("outside", "dog", 1, True), DroppedBox("cropped_away", "cat", 2, False))
+    )
+    add_image(totals, "c.jpg", boxes(lacks_file=True))
+    add_image(totals, "d.jpg", boxes())
+    add_image(totals, "e.jpg", boxes(written=3))
+    add_image(totals, "f.jpg", AnnotationCounts(labels=Counter(listed=2, written=2)))
+    assert totals == AnnotationTotals(
         dropped={"outside": {"cat": 1, "dog": 1}, "cropped_away": {"cat": 1}},
         faulty={"outside": {"cat": 1, "dog": 1}},
         emptied={"outside": {"dog": 1}, "cropped_away": {"cat": 1}},
         without_boxes={"all_dropped": 1, "no_file": 1, "no_objects": 1},
         labels={"listed": 2, "written": 2},
-        examples={"outside": "box 1 of 2 of a.jpg (class dog)"},
+        examples={"outside": BoxExample("a.jpg", 1, "box 1 of 2 of a.jpg (class dog)")},
     )
 
 
 def test_shapes_that_a_source_dropped_are_of_any_class():
-    tally = AnnotationTally()
-    tally.count("a.jpg", AnnotationCounts(boxes=Counter(listed=2, other_shape=2)))
-    tally.count("b.jpg", AnnotationCounts(boxes=Counter(listed=3, written=2, other_shape=1)))
-    assert tally.totals() == AnnotationTotals(
+    totals = AnnotationTotals()
+    add_image(totals, "a.jpg", AnnotationCounts(boxes=Counter(listed=2, other_shape=2)))
+    add_image(totals, "b.jpg", AnnotationCounts(boxes=Counter(listed=3, written=2, other_shape=1)))
+    assert totals == AnnotationTotals(
         dropped={"other_shape": {"": 3}}, emptied={"other_shape": {"": 2}}, without_boxes={"all_dropped": 1}
     )
 
 
 def test_unknown_classes_are_distinguished_up_to_a_number():
-    tally = AnnotationTally()
-    tally.count("a.jpg", boxes(*(DroppedBox("unknown_class", str(number), number, True) for number in range(1, 131))))
-    (counts,) = tally.totals().dropped.values()
+    totals = AnnotationTotals()
+    add_image(
+        totals, "a.jpg", boxes(*(DroppedBox("unknown_class", str(number), number, True) for number in range(1, 131)))
+    )
+    (counts,) = totals.dropped.values()
     assert (len(counts), counts["1"], counts["100"], counts["others"]) == (101, 1, 1, 30)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.second_process import SecondProcess
+from recordmill.transforms.shards.shard_files import failed_report
 
 REPO = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are used 
 
 def report(split, index, refs):
     """A report that says which process made it, in `problem`."""
-    return ShardReport(split, index, len(refs), "", 0, 0, "", "", 0, {}, {}, {}, problem=str(os.getpid()))
+    return failed_report(split, index, len(refs), str(os.getpid()))
 
 
 @pytest.fixture

@@ -1,15 +1,17 @@
 import hashlib
 import json
 import os
+from collections import Counter
 from dataclasses import replace
 from itertools import count
 
 import pytest
 
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import digest_of, version_digest_of
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_records
 from recordmill.transforms.records.convert_image import ConvertedImage
@@ -76,10 +78,14 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
         bytes=len(stored),
         sha256=hashlib.sha256(stored).hexdigest(),
         sidecar_sha256=hashlib.sha256(sidecar).hexdigest(),
-        input_bytes=10,
-        classes={"cat": 1, "": 1},
-        rejected={"truncated": 2, "empty": 1},
-        changes={"rotated": 1},
+        rows=RowTotals(
+            records=2,
+            input_bytes=10,
+            classes=Counter({"cat": 1, "": 1}),
+            rejected=Counter(truncated=2, empty=1),
+            changes=Counter(rotated=1),
+        ),
+        annotations=AnnotationTotals(),
     )
 
 
@@ -99,15 +105,15 @@ def test_a_finished_shard_is_found_by_its_fingerprint(staging):
     assert find_finished(str(staging / "absent"), "train", 7, MARK) is None
 
 
-def test_a_report_that_an_earlier_version_wrote_is_taken_unless_boxes_were_lost(staging):
+def test_a_report_of_version_0_1_0_is_taken_unless_boxes_were_lost(staging):
     for boxes, is_taken in (({"listed": 2, "written": 2}, True), ({"listed": 3, "outside": 1, "written": 2}, False)):
         written = write(staging, [image("a", boxes=boxes)])
         path = staging / "train-00007.done.json"
         done = json.loads(path.read_bytes())
-        assert find_finished(str(staging), "train", 7, MARK) == replace(written, reused=True)
         del done["report"]["annotations"]
+        done["report"] |= done["report"].pop("rows")
         path.write_text(json.dumps(done))
-        assert (find_finished(str(staging), "train", 7, MARK) is not None) == is_taken
+        assert find_finished(str(staging), "train", 7, MARK) == (replace(written, reused=True) if is_taken else None)
 
 
 @pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "done.json"])
@@ -207,7 +213,7 @@ def test_the_file_is_closed_after_an_error(staging, monkeypatch):
 
 def test_a_shard_of_rejects_alone_has_an_empty_file(staging):
     report = write(staging, [bad("a")])
-    assert (report.records, report.bytes, report.rejected) == (0, 0, {"truncated": 1})
+    assert (report.records, report.bytes, report.rows.rejected) == (0, 0, {"truncated": 1})
 
 
 def test_a_gzip_shard_reads_back(staging):
@@ -222,4 +228,4 @@ def test_places_have_fixed_names():
 
 def test_a_failed_shard_reports_its_problem_and_its_references():
     report = failed_report("train", 3, 2, "the disk is full")
-    assert report == ShardReport("train", 3, 2, "", 0, 0, "", "", 0, {}, {}, {}, problem="the disk is full")
+    assert report == ShardReport("train", 3, 2, RowTotals(), AnnotationTotals(), problem="the disk is full")

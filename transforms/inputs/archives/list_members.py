@@ -5,12 +5,11 @@ from itertools import islice
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.packing import Gzip
 from recordmill.storage.packed_files import UNPACKED, read_packed_range
 from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive, check_names
 from recordmill.transforms.inputs.archives.tar_members import tar_members
 from recordmill.transforms.inputs.archives.zip_members import zip_members
-
-GZIP = "gzip"
 
 
 def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
@@ -35,11 +34,11 @@ def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
 def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
-        unpacked = UNPACKED.unpack(file.uri, GZIP, file.version, limits.ratio)
+        unpacked = UNPACKED.unpack(file.uri, Gzip(), file.version, limits.ratio)
         if unpacked.is_doubtful:  # the member concerned is not known
             raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
-            yield from tar_members(stream, unpacked.size, limits, GZIP, unpacked.fault)
+            yield from tar_members(stream, unpacked.size, limits, Gzip(), unpacked.fault)
         return
     with storage.open_to_read(file.uri) as stream:
         if start.startswith(b"PK") or file.uri.lower().endswith(".zip"):

@@ -5,8 +5,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import BinaryIO
 
+from recordmill.schemas.packing import Packing
 from recordmill.schemas.rejection import Rejected
 
 MAX_RECORD_BYTES = 256 * 2**20
@@ -27,7 +28,7 @@ class Member:
         name: its path there, `/`-separated, NFC.
         offset: first byte of its contents in the archive, or in what `packing` makes of it.
         length: bytes of its contents.
-        packing: as in `ImageRef`.
+        packing: how they are stored in the archive; None if as they are.
         reason: why it is not read, as in `schemas.rejection.REASONS`; the empty string if it is.
         detail: the same for people.
     """
@@ -35,7 +36,7 @@ class Member:
     name: str
     offset: int = 0
     length: int = 0
-    packing: str = ""
+    packing: Packing | None = None
     reason: str = ""
     detail: str = ""
 
@@ -95,16 +96,10 @@ def _fault_of(name: str, parts: list[str]) -> str:
     return "its name has a zero byte in it" if "\0" in name else ""
 
 
-class _Seekable(Protocol):
-    def read(self, count: int, /) -> bytes: ...
-    def seek(self, place: int, whence: int = 0, /) -> Any: ...
-    def tell(self) -> int: ...
-
-
 class BoundedStream:
     """A stream that reads at most `MAX_RECORD_BYTES` at once, whatever an archive's header claims."""
 
-    def __init__(self, stream: _Seekable) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
     def read(self, count: int = -1) -> bytes:

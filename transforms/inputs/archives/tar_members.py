@@ -4,6 +4,7 @@ import tarfile
 from collections.abc import Iterator
 from typing import Any
 
+from recordmill.schemas.packing import Packing
 from recordmill.transforms.inputs.archives.member import BoundedStream, Limits, Member, bad_archive
 
 _BLOCK = 512
@@ -18,7 +19,9 @@ _DAMAGES = (tarfile.TarError, ValueError, OverflowError, RecursionError)
 """What `tarfile` is known to raise on headers that say nonsense; chained long names nest."""
 
 
-def tar_members(stream: Any, size: int, limits: Limits, packing: str = "", fault: str = "") -> Iterator[Member]:
+def tar_members(
+    stream: Any, size: int, limits: Limits, packing: Packing | None = None, fault: str = ""
+) -> Iterator[Member]:
     """Yields the members of a tar archive, in its order; folders are none.
 
     Args:
@@ -73,7 +76,7 @@ def _check_end(tar: tarfile.TarFile, stream: BoundedStream) -> None:
         raise bad_archive(f"the header at byte {tar.offset} is damaged")
 
 
-def _member(info: tarfile.TarInfo, limits: Limits, packing: str) -> Member:
+def _member(info: tarfile.TarInfo, limits: Limits, packing: Packing | None) -> Member:
     kind = _KINDS.get(info.type, "" if info.isreg() else "of an unknown kind")
     if info.issparse():
         kind = "a sparse file"

@@ -6,7 +6,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from recordmill.storage.unpacking import DEFLATED, PIECE_BYTES, STORED, ZipMember
+from recordmill.schemas.packing import DEFLATED, STORED, ZipMember
+from recordmill.storage.unpacking import PIECE_BYTES
 from recordmill.transforms.inputs.archives.member import BoundedStream, Limits, Member, bad_archive
 
 _LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field
@@ -48,7 +49,7 @@ def _member(info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limi
         detail = "its header is damaged" if start < 0 else "it does not end before the next begins"
         return Member(name, reason="bad_member", detail=detail)
     packing = ZipMember(info.compress_type, start, info.compress_size, info.file_size, info.CRC)
-    return Member(name, 0, info.file_size, f"{packing}")
+    return Member(name, 0, info.file_size, packing)
 
 
 def _name_of(info: zipfile.ZipInfo) -> str:

@@ -1,7 +1,7 @@
-"""Images of one size, one after another: a reference for each, and back from its bytes to its pixels."""
+"""Images of one size, one after another, and their labels: a reference for each image, and back to its pixels."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -10,86 +10,87 @@ import numpy as np
 import orjson
 
 from recordmill.schemas.content import Pixels
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.read_image import read_image
-from recordmill.transforms.inputs.arrays.place import Place
+from recordmill.transforms.inputs.arrays.array_files import ArrayHeader, ParseHeader, Place, bad_array
 
 Order = Literal["interleaved", "planar"]
+Labels = list[int] | list[str]
 
 SHAPE_FIELD = "array_shape"
 """The field of `ImageRef.features` that carries an image's shape to its reader; it is not a feature."""
 
+LONGEST_LABEL = 4096
+"""Bytes of a label; numpy gives each text of an array as many as the longest has."""
+
 
 @dataclass(frozen=True, slots=True)
 class ImageStack:
-    """Where images are.
+    """An array of images, and the array of their labels.
 
     Attributes:
-        place: of the array with its header.
-        header: bytes before the first image.
-        count: how many images.
-        shape: of each, as it is stored.
+        key: the array's name in the dataset; images are called `key#0`, `key#1`, ...
+        name: the array's, for messages.
+        word: the source's for the split.
+        images: where the images are.
+        labels_name: the name of the array or file of labels, for messages.
+        labels: where the labels are; None for images without.
     """
 
-    place: Place
-    header: int
-    count: int
-    shape: tuple[int, ...]
-
-    @property
-    def image_bytes(self) -> int:
-        """Bytes of one image."""
-        return math.prod(self.shape)
+    key: str
+    name: str
+    word: str
+    images: Place
+    labels_name: str
+    labels: Place | None
 
 
-def locate_images(place: Place, header: int, shape: Sequence[int], order: Order) -> ImageStack:
-    """The images of an array of bytes.
+def list_stack(
+    file: ImageRef, stack: ImageStack, parse: ParseHeader, order: Order, classes: Mapping[str, int]
+) -> Iterator[Listed]:
+    """A reference for each image, after the classes that the labels number.
 
     Args:
-        place: of the array with its header.
-        header: bytes of that.
-        shape: of the array: images, height, width; and channels, 1 or 3: last, or with `planar` before the height.
+        file: the file that the images are in.
+        stack: the arrays.
+        parse: reads their headers.
         order: where the channels are.
+        classes: numbers by class name; empty where each number is a class of its own.
 
     Raises:
-        Rejected: `bad_array`, the array does not hold images; `wrong_length`, there are more or fewer bytes.
+        Rejected: `bad_array`, `wrong_length`, `bad_packing`: there are no such images; `bad_labels`.
     """
+    header = stack.images.read_header(parse)
+    if header.dtype != np.uint8:
+        raise bad_array(f"{stack.name} holds values of type {header.dtype}, not uint8")
+    check_images(header, order)
+    stack.images.check_size(header, header.described)
+    count, *shape = header.shape
+    names = None
+    if stack.labels is not None:
+        names, numbers = name_labels(read_labels(stack.labels, parse, stack.labels_name, count), classes)
+        if numbers:  # classes called 0, 1, ..., 10 have that order
+            yield ClassNames.of(file, {str(number): number for number in sorted(numbers)})
+    features = orjson.dumps({SHAPE_FIELD: shape}).decode()
+    common = {"packing": str(stack.images.packing or ""), "split": file.split or stack.word, "features": features}
+    begin = stack.images.offset + header.bytes
+    yield from list_ranges(file, stack.key, begin, math.prod(shape), count, names, **common)
+
+
+def check_images(header: ArrayHeader, order: Order) -> None:
+    """Raises Rejected, `bad_array`, unless an array is of images.
+
+    These have N x height x width values, or 1 or 3 channels: last, or with `planar` before the height.
+    """
+    shape = header.shape
     channels = 1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
-    shown = " x ".join(map(str, shape)) or "a single value"
     if channels not in (1, 3):
         where = "channels x height x width" if order == "planar" else "height x width x channels"
-        raise Rejected(
-            "list", "bad_array", f"{shown} is not an array of images: N x height x width, or N x {where} (1 or 3)"
-        )
+        usual = f"N x height x width, or N x {where} (1 or 3)"
+        raise bad_array(f"{header.described} is not an array of images: {usual}")
     if min(shape) < 1:
-        raise Rejected("list", "bad_array", f"an array of {shown} holds no image")
-    stack = ImageStack(place, header, shape[0], tuple(shape[1:]))
-    place.check_size(header + stack.count * stack.image_bytes, f"{header:,} of header and {shown}")
-    return stack
-
-
-def list_array_images(
-    file: ImageRef, key: str, stack: ImageStack, labels: Sequence[str] | None, word: str
-) -> Iterator[ImageRef]:
-    """A reference for each image.
-
-    Args:
-        file: the file that the array is in.
-        key: the array's name in the dataset; images are called `key#0`, `key#1`, ...
-        stack: where they are.
-        labels: of each; None for images without.
-        word: the source's for their split.
-
-    Raises:
-        Rejected: `bad_labels`: there are not as many labels as images.
-    """
-    if labels is not None and len(labels) != stack.count:
-        raise Rejected("list", "bad_labels", f"there are {len(labels):,} labels for {stack.count:,} images")
-    features = orjson.dumps({SHAPE_FIELD: stack.shape}).decode()
-    common = {"packing": stack.place.packing, "split": file.split or word, "features": features}
-    begin = stack.place.offset + stack.header
-    yield from list_ranges(file, key, begin, stack.image_bytes, stack.count, labels, **common)
+        raise bad_array(f"an array of {header.described} holds no image")
 
 
 def list_ranges(
@@ -99,6 +100,52 @@ def list_ranges(
     refer = partial(ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, **common)
     for index in range(count):
         yield refer(key=f"{key}#{index}", offset=begin + index * length, label="" if labels is None else labels[index])
+
+
+def read_labels(place: Place, parse: ParseHeader, name: str, count: int) -> Labels:
+    """The labels of images, of an array of shape (N) or (N, 1).
+
+    Args:
+        place: of the array.
+        parse: reads its header.
+        name: the array's, for messages.
+        count: how many images there are; an array of another length is not read.
+
+    Raises:
+        Rejected: `bad_labels`: it holds no such labels, or cannot be read.
+    """
+    try:
+        header = place.read_header(parse)
+        if header.dtype.kind not in "iuU":
+            raise bad_array(f"values of type {header.dtype} are not labels: store integers or texts")
+        if header.dtype.itemsize > LONGEST_LABEL:
+            raise bad_array(f"texts of up to {header.dtype.itemsize:,} bytes are too long for labels")
+        if header.shape not in ((count,), (count, 1)):
+            raise bad_array(f"an array of {header.described} has no label for each of {count:,} images")
+        place.check_size(header, f"{count:,} labels")
+        data = place.read(header.bytes, header.total_bytes - header.bytes, header.total_bytes)
+    except Rejected as error:
+        raise Rejected("list", "bad_labels", f"{name}: {error.detail}") from None
+    values = np.frombuffer(data, header.dtype)
+    labels: Labels = [str(value) for value in values] if header.dtype.kind == "U" else values.astype(object).tolist()
+    return labels
+
+
+def name_labels(labels: Labels, classes: Mapping[str, int]) -> tuple[list[str], set[int]]:
+    """The class of each label.
+
+    Args:
+        labels: numbers or names.
+        classes: numbers by class name; empty where each number is a class of its own, called as it is written.
+
+    Returns:
+        The classes' names, where an unknown number stays a number without a class;
+        and the numbers that are classes of their own.
+    """
+    names = {number: name for name, number in classes.items()}
+    numbers = {label for label in set(labels) if isinstance(label, int)}
+    written = {number: names.get(number) or str(number) for number in numbers}
+    return [written[label] if isinstance(label, int) else label for label in labels], set() if classes else numbers
 
 
 def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[bytes, Pixels]:

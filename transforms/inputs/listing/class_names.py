@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from recordmill import storage
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
+from recordmill.transforms.inputs.listing.named_files import DataFile, explain_os_error
 
-MAX_TEXT_BYTES = 2**20
+MAX_TEXT_BYTES = 16 * 2**20
+"""The longest file of names that is read."""
 
 MOST_CLASSES = 1_000_000
 """This many may be counted instead of named."""
@@ -43,23 +44,19 @@ def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
     return numbers
 
 
-def read_class_names(uri: str, path: str, name: str) -> dict[str, int]:
+def read_class_names(file: DataFile, name: str) -> dict[str, int]:
     """The classes that a text file names, one a line; empty lines count for nothing.
 
     Args:
-        uri: of a file of data.
-        path: that file's, below its input.
-        name: of the text file, relative to the folder of the file of data.
+        file: a file of data.
+        name: of the text file, relative to that file's folder.
 
     Raises:
         NoClassNamesError: there is no such file.
         ClassNamesError: it names no classes.
     """
-    beside = posixpath.join(posixpath.dirname(spelled_path(uri, path)), name)
     try:
-        data = storage.read_range(resolve_inside(root_of(uri, path), beside), 0, MAX_TEXT_BYTES + 1)
-        if len(data) > MAX_TEXT_BYTES:
-            raise ValueError(f"it has more than {MAX_TEXT_BYTES:,} bytes")
+        data = read_names_file(file.resolve(posixpath.join(file.folder, name)))
         classes = number_classes([line.strip() for line in data.decode().splitlines() if line.strip()])
     except FileNotFoundError:
         raise NoClassNamesError(f"there is no {name} next to it to name the classes") from None
@@ -70,12 +67,25 @@ def read_class_names(uri: str, path: str, name: str) -> dict[str, int]:
     return classes
 
 
+def read_names_file(uri: str) -> bytes:
+    """The bytes of a text file that names classes.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is too long.
+    """
+    data = storage.read_range(uri, 0, MAX_TEXT_BYTES + 1)
+    if len(data) > MAX_TEXT_BYTES:
+        raise ValueError(f"it has more than {MAX_TEXT_BYTES:,} bytes")
+    return data
+
+
 def why_unread(error: OSError | ValueError | Rejected) -> str:
     """Why a file of names cannot be used, without the path that the error may name: the sentence names the file."""
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8, from byte {error.start} on"
     if isinstance(error, OSError):
-        return (error.strerror or type(error).__name__).lower()
+        return explain_os_error(error)
     return " ".join((error.detail if isinstance(error, Rejected) else str(error)).split())
 
 

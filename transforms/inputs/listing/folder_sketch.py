@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from recordmill.schemas.settings.splits import SPLIT_NAMES
@@ -21,9 +22,9 @@ USUAL_WORDS = {word: SPLIT_NAMES[word] for word in ("train", "val", "valid", "va
 ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Names:
-    """The contents of one folder, sorted.
+    """The contents of one folder, sorted; up to ten thousand names, which many sources ask about.
 
     Attributes:
         files: names of files.
@@ -33,19 +34,33 @@ class Names:
     files: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def images(self) -> tuple[str, ...]:
         """The files that are images by their names."""
         return self.ending(*IMAGE_ENDINGS)
 
+    @cached_property
+    def _image_stems(self) -> frozenset[str]:
+        return frozenset(stems_of(self.images))
+
+    @cached_property
+    def _suffixes(self) -> frozenset[str]:
+        return frozenset(name.rpartition(".")[2].lower() for name in self.files)
+
     def ending(self, *endings: str) -> tuple[str, ...]:
-        """The files with one of these endings, in either case."""
+        """The files with one of these endings, in either case; an ending has a dot."""
+        if self._suffixes.isdisjoint(ending.rpartition(".")[2] for ending in endings):
+            return ()
         return tuple(name for name in self.files if name.lower().endswith(endings))
 
     def beside_images(self, ending: str) -> tuple[str, ...]:
         """The files of an ending that have the name of an image in the same folder."""
-        stems = stems_of(self.images)
-        return tuple(name for name in self.ending(ending) if posixpath.splitext(name)[0] in stems)
+        return tuple(name for name in self.ending(ending) if posixpath.splitext(name)[0] in self._image_stems)
+
+
+def stems_of(names: Iterable[str]) -> set[str]:
+    """The names without their endings."""
+    return {posixpath.splitext(name)[0] for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +179,6 @@ class Recognised:
     def kind(self) -> str:
         """The source."""
         return str(self.settings["source"]["kind"])
-
-
-def stems_of(names: Iterable[str]) -> set[str]:
-    """The names without their endings."""
-    return {posixpath.splitext(name)[0] for name in names}
 
 
 def split_of(word: str) -> str:

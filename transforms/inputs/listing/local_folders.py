@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import orjson
 
 from recordmill.schemas.image_ref import Status
+from recordmill.transforms.inputs.listing.named_files import explain_os_error as _why
 
 
 class Entry(NamedTuple):
@@ -123,7 +124,3 @@ def _or_leave_out(path: str, is_folder: bool) -> str:
     except TypeError:  # a name that is not UTF-8, or the input itself
         return ""
     return f", or leave it out by --set {value}" if path else ""
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()

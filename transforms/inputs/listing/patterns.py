@@ -36,3 +36,21 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
         if group not in compiled.groupindex:
             raise ValueError(f"{key} {pattern!r} has no group (?P<{group}>...): add it")
     return compiled
+
+
+def check_template(text: str, key: str, *names: str) -> None:
+    """Checks a setting in which names in braces are replaced.
+
+    Args:
+        text: the setting's value.
+        key: the YAML key that it was written under, for the message.
+        names: the names that have a value.
+
+    Raises:
+        ValueError: it has others, or braces that do not match.
+    """
+    try:
+        text.format_map(dict.fromkeys(names, ""))
+    except (LookupError, ValueError, AttributeError, TypeError):
+        known = " and ".join(f"{{{name}}}" for name in sorted(names)) or "no names"
+        raise ValueError(f"{key} is {text!r}: it can use only {known} in braces") from None

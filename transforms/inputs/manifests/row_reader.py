@@ -15,8 +15,14 @@ from recordmill import storage
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ClassNames, ImageRef
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS
-from recordmill.transforms.inputs.listing.safe_paths import key_of, reason_of, resolve_inside, size_and_version
+from recordmill.transforms.inputs.listing.named_files import (
+    IMAGE_ENDINGS,
+    explain_os_error,
+    key_of,
+    reason_of,
+    resolve_inside,
+    size_and_version,
+)
 from recordmill.transforms.inputs.manifests.columns import Reader
 from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.tables.row import Row, bad_row
@@ -135,7 +141,7 @@ class RowReader:
             where = "source.root, by default the manifest's own folder"
             raise Rejected("list", "outside_root", f"{column}{entry.uri!r:.200} is not below {where}") from None
         except OSError as error:
-            why = (error.strerror or type(error).__name__).lower()
+            why = explain_os_error(error)
             if entry.uri.startswith(" "):
                 why += ", and the path begins with a space: set source.blanks=skip if that is not part of it"
             raise Rejected("list", reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None

@@ -225,7 +225,8 @@ class Archives(Source):
             by_archive = self.class_from == "archive"
             below = member.name.partition("/")[2] if self.look_through else member.name
             label = _stem(path) if by_archive else folder_label(below, self.class_from)
-        return ref.replace(offset=member.offset, length=member.length, packing=member.packing, split=word, label=label)
+        packing = str(member.packing or "")
+        return ref.replace(offset=member.offset, length=member.length, packing=packing, split=word, label=label)
 
     def _ignores(self, name: str) -> str:
         """Why a member is ignored; the empty string where it is not."""

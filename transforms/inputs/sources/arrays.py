@@ -7,19 +7,15 @@ from typing import ClassVar
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef, Listed
-from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.arrays.image_stack import Order, list_array_images, locate_images, read_stacked_image
-from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, name_labels, read_label_array
-from recordmill.transforms.inputs.arrays.npy_header import LONGEST_HEADER, parse_npy_header
-from recordmill.transforms.inputs.arrays.npz_members import find_members
-from recordmill.transforms.inputs.arrays.place import Place, find_beside, place_of
-from recordmill.transforms.inputs.listing.class_names import state_classes
+from recordmill.transforms.inputs.arrays.array_files import find_labels, find_members, parse_npy_header, place_of
+from recordmill.transforms.inputs.arrays.image_stack import ImageStack, Order, list_stack, read_stacked_image
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.listing.named_files import DataFile
+from recordmill.transforms.inputs.sources.source import ArraySource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrays(Source):
+class Arrays(ArraySource):
     """The source `arrays`.
 
     An array of images has unsigned 8-bit values and the shape N x height x width, or that x channels (1 or 3). Its name
@@ -39,7 +35,6 @@ class Arrays(Source):
     class_names: tuple[str, ...] | int = ()
 
     files: ClassVar[tuple[str, ...]] = ("*.npz", "*.npy")
-    gives_pixels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""
@@ -48,18 +43,7 @@ class Arrays(Source):
         if self.labels and set(self.labels) != set(self.images):
             words = ", ".join(self.images)
             raise ValueError(f"source.labels must have the words of source.images ({words}), or be {{}} for no labels")
-        if self.order not in ("interleaved", "planar"):
-            raise ValueError(f"source.order is {self.order!r}: choose interleaved or planar")
         self.classes()
-
-    def classes(self) -> Mapping[str, int]:
-        """Those of `class_names`."""
-        return state_classes(self.class_names)
-
-    @property
-    def gives_labels(self) -> bool:
-        """If there are arrays of them."""
-        return bool(self.labels)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -80,50 +64,38 @@ class Arrays(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each image of one file, by its arrays' headers and its labels."""
+        name = posixpath.basename(path).removesuffix(".npy")
+        if not path.endswith(".npz") and name not in self.images.values():
+            yield file.notice("ignored", "labels" if name in self.labels.values() else "not_included")
+            return
         try:
-            yield from list(self._refer_members(file) if path.endswith(".npz") else self._refer_file(path, file))
+            stacks = self._members(file) if path.endswith(".npz") else [self._array(name, path, file)]
         except FileNotFoundError as error:
-            detail = (
-                f"there is no array {error} in it or next to it: add it, or correct source.images and source.labels"
-            )
-            yield file.notice("fatal", "bad_labels", detail)
+            correct = "add it, or correct source.images and source.labels"
+            yield file.notice("fatal", "bad_labels", f"there is no array {error} in it or next to it: {correct}")
+            return
+        listed = [list_stack(file, stack, parse_npy_header, self.order, self.classes()) for stack in stacks]
+        yield from [each for refs in listed for each in refs]  # all or nothing
 
-    def _refer_members(self, file: ImageRef) -> Iterator[Listed]:
+    def _members(self, file: ImageRef) -> list[ImageStack]:
         members = find_members(file)
         found = {word: name for word, name in self.images.items() if name in members}
         if not found:
             holds = ", ".join(sorted(members)) or "nothing"
             raise FileNotFoundError(f"{' or '.join(self.images.values())} ({holds} is there)")
-        for word, name in found.items():
-            if self.labels and self.labels[word] not in members:
-                raise FileNotFoundError(self.labels[word])
-            labels = members[self.labels[word]] if self.labels else None
-            yield from self._refer_array(file, f"{file.key}/{name}", word, members[name], labels)
+        labels = {word: self.labels.get(word, "") for word in found}
+        if missing := [name for name in labels.values() if name and name not in members]:
+            raise FileNotFoundError(missing[0])
+        return [
+            ImageStack(f"{file.key}/{name}", name, word, members[name], labels[word], members.get(labels[word]))
+            for word, name in found.items()
+        ]
 
-    def _refer_file(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        name = posixpath.basename(path).removesuffix(".npy")
-        word = next((word for word, array in self.images.items() if array == name), None)
-        if word is None:
-            reason = "labels" if name in self.labels.values() else "not_included"
-            yield file.notice("ignored", reason)
-            return
-        labels = find_beside(path, file, f"{self.labels[word]}.npy") if self.labels else None
-        yield from self._refer_array(file, file.key, word, place_of(file), labels)
-
-    def _refer_array(
-        self, file: ImageRef, key: str, word: str, images: Place, labels: Place | None
-    ) -> Iterator[Listed]:
-        header = parse_npy_header(images.read(0, LONGEST_HEADER))
-        if header.dtype != "uint8":
-            detail = f"{self.images[word]} holds values of type {header.dtype}, not uint8"
-            raise Rejected("list", "bad_array", detail)
-        stack = locate_images(images, header.bytes, header.shape, self.order)
-        names = None
-        if labels is not None:
-            values = read_label_array(labels, self.labels[word], stack.count)
-            names, numbers = name_labels(values, self.classes())
-            yield from announce_numbers(file, numbers)
-        yield from list_array_images(file, key, stack, names, word)
+    def _array(self, name: str, path: str, file: ImageRef) -> ImageStack:
+        word = next(word for word, array in self.images.items() if array == name)
+        labels = self.labels.get(word, "")
+        place = find_labels(DataFile(path, file), f"{labels}.npy") if labels else None
+        return ImageStack(file.key, name, word, place_of(file), labels, place)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One image."""

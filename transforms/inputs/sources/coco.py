@@ -15,10 +15,8 @@ from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
-from recordmill.transforms.inputs.listing.named_image import find_named_image
-from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.listing.read_sibling import read_sibling
-from recordmill.transforms.inputs.listing.safe_paths import spelled_path
+from recordmill.transforms.inputs.listing.named_files import DataFile, read_sibling
+from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
@@ -49,11 +47,7 @@ class Coco(Source):
     def __post_init__(self) -> None:
         """Raises ValueError where the pattern is none, or the folder's."""
         compile_pattern(self.split, "source.split")
-        try:
-            self.images.format(split="", folder="")
-        except (LookupError, ValueError, AttributeError):
-            known = "nothing but {split} and {folder} stands for something"
-            raise ValueError(f"source.images is {self.images!r}: {known}") from None
+        check_template(self.images, "source.images", "split", "folder")
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -112,15 +106,11 @@ class Coco(Source):
         if annotations.strays:
             detail = f"{annotations.strays} annotations are of images or categories that the file does not list"
             yield file.notice("warning", "stray_annotations", detail)
-        own = posixpath.dirname(spelled_path(file.uri, path))
-        folder = self.images.format(split=word, folder=own).strip("/")
+        named_by = DataFile(path, file.replace(split=word))
+        folder = self.images.format(split=word, folder=named_by.folder).strip("/")
         for image in annotations.images:
             below = f"{folder}/{image['file_name']}" if folder else image["file_name"]
-            ref = find_named_image(file.replace(split=word), path, below)
-            if not ref.status:
-                fields = {"source_id": str(image["id"]), **annotations.boxes(image)}
-                ref = ref.replace(features=orjson.dumps(fields).decode())
-            yield ref
+            yield from named_by.list_annotated(below, {"source_id": str(image["id"]), **annotations.boxes(image)})
 
 
 class Annotations:

@@ -1,10 +1,10 @@
 """Binary files of records of one length: label bytes, then pixels. CIFAR-10, CIFAR-100 and whatever is like them."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from recordmill.transforms.inputs.listing.class_names import (
     NoClassNamesError,
     number_classes,
     read_class_names,
-    state_classes,
 )
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.listing.named_files import DataFile
+from recordmill.transforms.inputs.sources.source import ArraySource
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "": {"files": {"all": "*.bin"}, "labels": ("label",)},
@@ -49,7 +49,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixedRecords(Source):
+class FixedRecords(ArraySource):
     """The source `fixed_records`.
 
     Attributes:
@@ -83,12 +83,17 @@ class FixedRecords(Source):
     class_names: tuple[str, ...] | int = ()
 
     late_labels: ClassVar[bool] = True
-    gives_pixels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the layout is incomplete or impossible."""
+        """Raises ValueError where the layout, with what the preset says, is incomplete or impossible."""
         if self.preset not in PRESETS:
             raise ValueError(f"source.preset is {self.preset!r}: choose cifar10, cifar100, or '' for none")
+        if self._with_preset() is self:  # otherwise that has been checked
+            self._check_layout()
+            self._check_classes()
+
+    def _with_preset(self) -> Self:
+        """The source with the preset's values for what is not given; itself where all is."""
         preset = PRESETS[self.preset]
         given = {
             "data": self.data or preset["files"],
@@ -98,10 +103,11 @@ class FixedRecords(Source):
         given["label"] = self.label or (given["labels"] or ("",))[-1]
         names = self.class_names_file or ("" if self.class_names else preset.get("class_names_file", ""))
         given["class_names_file"] = names.replace("{label}", given["label"])
-        for key, value in given.items():
-            object.__setattr__(self, key, value)
-        self._check_layout()
-        self._check_classes()
+        return self if all(getattr(self, key) == value for key, value in given.items()) else replace(self, **given)
+
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
+        """Fills in what the preset says; no file is read."""
+        return self._with_preset()
 
     def _check_layout(self) -> None:
         for key in ("height", "width"):
@@ -126,11 +132,6 @@ class FixedRecords(Source):
         if "/" in self.class_names_file or self.class_names_file.startswith("."):
             raise ValueError(f"source.class_names_file is {self.class_names_file!r}: name a file next to the records")
         self.classes()
-
-    @property
-    def gives_labels(self) -> bool:
-        """If records have label bytes."""
-        return bool(self.labels)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -167,10 +168,6 @@ class FixedRecords(Source):
         others = (name for name in self.labels or () if name != self.label)
         return tuple(Feature(name, "int64", name, f"label byte `{name}` of the record") for name in others)
 
-    def classes(self) -> Mapping[str, int]:
-        """Those of `class_names`."""
-        return state_classes(self.class_names)
-
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each record of one file, by the file's size alone."""
         name = posixpath.basename(path)
@@ -184,7 +181,7 @@ class FixedRecords(Source):
             raise Rejected("list", "wrong_length", self._describe_length(file.size))
         if self.labels and self.class_names_file:
             try:
-                classes = read_class_names(file.uri, path, self.class_names_file)
+                classes = read_class_names(DataFile(path, file), self.class_names_file)
             except ClassNamesError as error:
                 known = self._preset_classes if isinstance(error, NoClassNamesError) else 0
                 if not known:

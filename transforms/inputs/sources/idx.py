@@ -2,26 +2,23 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar
+from typing import Any
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef, Listed
-from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.arrays.idx_header import LONGEST_HEADER, parse_idx_header
-from recordmill.transforms.inputs.arrays.image_stack import list_array_images, locate_images, read_stacked_image
-from recordmill.transforms.inputs.arrays.label_arrays import announce_numbers, name_labels
-from recordmill.transforms.inputs.arrays.place import find_beside, place_of
-from recordmill.transforms.inputs.listing.class_names import state_classes
+from recordmill.transforms.inputs.arrays.array_files import find_labels, parse_idx_header, place_of
+from recordmill.transforms.inputs.arrays.image_stack import ImageStack, list_stack, read_stacked_image
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.listing.named_files import DataFile
+from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
+from recordmill.transforms.inputs.sources.source import ArraySource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Idx(Source):
+class Idx(ArraySource):
     r"""The source `idx`.
 
     Attributes:
@@ -39,31 +36,13 @@ class Idx(Source):
     class_names: tuple[str, ...] | int = ()
     transposed: bool = False
 
-    gives_pixels: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         """Raises ValueError where a pattern is none."""
-        groups = self._compiled().groupindex
-        try:
-            self.labels.format_map(dict.fromkeys(groups, ""))
-        except (KeyError, ValueError, IndexError, AttributeError) as error:
-            known = ", ".join(f"{{{group}}}" for group in sorted(groups)) or "nothing"
-            raise ValueError(
-                f"source.labels is {self.labels!r} ({error}): it may use {known} of source.images"
-            ) from None
+        check_template(self.labels, "source.labels", *self._compiled().groupindex)
         self.classes()
 
     def _compiled(self) -> Any:
         return compile_pattern(self.images, "source.images")
-
-    def classes(self) -> Mapping[str, int]:
-        """Those of `class_names`."""
-        return state_classes(self.class_names)
-
-    @property
-    def gives_labels(self) -> bool:
-        """If there are files of them."""
-        return bool(self.labels)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -90,34 +69,15 @@ class Idx(Source):
             yield file.notice("ignored", "labels" if is_labels else "not_included")
             return
         groups = {group: text or "" for group, text in match.groupdict().items()}
-        place = place_of(file)
+        labels = self.labels.format_map(groups)
         try:
-            dimensions, header = parse_idx_header(place.read(0, LONGEST_HEADER), (3, 4))
-            stack = locate_images(place, header, dimensions, "interleaved")
-            numbers = self._read_labels(path, file, self.labels.format_map(groups), stack.count)
-            labels, found = name_labels(numbers or (), self.classes())
-            refs = list_array_images(
-                file, file.key, stack, None if numbers is None else labels, groups.get("split", "")
-            )
-            yield from announce_numbers(file, found)
-            yield from refs
-        except FileNotFoundError as error:
-            detail = f"there is no {error} next to it: add it, or add --set source.labels='' for images without labels"
-            yield file.notice("fatal", "bad_labels", detail)
-
-    def _read_labels(self, path: str, file: ImageRef, name: str, count: int) -> bytes | None:
-        """The number of each image's class; FileNotFoundError, with the file's name, where there is no such file."""
-        if not name:
-            return None
-        try:
-            place = find_beside(path, file, name)
-            (found,), header = parse_idx_header(place.read(0, LONGEST_HEADER), (1,))
-            if found != count:
-                raise Rejected("list", "bad_labels", f"{found:,} labels, and there are {count:,} images")
-            place.check_size(header + found, f"{header} of header and {found:,} labels")
-        except Rejected as error:
-            raise Rejected("list", "bad_labels", f"{name}: {error.detail}") from None
-        return place.read(header, count, header + count)
+            place = find_labels(DataFile(path, file), labels) if labels else None
+        except FileNotFoundError:
+            add = "add it, or add --set source.labels='' for images without labels"
+            yield file.notice("fatal", "bad_labels", f"there is no {labels} next to it: {add}")
+            return
+        stack = ImageStack(file.key, name, groups.get("split", ""), place_of(file), labels, place)
+        yield from list_stack(file, stack, parse_idx_header, "interleaved", self.classes())
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One image."""

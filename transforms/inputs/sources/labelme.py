@@ -10,17 +10,17 @@ import orjson
 
 from recordmill import storage
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_image import IMAGE_ENDINGS, find_named_image
-from recordmill.transforms.inputs.listing.read_sibling import read_sibling
-from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
+from recordmill.transforms.inputs.listing.named_files import IMAGE_ENDINGS, DataFile, read_sibling
 from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20
 """The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""
+
+Point = tuple[float, float]
 
 _ENDINGS = tuple(each for ending in IMAGE_ENDINGS for each in (ending, ending.upper()))
 
@@ -60,21 +60,16 @@ class LabelMe(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""
+        annotation = DataFile(path, file)
         try:
-            name, labels, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
-            place = find_image(file.uri, path, name)
+            name, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
+            place = find_image(annotation, name)
         except ValueError as error:
             raise Rejected("list", "bad_annotations", f"not a LabelMe annotation: {error}") from None
-        image = find_named_image(file, path, place)
-        if image.status:
-            yield image
-            return
-        if labels:
-            yield ClassNames.of(file, labels)
-        yield image.replace(features=orjson.dumps(fields).decode())
+        yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
 
-    def read_annotation(self, data: Any) -> tuple[str, list[str], dict[str, Any]]:
-        """The image's path, the classes of its boxes, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
+    def read_annotation(self, data: Any) -> tuple[str, dict[str, Any]]:
+        """The image's path, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
 
         Args:
             data: what the JSON file holds.
@@ -89,8 +84,7 @@ class LabelMe(Source):
         name = data.get("imagePath")
         if not isinstance(name, str) or not name:
             raise ValueError("its imagePath names no image")
-        boxes: dict[Any, Box] = {}
-        labels: list[str] = []
+        objects: dict[Any, tuple[str, list[Point]]] = {}
         dropped = 0
         for number, shape in enumerate(shapes, start=1):
             label = shape.get("label") if isinstance(shape, dict) else None
@@ -103,56 +97,47 @@ class LabelMe(Source):
             if kind != "rectangle" and self.other_shapes == "drop":
                 dropped += 1
                 continue
-            box = _enclose(_points(shape, number), kind, number)
             group = shape.get("group_id") if self.groups == "join" else None
             part = (number,) if group is None else (label, orjson.dumps(group))
-            if part in boxes:
-                boxes[part] = _join(boxes[part], box)
-            else:
-                boxes[part] = box
-                labels.append(label)
-        return (
-            name,
-            labels,
-            boxes_of(boxes.values(), labels, drawn_on_size=_size(data), shapes={"other_shape": dropped}),
-        )
+            objects.setdefault(part, (label, []))[1].extend(_outline(_points(shape, number), kind, number))
+        boxes = [_enclose(points) for _, points in objects.values()]
+        labels = [label for label, _ in objects.values()]
+        return name, boxes_of(boxes, labels, drawn_on_size=_size(data), shapes={"other_shape": dropped})
 
 
-def find_image(uri: str, path: str, name: str) -> str:
-    """Where below the input the image of a JSON file is; where it should be, if it is not there.
+def find_image(file: DataFile, name: str) -> str:
+    """The path below the input of the image of a JSON file; where it should be, if it is not there.
 
     Args:
-        uri: of the file.
-        path: the file's, below its input.
+        file: the JSON file.
         name: its `imagePath`.
 
     Raises:
         ValueError: it names a JSON file, and there is not one image of the file's own name.
     """
     named = name.replace("\\", "/")
-    folder, own = posixpath.split(spelled_path(uri, path))
-    stem, base, root = posixpath.splitext(own)[0], posixpath.basename(named), root_of(uri, path)
+    folder, own = posixpath.split(file.spelled)
+    stem, base = posixpath.splitext(own)[0], posixpath.basename(named)
     if base.lower().endswith(".json"):
-        there = [place for each in _ENDINGS if _is_there(root, place := posixpath.join(folder, f"{stem}{each}"))]
+        there = [place for each in _ENDINGS if _is_there(file, place := posixpath.join(folder, f"{stem}{each}"))]
         if len(there) != 1:
             raise ValueError(f"its imagePath names no image, and there are {len(there)} images called {stem}")
         return there[0]
     renamed = stem + posixpath.splitext(base)[1]
-    joined = (posixpath.normpath(posixpath.join(folder, each)) for each in (named, renamed, base))
-    places = list(dict.fromkeys(joined))
+    places = list(dict.fromkeys(posixpath.normpath(posixpath.join(folder, each)) for each in (named, renamed, base)))
     if len(places) == 1:  # mostly there is one alone, and nothing to ask the store
         return places[0]
-    return next((place for place in places if _is_there(root, place)), places[0])
+    return next((place for place in places if _is_there(file, place)), places[0])
 
 
-def _is_there(root: str, place: str) -> bool:
+def _is_there(file: DataFile, place: str) -> bool:
     try:
-        return storage.size_of(resolve_inside(root, place)) is not None
+        return storage.size_of(file.resolve(place)) is not None
     except (Rejected, PermissionError):  # without a right to list S3 forbids what is not there
         return False
 
 
-def _points(shape: dict[str, Any], number: int) -> list[tuple[float, float]]:
+def _points(shape: dict[str, Any], number: int) -> list[Point]:
     """The points of a shape, at least one."""
     points = shape.get("points")
     if not isinstance(points, list) or not points:
@@ -163,22 +148,22 @@ def _points(shape: dict[str, Any], number: int) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in points]
 
 
-def _enclose(points: list[tuple[float, float]], kind: Any, number: int) -> Box:
-    """The box around a shape; corners may come in any order."""
+def _outline(points: list[Point], kind: Any, number: int) -> list[Point]:
+    """Points whose box is that of a shape."""
     if kind == "circle":
         if len(points) != 2:
             raise ValueError(f"shape {number} is a circle of {len(points)} points: it has a centre and one on its rim")
         (x, y), rim = points
         radius = math.dist((x, y), rim)
-        return x - radius, y - radius, x + radius, y + radius
+        return [(x - radius, y - radius), (x + radius, y + radius)]
+    if kind == "mask":  # its points are its first pixel and its last, which belongs to it
+        return [*points, *((x + 1, y + 1) for x, y in points)]
+    return points
+
+
+def _enclose(points: list[Point]) -> Box:
     xs, ys = zip(*points, strict=True)
-    last = 1 if kind == "mask" else 0  # the points of a mask are its first pixel and its last, which belongs to it
-    return min(xs), min(ys), max(xs) + last, max(ys) + last
-
-
-def _join(one: Box, other: Box) -> Box:
-    """The box around two."""
-    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+    return min(xs), min(ys), max(xs), max(ys)
 
 
 def _size(data: dict[str, Any]) -> tuple[int, int] | None:

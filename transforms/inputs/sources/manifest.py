@@ -3,13 +3,14 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.packing import ParquetCell, TextCell
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import (
     FolderSketch,
@@ -27,22 +28,16 @@ from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
 from recordmill.transforms.inputs.manifests.row_reader import RowReader
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.parquet_rows import bytes_type_fault, class_names
-from recordmill.transforms.inputs.tables.read_table import (
-    LIST_FILES,
-    TABLE_FILES,
-    Blanks,
-    Table,
-    TableFormat,
-    read_table,
-)
+from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
 from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
-from recordmill.transforms.inputs.tables.text_lines import check_encoding
 
 PRESET_SPLITS = {
     "vertex": {"training": "train", "validation": "validation", "test": "test"},
     "automl": {"TRAIN": "train", "VALIDATION": "validation", "TEST": "test", "UNASSIGNED": "train"},
 }
 """The words for splits in the tables of the presets."""
+
+_PRESET_FORMATS: dict[str, Literal["jsonl", "csv"]] = {"vertex": "jsonl", "automl": "csv"}
 
 TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
 
@@ -52,8 +47,8 @@ def _default_columns() -> Columns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest(Source):
-    r"""The source `manifest`.
+class Manifest(TableFormat, Source):
+    r"""The source `manifest`; `TableFormat` has further keys.
 
     Attributes:
         preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV; which know
@@ -62,11 +57,6 @@ class Manifest(Source):
         features_from: further features from columns, by their keys: `{image/age: {column: age, type: int64}}`.
         root: the folder that images must be below; paths are relative to it. By default the manifest's own folder,
             which a relative one begins at too.
-        format: `csv`, `tsv`, `jsonl` or `parquet`; `auto` goes by the file's name.
-        names: the columns' names, for CSV and TSV without a header row.
-        delimiter: between cells; by default a comma, or in TSV a tab.
-        quote: around cells; empty: quotes are letters like others.
-        encoding: of text; a byte order mark is not part of it.
         separator: between several labels or values in one cell of text.
         boxes_unit: `pixels` of the image, or `fraction` of its width and height.
         class_names: names of the classes that integers among labels number from 0; empty: those that Parquet written by
@@ -75,25 +65,17 @@ class Manifest(Source):
         split: a regular expression (RE2's syntax) that a manifest's name must match as a whole, where there is one a
             split: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the word that `splits.from_source` may use.
             Other files are ignored, and `.txt` files may be manifests.
-        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell;
-            `auto` skips them in `.txt` files, and where the columns are only found without them.
     """
 
     preset: Literal["", "vertex", "automl"] = ""
     columns: Columns = field(default_factory=_default_columns)
     features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
     root: str = ""
-    format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
-    names: tuple[str, ...] = ()
-    delimiter: str = ""
-    quote: str = '"'
-    encoding: str = "utf-8"
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
     unlabelled: Literal["reject", "keep"] = "reject"
     split: str = added_setting("")
-    blanks: Blanks = added_setting("auto")
 
     other_files: ClassVar[str] = "taken_only_by_name"
     split_settings: ClassVar[tuple[str, ...]] = ("columns.split",)
@@ -109,14 +91,11 @@ class Manifest(Source):
             self.columns.check()
         for key, feature in self.features_from.items():
             feature.check(key)
-        for name, text in (("delimiter", self.delimiter), ("quote", self.quote)):
-            if len(text) > 1 or text in ("\n", "\r"):
-                raise ValueError(f"source.{name} {text!r} is not one character")
+        self.check_format()
         if not self.separator:
             raise ValueError("source.separator is empty: write a character, such as |")
         if self.split:
             compile_pattern(self.split, "source.split", "split")
-        check_encoding(self.encoding, "source.encoding")
         state_classes(self.class_names)
 
     @property
@@ -163,7 +142,7 @@ class Manifest(Source):
 
     def idle_settings(self) -> Mapping[str, str]:
         """What concerns text in tables without text, and boxes, classes or lists where no column has any."""
-        idle = dict(self._table_format().idle_settings())
+        idle = self._table_format().idle_keys()
         if self.preset:
             return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
         if "boxes" not in self.annotations():
@@ -190,7 +169,7 @@ class Manifest(Source):
         unread = (self.columns.bytes,) if self.columns.bytes else ()
         referred, blank = 0, ""
         try:
-            with read_table(file.uri, self._table_format(), wanted, unread) as table:
+            with read_table(file.uri, self._table_format(), wanted, unread, self.preset == "automl") as table:
                 yield from self._announce(table, file)
                 column = {"vertex": "imageGcsUri", "automl": ""}.get(self.preset, self.columns.uri)
                 packing = self._packing(table)
@@ -236,32 +215,22 @@ class Manifest(Source):
         """Reads the image where its row says, or from the row."""
         if not ref.packing:
             return Source.read(self, ref, max_bytes)
-        delimiter = self.delimiter or ("\t" if ref.packing.startswith("tsv") else ",")
-        skip_blanks = self.blanks == "skip"
-        data = read_row_bytes(ref, self.columns.bytes, delimiter, self.quote, max_bytes, skip_blanks=skip_blanks)
+        data = read_row_bytes(ref, self.columns.bytes, self, max_bytes)
         return Content(data, data)
 
     def _table_format(self) -> TableFormat:
-        preset: dict[str, Any] = {"vertex": {"kind": "jsonl"}, "automl": {"kind": "csv", "ragged": True}}
-        return TableFormat(
-            **({"kind": self.format} | preset.get(self.preset, {})),
-            names=self.names,
-            delimiter=self.delimiter,
-            quote=self.quote,
-            encoding=self.encoding,
-            blanks=self.blanks,
-        )
+        return replace(self, format=_PRESET_FORMATS[self.preset]) if self.preset else self
 
     def _packing(self, table: Table) -> str:
-        column = self.columns.bytes
-        if not column or table.kind == "parquet":
-            return "parquet" if column else ""
+        if not (column := self.columns.bytes):
+            return ""
+        if table.kind == "parquet":
+            return str(ParquetCell())
         if table.kind == "txt" or (table.skips_blanks and self.blanks == "auto"):
             raise UnreadableTableError(
                 "it holds images: set source.format: csv or tsv, and source.blanks: skip or keep"
             )
-        position = [str(table.positions[column])] if table.positions else []
-        return " ".join((table.kind, table.codec, *position, *(["gzip"] if table.is_gzip else ())))
+        return str(TextCell(table.kind, table.codec, table.positions.get(column, -1), table.is_gzip))
 
     def _reader(self, table: Table) -> Reader:
         if self.preset:

@@ -1,16 +1,17 @@
 """What a source implements, and how one is found by name."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.read_image import read_image
+from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 
 
@@ -41,6 +42,28 @@ class Source(SourceSettings, Protocol):
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)
+
+
+class ArraySource(Source, Protocol):
+    """A source of pixels, whose labels are numbers.
+
+    Attributes:
+        labels: where labels are; empty if there are none.
+        class_names: the classes in the order of their numbers, or how many there are, called 0, 1, ...
+    """
+
+    labels: Any
+    class_names: tuple[str, ...] | int
+    gives_pixels: ClassVar[bool] = True
+
+    def classes(self) -> Mapping[str, int]:
+        """Those of `class_names`."""
+        return state_classes(self.class_names)
+
+    @property
+    def gives_labels(self) -> bool:
+        """If they are somewhere."""
+        return bool(self.labels)
 
 
 def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[Listed]:

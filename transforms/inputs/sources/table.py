@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import orjson
 
-from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed
@@ -19,15 +18,14 @@ from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import CellError, from_json, is_rounded, read_cell, to_json
 from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
 from recordmill.transforms.inputs.tables.infer_types import ColumnTypes, TypeInferenceError
-from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, Blanks, TableFormat, read_table
+from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, TableFormat, read_table
 from recordmill.transforms.inputs.tables.read_table import Table as OpenTable
 from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError, bad_row
-from recordmill.transforms.inputs.tables.text_lines import check_encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table(Source):
-    r"""The source `table`.
+class Table(TableFormat, Source):
+    r"""The source `table`; `TableFormat` has further keys.
 
     Attributes:
         columns: the columns that become features, each with its type, or with a mapping of `type`, `feature`, `enum`,
@@ -39,13 +37,6 @@ class Table(Source):
         split: the column of words that `splits.from_source` gives splits for.
         group: the column of what must stay in one split.
         key: the column of names that no two rows share; without one a row is called by its file and number.
-        format: `auto`, by the file's name, or what all tables are.
-        encoding: of CSV and JSON lines.
-        delimiter: between cells of CSV; empty: a comma, or a tab in files named `.tsv`.
-        quote: around cells of CSV that hold delimiters or line breaks; empty: none.
-        names: of the columns, where CSV has no header.
-        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell;
-            `auto` keeps them, unless the columns are only found without them.
     """
 
     columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
@@ -54,12 +45,6 @@ class Table(Source):
     split: str = ""
     group: str = ""
     key: str = ""
-    format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
-    encoding: str = "utf-8"
-    delimiter: str = ""
-    quote: str = '"'
-    names: tuple[str, ...] = ()
-    blanks: Blanks = added_setting("auto")
 
     contents: ClassVar[Literal["images", "rows"]] = "rows"
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
@@ -73,12 +58,7 @@ class Table(Source):
         for feature, count in features.items():
             if count > 1:
                 raise ValueError(f"source.columns: two columns become the feature {feature!r}: set feature of one")
-        check_encoding(self.encoding, "source.encoding")
-        for key in ("delimiter", "quote"):
-            if len(getattr(self, key)) > 1 or getattr(self, key) in ("\n", "\r"):
-                raise ValueError(f"source.{key} is {getattr(self, key)!r}: give one character")
-        if self.infer == "auto":
-            object.__setattr__(self, "infer", "no" if self.columns else "yes")
+        self.check_format()
 
     @property
     def _named(self) -> dict[str, str]:
@@ -87,33 +67,22 @@ class Table(Source):
         return {what: column for what, column in said.items() if column}
 
     @property
-    def _format(self) -> TableFormat:
-        return TableFormat(
-            self.format,
-            self.names,
-            delimiter=self.delimiter,
-            quote=self.quote,
-            encoding=self.encoding,
-            blanks=self.blanks,
-        )
-
-    @property
     def gives_labels(self) -> bool:
         """If a column of classes is named."""
         return bool(self.label)
 
     def idle_settings(self) -> Mapping[str, str]:
         """Settings of text, for tables without text."""
-        return self._format.idle_settings()
+        return self.idle_keys()
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Table":
         """Finds the types of columns that are not declared, in one pass over all rows."""
-        if self.infer == "no":
-            return self
+        if self.infer == "no" or (self.infer == "auto" and self.columns):
+            return replace(self, infer="no")
         types = ColumnTypes(without={*self.columns, *self._named.values()})
         for file in files:
             try:
-                with read_table(file.uri, self._format) as table:
+                with read_table(file.uri, self) as table:
                     types.add(table, file.key)
             except UnreadableTableError as error:
                 raise ValueError(f"source: {file.key} cannot be read: {error}") from None
@@ -138,7 +107,7 @@ class Table(Source):
         lacking, rows, sound = set(wanted), 0, 0
         rounded: dict[str, str] = {}
         try:
-            with read_table(file.uri, self._format, wanted) as table:
+            with read_table(file.uri, self, wanted) as table:
                 for row, ref in self._refer(path, file, table, rounded):
                     rows += 1
                     if row.cells is not None:

@@ -12,6 +12,7 @@ from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.label_map import LARGEST_OFFSET
+from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.read_image import read_image
@@ -20,6 +21,7 @@ from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
@@ -170,7 +172,7 @@ class Tfrecords(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """An image for each record, as the byte range of its data; a rejected reference for each damage."""
         numbers: dict[str, int | None] = {}
-        labels = LabelFiles(file.uri, path, self.class_names_file, self.class_names)
+        labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
@@ -178,7 +180,7 @@ class Tfrecords(Source):
                 if isinstance(record, Damage):
                     yield ref.notice("rejected", "bad_record", _explain(index, offset, record))
                     continue
-                packing = "gzip_records" if records.compression == "gzip" else ""
+                packing = str(Gzip(has_checksums=True)) if records.compression == "gzip" else ""
                 ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
                     yield self._refer_example(path, ref, bytes(record), numbers, labels)

@@ -7,13 +7,12 @@ from functools import lru_cache
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
-import orjson
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import (
@@ -23,9 +22,8 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
     split_of,
     stems_of,
 )
-from recordmill.transforms.inputs.listing.named_image import find_named_image
-from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
-from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
+from recordmill.transforms.inputs.listing.named_files import DataFile, NoFileError, read_sibling, size_and_version
+from recordmill.transforms.inputs.listing.patterns import check_template
 from recordmill.transforms.inputs.sources.source import Source
 
 FLAGS = ("difficult", "truncated")
@@ -78,10 +76,7 @@ class Voc(Source):
 
     def __post_init__(self) -> None:
         """Raises ValueError where the folder of the images is none."""
-        try:
-            self.images.format(folder="")
-        except (LookupError, ValueError, AttributeError):
-            raise ValueError(f"source.images is {self.images!r}: only {{folder}} stands for something") from None
+        check_template(self.images, "source.images", "folder")
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -91,25 +86,21 @@ class Voc(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""
-        folder, own_name = posixpath.split(spelled_path(file.uri, path))
-        above, within = posixpath.split(folder)
+        annotation = DataFile(path, file)
+        above, folder = posixpath.split(annotation.folder)
+        if self.sets:
+            sets = f"{annotation.root}/{posixpath.join(above, self.sets)}"
+            file = _with_set(file, sets, posixpath.splitext(posixpath.basename(file.uri))[0])
+            if file.status:
+                yield file
+                return
+            annotation = DataFile(path, file)
         try:
-            if self.sets:
-                sets = f"{root_of(file.uri, path)}/{posixpath.join(above, self.sets)}"
-                file = _with_set(file, sets, posixpath.splitext(own_name)[0])
-                if file.status:
-                    yield file
-                    return
-            name, labels, fields = read_annotation(fromstring(read_sibling(file.uri)))
+            name, fields = read_annotation(fromstring(read_sibling(file.uri)))
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise Rejected("list", "bad_annotations", f"not a VOC annotation: {error}") from None
-        image = find_named_image(file, path, posixpath.join(above, self.images.format(folder=within), name))
-        if image.status:
-            yield image
-            return
-        if labels:
-            yield ClassNames.of(file, labels)
-        yield image.replace(features=orjson.dumps(fields).decode())
+        image = posixpath.join(above, self.images.format(folder=folder), name)
+        yield from annotation.list_annotated(image, fields, fields["boxes_labels"])
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the lists that may have given its split."""
@@ -185,8 +176,8 @@ def _read_set(uri: str, size: int, version: str) -> frozenset[str]:
     return frozenset(words[0] for words in map(str.split, lines) if words)
 
 
-def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:
-    """The image's file name, the classes of its boxes, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
+def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:
+    """The image's file name, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
 
     Coordinates are taken as they stand, as TensorFlow's own converter takes them, though VOC counts pixels from 1.
 
@@ -207,7 +198,7 @@ def read_annotation(root: Element) -> tuple[str, list[str], dict[str, Any]]:
         values["view"].append(found.findtext("pose", "") or "")
     size = root.find("size")
     drawn_on = (0, 0) if size is None else (_whole(size, "width"), _whole(size, "height"))
-    return name, labels, boxes_of(boxes, labels, values=values, drawn_on_size=drawn_on)
+    return name, boxes_of(boxes, labels, values=values, drawn_on_size=drawn_on)
 
 
 def _text(element: Element, tag: str) -> str:

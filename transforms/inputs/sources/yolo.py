@@ -15,6 +15,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.listing.class_names import why_unread
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_PATTERNS,
     FolderSketch,
@@ -22,8 +23,7 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
     given_splits,
     split_of,
 )
-from recordmill.transforms.inputs.listing.read_sibling import NoFileError, read_sibling
-from recordmill.transforms.inputs.listing.safe_paths import root_of, size_and_version, spelled_path
+from recordmill.transforms.inputs.listing.named_files import DataFile, NoFileError, read_sibling, size_and_version
 from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, read_yolo_lines
 from recordmill.transforms.inputs.sources.source import Source
 
@@ -95,57 +95,46 @@ class Yolo(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a file, with its boxes; or the classes."""
         beside = self.text_files == "beside"
-        if (not beside and _may_name_classes(path)) or (beside and posixpath.basename(path) in NAMES_BESIDE):
+        if posixpath.basename(path) in NAMES_BESIDE if beside else _may_name_classes(path):
             yield from self._announce(path, file)
             return
-        folders = path.split("/")
-        if not beside and "images" not in folders[:-1]:
+        image = DataFile(path, file)
+        text_file = self._text_file(image.spelled)
+        if not text_file:
             raise Rejected("list", "no_class", "the file is not below a folder called images")
-        at = -1 if beside else len(folders) - 1 - folders[::-1].index("images")
-        if beside:
-            word = folders[0] if len(folders) > 1 else ""
-        else:
-            word = folders[at + 1] if at + 2 < len(folders) else folders[at - 1] if at else ""
-        text_file = _labels_path(spelled_path(file.uri, path), at)
+        word = path.rpartition("/")[0].partition("/")[0] if beside else _word_around_images(path)
+        lacks_file = False
         try:
-            text = read_sibling(f"{root_of(file.uri, path)}/{text_file}").decode()
+            fields = self._read_boxes(read_sibling(f"{image.root}/{text_file}"), image)
         except NoFileError:
-            none = orjson.dumps(boxes_of([], [], fractions=True)).decode()
-            yield file.replace(split=word, features=none, lacks_file=True)
-            return
-        except UnicodeDecodeError:
-            raise Rejected("list", "bad_annotations", f"{_labels_path(path, at)}: it is not UTF-8") from None
-        try:
-            fields = self._read_boxes(text, path, file)
-        except Rejected as line:
-            raise Rejected("list", line.reason, f"{_labels_path(path, at)}: {line.detail}") from None
-        yield file.replace(split=word, features=orjson.dumps(fields).decode())
+            fields, lacks_file = boxes_of([], [], fractions=True), True
+        yield file.replace(split=word, features=orjson.dumps(fields).decode(), lacks_file=lacks_file)
 
-    def _read_boxes(self, text: str, path: str, file: ImageRef) -> dict[str, Any]:
+    def _text_file(self, path: str) -> str:
+        """The path of an image's text file; the empty string for an image that is not below `images`."""
+        stem = posixpath.splitext(path)[0]
+        if self.text_files == "labels":
+            above, images, below = f"/{stem}".rpartition("/images/")
+            stem = f"{above}/labels/{below}"[1:] if images else ""
+        return stem and f"{stem}.txt"
+
+    def _read_boxes(self, data: bytes, image: DataFile) -> dict[str, Any]:
         key_points = None
-        if self.lines == "auto" and any(len(line.split()) > 6 for line in text.splitlines()):
-            key_points = self._find_key_points(path, file)
-        found = read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
+        try:
+            text = data.decode()
+            if self.lines == "auto" and any(len(line.split()) > 6 for line in text.splitlines()):
+                key_points = _find_key_points(image)
+            found = read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
+        except (Rejected, UnicodeDecodeError) as error:
+            reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
+            raise Rejected("list", reason, f"{self._text_file(image.path)}: {why_unread(error)}") from None
         shapes = {"enclosed": found.enclosed, "other_shape": found.dropped}
         return boxes_of(found.boxes, found.labels, fractions=True, shapes=shapes)
 
-    def _find_key_points(self, path: str, file: ImageRef) -> tuple[int, int] | None:
-        root = root_of(file.uri, path)
-        # Where the first folder gives the split, it is not in `path`, and data.yaml is next to it.
-        for folder in (root, root.rpartition("/")[0]) if file.key != path else (root,):
-            uri = f"{folder}/data.yaml"
-            with suppress(OSError):
-                if shape := _key_points(uri, *size_and_version(uri)):
-                    return shape
-        return None
-
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the text file with its boxes."""
-        folders = ref.uri.split("/")[:-1]
-        if self.text_files == "beside":
-            return (ref.uri,) if ref.lacks_file else (ref.uri, _labels_path(ref.uri, -1))
-        at = len(folders) - 1 - folders[::-1].index("images") if "images" in folders else None
-        return (ref.uri,) if at is None or ref.lacks_file else (ref.uri, _labels_path(ref.uri, at))
+        text_file = "" if ref.lacks_file else self._text_file(ref.uri)
+        return (ref.uri, text_file) if text_file else (ref.uri,)
 
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""
@@ -158,8 +147,7 @@ class Yolo(Source):
             if posixpath.basename(path) not in NAMES_BESIDE:
                 yield file.notice("ignored", self.other_files)
                 return
-            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
-            yield file.notice("fatal", "bad_annotations", f"it names no classes: {why}")
+            yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
             return
         if not self.names:
             yield ClassNames.of(file, names)
@@ -171,12 +159,10 @@ def _may_name_classes(path: str) -> bool:
     return path in NAMES_FILES or ("/" not in path and path.endswith(_YAML))
 
 
-def _labels_path(path: str, at: int) -> str:
-    """Where the boxes of an image are, whose folder of that number is `images`; next to it where that is -1."""
-    folders = path.split("/")
-    if at >= 0:
-        folders[at] = "labels"
-    return posixpath.splitext("/".join(folders))[0] + ".txt"
+def _word_around_images(path: str) -> str:
+    """The folder below `images`, or else the one that holds it."""
+    above, _, below = f"/{path}".rpartition("/images/")
+    return below.partition("/")[0] if "/" in below else above.rpartition("/")[2]
 
 
 def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
@@ -246,6 +232,17 @@ def read_names(path: str, text: str) -> dict[str, int]:
     if not classes or len(classes) < len(numbered):
         raise ValueError("two classes have one name" if classes else "`names` is missing or empty")
     return classes
+
+
+def _find_key_points(image: DataFile) -> tuple[int, int] | None:
+    root = image.root
+    # Where the first folder gives the split, it is not in `path`, and data.yaml is next to it.
+    for folder in (root, root.rpartition("/")[0]) if image.ref.key != image.path else (root,):
+        uri = f"{folder}/data.yaml"
+        with suppress(OSError):
+            if shape := _key_points(uri, *size_and_version(uri)):
+                return shape
+    return None
 
 
 @lru_cache(maxsize=64)

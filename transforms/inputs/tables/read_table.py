@@ -9,57 +9,59 @@ from typing import Literal
 import pyarrow as pa
 
 from recordmill import storage
-from recordmill.transforms.inputs.tables.csv_rows import read_csv_rows, read_word_rows
-from recordmill.transforms.inputs.tables.jsonl_rows import read_jsonl_rows
-from recordmill.transforms.inputs.tables.packed_text import open_text
+from recordmill.schemas.added_setting import added_setting
 from recordmill.transforms.inputs.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
 from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
-from recordmill.transforms.inputs.tables.text_lines import TextLines
+from recordmill.transforms.inputs.tables.text_lines import TextLines, check_encoding, open_lines
+from recordmill.transforms.inputs.tables.text_rows import CsvDialect, read_csv_rows, read_jsonl_rows, read_word_rows
 
 TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
 
-_KINDS: dict[str, TableKind] = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
+_PLAIN: dict[str, TableKind] = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_LISTS: dict[str, TableKind] = {".txt": "txt", ".txt.gz": "txt"}
+_TABLES: dict[str, TableKind] = {
+    **_PLAIN,
     ".parquet": "parquet",
+    **{f"{ending}.gz": kind for ending, kind in _PLAIN.items()},
 }
+_KINDS = _TABLES | _LISTS
 
-_KINDS |= {f"{ending}.gz": kind for ending, kind in _KINDS.items() if kind != "parquet"}
-
-TABLE_FILES = tuple(f"*{ending}" for ending in _KINDS)
+TABLE_FILES = tuple(f"*{ending}" for ending in _TABLES)
 """Patterns of the files that are tables by their names."""
 
-LIST_FILES = ("*.txt", "*.txt.gz")
+LIST_FILES = tuple(f"*{ending}" for ending in _LISTS)
 """Patterns of files that may be lists, with a delimiter that their first line tells, or anything else."""
 
 Blanks = Literal["auto", "keep", "skip"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableFormat:
-    """How tables are written.
+    """How tables are written: the YAML keys that all sources of tables have.
 
     Attributes:
-        kind: `auto`, by the file's name, or what they all are.
-        names: the columns' names where CSV and TSV have no header row.
-        ragged: CSV and TSV have no columns: cells are lists.
-        delimiter: between cells; empty: a comma, in TSV a tab.
-        quote: around cells; empty: none.
-        encoding: of text.
-        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell.
-            `auto` skips them in lists, and where the columns that must be there are not found without that.
+        format: `csv`, `tsv`, `jsonl` or `parquet`; `auto` goes by the file's name.
+        names: the columns' names, for CSV and TSV without a header row.
+        delimiter: between cells; by default a comma, or in TSV a tab.
+        quote: around cells that hold delimiters or line breaks; empty: quotes are letters like others.
+        encoding: of text; a byte order mark is not part of it.
+        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell;
+            `auto` skips them in `.txt` files, and where the columns are only found without them.
     """
 
-    kind: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
+    format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
     names: tuple[str, ...] = ()
-    ragged: bool = False
     delimiter: str = ""
     quote: str = '"'
     encoding: str = "utf-8"
-    blanks: Blanks = "auto"
+    blanks: Blanks = added_setting("auto")
+
+    def check_format(self) -> None:
+        """Raises ValueError where tables cannot be written so."""
+        check_encoding(self.encoding, "source.encoding")
+        for key in ("delimiter", "quote"):
+            if len(text := getattr(self, key)) > 1 or text in ("\n", "\r"):
+                raise ValueError(f"source.{key} is {text!r}: give one character")
 
     def kind_of(self, path: str) -> TableKind:
         """What a file is.
@@ -67,20 +69,26 @@ class TableFormat:
         Raises:
             UnreadableTableError: it is not known.
         """
-        if self.kind != "auto":
-            return self.kind
-        for ending, kind in _KINDS.items():
-            if path.lower().endswith(ending):
-                return kind
-        if path.lower().removesuffix(".gz").endswith(".txt"):
-            return "txt"
-        raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
+        if self.format != "auto":
+            return self.format
+        name = path.lower()
+        kind = next((kind for ending, kind in _KINDS.items() if name.endswith(ending)), None)
+        if kind is None:
+            raise UnreadableTableError(
+                "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"
+            )
+        return kind
 
-    def idle_settings(self) -> dict[str, str]:
+    def idle_keys(self) -> dict[str, str]:
         """The settings of text that cannot act, with the reason; see `Source.idle_settings`."""
         of_csv = ("names", "delimiter", "quote", "blanks")
         idle = {"jsonl": of_csv, "parquet": (*of_csv, "encoding")}
-        return dict.fromkeys(idle.get(self.kind, ()), f"source.format is {self.kind}")
+        return dict.fromkeys(idle.get(self.format, ()), f"source.format is {self.format}")
+
+    def csv_dialect(self, kind: str) -> CsvDialect:
+        """How rows are written in a file of some kind; a list's delimiter is empty where it is not set."""
+        delimiter = self.delimiter or {"csv": ",", "tsv": "\t"}.get(kind, "")
+        return CsvDialect(delimiter, self.quote, self.blanks == "skip" or (self.blanks == "auto" and kind == "txt"))
 
 
 @dataclass(slots=True)
@@ -89,7 +97,7 @@ class Table:
 
     Attributes:
         kind: what it is written in.
-        rows: its rows; cells by column name, unless the format is `ragged`.
+        rows: its rows; cells by column name, unless the table is ragged.
         codec: the encoding of its text, without doubt in it.
         positions: where each column is, in CSV and TSV.
         schema: of Parquet.
@@ -113,7 +121,11 @@ class Table:
 
 @contextmanager
 def read_table(
-    uri: str, table_format: TableFormat, wanted: Mapping[str, str] | None = None, unread: Sequence[str] = ()
+    uri: str,
+    table_format: TableFormat,
+    wanted: Mapping[str, str] | None = None,
+    unread: Sequence[str] = (),
+    ragged: bool = False,
 ) -> Iterator[Table]:
     """Opens a table, whose rows are to be taken while it is open.
 
@@ -123,6 +135,7 @@ def read_table(
         wanted: the columns that it must have, each with the YAML key that says so, in place of all that it has. JSON
             lines may leave out any.
         unread: those of them whose values are not to be read from Parquet.
+        ragged: whether CSV has no columns: cells are lists.
 
     Raises:
         UnreadableTableError: it cannot be read, or lacks a column; also after the rows, if they show it.
@@ -137,59 +150,41 @@ def read_table(
                 read = [name for name in wanted if name not in unread]
                 yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
             return
-        with open_text(uri) as text:
-            lines = TextLines(text, table_format.encoding)
+        with open_lines(uri, table_format.encoding) as lines:
             if kind == "jsonl":
-                yield Table(kind, read_jsonl_rows(lines), lines.codec, is_gzip=text.is_gzip)
-                return
-            yield _read_text(uri, kind, lines, table_format, wanted, text.is_gzip)
+                yield Table(kind, read_jsonl_rows(lines), lines.codec, is_gzip=lines.is_gzip)
+            elif ragged:
+                yield Table(kind, read_csv_rows(lines, table_format.csv_dialect(kind)))
+            else:
+                yield _read_columns(kind, lines, table_format, wanted)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 
 
-def _read_text(
-    uri: str,
-    kind: TableKind,
-    lines: TextLines,
-    table_format: TableFormat,
-    wanted: Mapping[str, str] | None,
-    is_gzip: bool,
+def _read_columns(
+    kind: TableKind, lines: TextLines, table_format: TableFormat, wanted: Mapping[str, str] | None
 ) -> Table:
     """A table of CSV, TSV or a list."""
-    delimiter = table_format.delimiter or {"csv": ",", "tsv": "\t"}.get(kind) or _find_delimiter(uri, table_format)
-    quote, skips = (
-        table_format.quote,
-        table_format.blanks == "skip" or (table_format.blanks == "auto" and kind == "txt"),
-    )
-    if delimiter == " " and kind == "txt":
+    dialect = table_format.csv_dialect(kind)
+    dialect = replace(dialect, delimiter=dialect.delimiter or _find_delimiter(lines.peek(), len(table_format.names)))
+    if dialect.delimiter == " " and kind == "txt":
         rows = read_word_rows(lines, len(table_format.names))
     else:
-        rows = read_csv_rows(lines, delimiter, quote, skips)
-    positions: Mapping[str, int] = {}
-    if not table_format.ragged:
-        names: Sequence[str] = table_format.names or _read_header(rows)
-        bare = [name.lstrip(" ") for name in names]
-        if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
-            names, skips = bare, True
-            rows = read_csv_rows(lines, delimiter, quote, skips)
-        advice = "" if table_format.names else ", or where the first row names no columns, set source.names"
-        wanted = _check_columns(names, wanted, advice)
-        places = {name: place for place, name in enumerate(names)}
-        positions = {name: places[name] for name in wanted}
-        rows = _name_cells(rows, positions, len(names), " of source.names" if table_format.names else "")
-    return Table(kind, rows, lines.codec, positions, is_gzip=is_gzip, skips_blanks=skips)
+        rows = read_csv_rows(lines, dialect)
+    names: Sequence[str] = table_format.names or _read_header(rows)
+    bare = [name.lstrip(" ") for name in names]
+    if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
+        names, dialect = bare, replace(dialect, skip_blanks=True)
+        rows = read_csv_rows(lines, dialect)
+    advice = "" if table_format.names else ", or where the first row names no columns, set source.names"
+    wanted = _check_columns(names, wanted, advice)
+    positions = {name: place for place, name in enumerate(names) if name in wanted}
+    rows = _name_cells(rows, positions, len(names), " of source.names" if table_format.names else "")
+    return Table(kind, rows, lines.codec, positions, is_gzip=lines.is_gzip, skips_blanks=dialect.skip_blanks)
 
 
-def _find_delimiter(uri: str, table_format: TableFormat) -> str:
+def _find_delimiter(line: str, count: int) -> str:
     """What stands between the cells of a list, by its first line: a tab, a comma, a semicolon, or else blanks."""
-    with open_text(uri) as text:
-        lines = TextLines(text, table_format.encoding)
-        lines.begin_row()
-        try:
-            line = next(lines, "")
-        except UnicodeDecodeError:
-            line = ""
-    count = len(table_format.names)
     found = [each for each in "\t,;" if line.count(each) >= max(count - 1, 1)]
     exact = [each for each in found if line.count(each) == count - 1]
     return next(iter(exact or found), " ") if count != 1 else " "

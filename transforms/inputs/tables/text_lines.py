@@ -1,21 +1,26 @@
-"""Lines of a text file in any encoding, with their places in bytes."""
+"""Lines of a text file, plain or gzipped and in any encoding, with their places in bytes."""
 
 import codecs
+import io
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.unpacking import MAX_RATIO, BadPacking, TooLarge, gunzip
+from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, UnreadableTableError
 
-_CHUNK_BYTES = 2**18
+_BUFFER_BYTES = 2**16
+_GZIP = b"\x1f\x8b"
+
+_FREE_BYTES = 2**20  # less than other files have: two bytes are a row already, and a row takes microseconds
 
 _MARKS = {  # in this order: UTF-32's mark begins with UTF-16's
     "utf-32": ((codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be")),
     "utf-8": ((codecs.BOM_UTF8, "utf-8"),),
     "utf-16": ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")),
 }
-
-_LONGEST_MARK = 4
 
 
 def check_encoding(encoding: str, key: str) -> None:
@@ -28,14 +33,6 @@ def check_encoding(encoding: str, key: str) -> None:
         ) from None
 
 
-class Readable(Protocol):
-    """What gives bytes from its beginning to its end."""
-
-    def read(self, count: int, /) -> bytes:
-        """The next bytes: about `count`, none after the end."""
-        ...
-
-
 class TextLines:
     """An iterator over a file's lines, each with its end.
 
@@ -43,38 +40,38 @@ class TextLines:
 
     Attributes:
         codec: the encoding without doubt in it: `utf-16-le` for a `utf-16` whose byte order mark says so.
+        is_gzip: whether the file is gzipped; places are those in the unpacked text.
         number: of the line given last, from 1.
         end: the byte after it.
         row_start: the byte at which the row under way begins, set by `begin_row`.
         row_number: the number of its first line.
     """
 
-    def __init__(self, stream: Readable, encoding: str) -> None:
+    def __init__(self, stream: io.BufferedReader, encoding: str, is_gzip: bool = False) -> None:
         """Reads the byte order mark, if any.
 
         Raises:
             UnreadableTableError: the mark contradicts the encoding.
         """
         self._stream = stream
-        self._buffer = b""
-        self._position = 0  # in the buffer
+        self._next = b""  # the line that `begin_row` has read
+        self.is_gzip = is_gzip
         self.number = self.end = self.row_start = 0
         self.row_number = 1
         self.codec = self._find_codec(encoding)
         self._newline = "\n".encode(self.codec)
-        line_end, carriage_return = map(re.escape, (self._newline, "\r".encode(self.codec)))
-        self._empty_lines = re.compile(b"(?:(?:%b)++|(?:%b%b)++)++" % (line_end, carriage_return, line_end))
+        self._ends = (self._newline, "\r\n".encode(self.codec))
+        self._empty_lines = re.compile(b"(?:%b|%b)*+" % tuple(map(re.escape, self._ends)))
 
     def _find_codec(self, encoding: str) -> str:
         name = codecs.lookup(encoding).name.removesuffix("-sig")
-        while len(self._buffer) < _LONGEST_MARK and self._fill():
-            pass
+        start = self._stream.peek()
         for marked, marks in _MARKS.items():
             for mark, codec in marks:
-                if not self._buffer.startswith(mark):
+                if not start.startswith(mark):
                     continue
                 if name in (marked, codec):
-                    self._position = self.end = self.row_start = len(mark)
+                    self.end = self.row_start = len(self._stream.read(len(mark)))
                     return codec
                 if marked == "utf-16" and name == "utf-8":
                     raise UnreadableTableError("it begins as UTF-16 does: set source.encoding: utf-16")
@@ -85,81 +82,92 @@ class TextLines:
 
     def begin_row(self) -> tuple[int, int]:
         """Goes over empty lines to where a row begins; gives its first byte and the number of its first line."""
-        while empty := self._empty_lines.match(self._buffer, self._position):
-            self.number += self._buffer.count(self._newline, *empty.span())
-            self.end += empty.end() - self._position
-            self._position = empty.end()
-            if self._position == len(self._buffer):
-                self._fill()
+        while (line := self._next or self._read_line()) in self._ends:
+            # A file may have millions of them: one by one, they would take minutes.
+            more = self._empty_lines.match(self._stream.peek())
+            empty = line + self._stream.read(more.end() if more else 0)
+            self.number += empty.count(self._newline)
+            self.end += len(empty)
+            self._next = b""
+        self._next = line
         self.row_start, self.row_number = self.end, self.number + 1
         return self.row_start, self.row_number
 
+    def peek(self) -> str:
+        """The line that the next row begins with, which is still to come."""
+        self.begin_row()
+        return self._next.decode(self.codec, "replace")
+
     def __next__(self) -> str:
-        line = self._next_line()
+        line, self._next = self._next or self._read_line(), b""
         if not line:
             raise StopIteration
         self.number += 1
         self.end += len(line)
         if self.end - self.row_start > MAX_ROW_BYTES:
-            self._refuse()
+            size = f"{MAX_ROW_BYTES // 2**20} MiB"
+            raise UnreadableTableError(f"row {self.row_number} has over {size}: is a quote not closed?")
         return line.decode(self.codec)
 
-    def _next_line(self) -> bytes:
-        searched = self._position
-        while (at := self._find_newline(searched)) < 0:
-            # The last bytes may be the beginning of a line's end.
-            searched = max(self._position, len(self._buffer) - len(self._newline) + 1)
-            searched -= self._position
-            if not self._fill():
-                at = len(self._buffer)
-                break
-            if len(self._buffer) > MAX_ROW_BYTES:
-                self._refuse()
-        else:
-            at += len(self._newline)
-        line = self._buffer[self._position : at]
-        self._position = at
-        return line
-
-    def _find_newline(self, start: int) -> int:
-        width = len(self._newline)
-        at = self._buffer.find(self._newline, start)
-        while at >= 0 and (at - self._position) % width:
-            at = self._buffer.find(self._newline, at + 1)
-        return at
-
-    def _fill(self) -> bool:
-        """Reads on, after what is not yet given; says whether there was more."""
-        chunk = self._stream.read(_CHUNK_BYTES)
-        self._buffer = self._buffer[self._position :] + chunk
-        self._position = 0
-        return bool(chunk)
-
-    def _refuse(self) -> None:
-        size = f"{MAX_ROW_BYTES // 2**20} MiB"
-        raise UnreadableTableError(f"row {self.row_number} has over {size}: is a quote not closed?")
+    def _read_line(self) -> bytes:
+        """The next line; of one that is too long, more than a row may have; nothing at the end."""
+        line = self._stream.readline(MAX_ROW_BYTES + 1)
+        if (width := len(self._newline)) == 1:
+            return line
+        found = bytearray(line)
+        while line and len(found) <= MAX_ROW_BYTES and (len(found) % width or not found.endswith(self._newline)):
+            # The line feed's byte was in the middle of a letter, or is followed by the rest of it.
+            line = self._stream.read(-len(found) % width) or self._stream.readline(MAX_ROW_BYTES + 1)
+            found += line
+        return bytes(found)
 
 
-def read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]:
-    """Yields the rows of a text; empty ones are left out.
+class _Pieces(io.RawIOBase):
+    """Pieces of a file, as a stream."""
 
-    A row that is malformed has a fault, and the next row begins with the line after it.
+    def __init__(self, pieces: Iterator[bytes | memoryview]) -> None:
+        self._pieces = pieces
+        self._rest: bytes | memoryview = b""
 
-    Args:
-        lines: of the file.
-        read_cells: takes the lines of one row and returns its cells, `[]` where it is empty; raises ValueError where
-            it is malformed.
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._rest = self._rest or memoryview(next(self._pieces, b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+@contextmanager
+def open_lines(uri: str, encoding: str) -> Iterator[TextLines]:
+    """Opens a text, plain or gzipped; which of the two, its first bytes say.
+
+    Lines raise UnreadableTableError where the gzip file is damaged, or becomes more than 1 MiB and a hundred times its
+    size.
+
+    Raises:
+        OSError: it is not there, or cannot be opened.
+        UnreadableTableError: its byte order mark contradicts the encoding.
     """
-    while True:
-        offset, first = lines.begin_row()
-        cells, fault = None, ""
-        try:
-            cells = read_cells()
-        except StopIteration:
-            return
-        except UnicodeDecodeError:
-            fault = f"it is not in {lines.codec}"
-        except ValueError as error:
-            fault = str(error)
-        if cells != []:
-            yield Row(first, cells, offset, lines.end - offset, fault, lines.number)
+    with StoredFile(uri) as stored:
+        is_gzip = stored.read_at(0, len(_GZIP)) == _GZIP
+        pieces = _read_gzip(stored) if is_gzip else _read_plain(stored)
+        yield TextLines(io.BufferedReader(_Pieces(pieces), _BUFFER_BYTES), encoding, is_gzip)
+
+
+def _read_plain(stored: StoredFile) -> Iterator[bytes]:
+    position = 0
+    while piece := stored.read_at(position, _BUFFER_BYTES):
+        yield piece
+        position += len(piece)
+
+
+def _read_gzip(stored: StoredFile) -> Iterator[memoryview]:
+    try:
+        yield from gunzip(stored, MAX_RATIO, _FREE_BYTES)
+    except TooLarge as error:
+        raise UnreadableTableError(f"{error.detail}: unpack it, if that is right") from None
+    except BadPacking as damage:
+        raise UnreadableTableError(damage.detail) from None

@@ -17,11 +17,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from recordmill import storage
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.class_names import ClassNamesError, why_unread
-from recordmill.transforms.inputs.listing.safe_paths import resolve_inside, root_of, spelled_path
-
-MAX_BYTES = 16 * 2**20
-"""The longest file of names that is read."""
+from recordmill.transforms.inputs.listing.class_names import ClassNamesError, read_names_file, why_unread
+from recordmill.transforms.inputs.listing.named_files import DataFile
 
 _NUMBERED = re.compile(r"(-?[0-9]{1,18}):(.*)")
 
@@ -31,15 +28,13 @@ class LabelFiles:
     """What the numbers of classes in one file of Examples mean.
 
     Attributes:
-        uri: of the file of Examples.
-        path: that file's, below its input.
+        file: the file of Examples.
         name: of the file of names: relative to that file's folder, or a whole path or URL; `auto`: the known
             one next to it, or in a folder above it in the input; empty: none.
         listed: the names themselves, by which no file is looked for.
     """
 
-    uri: str
-    path: str
+    file: DataFile
     name: str = "auto"
     listed: Sequence[str] = ()
     _found: dict[tuple[str, ...], tuple[str, Mapping[int, str] | Sequence[str]]] = field(default_factory=dict)
@@ -72,13 +67,13 @@ class LabelFiles:
                 yield f"{feature.key.replace('/', '.')}.labels.txt"
 
     def _read(self, names: Sequence[str]) -> tuple[str, Mapping[int, str] | Sequence[str]]:
-        folders = [posixpath.dirname(spelled_path(self.uri, self.path))]
+        folders = [self.file.folder]
         while self.name == "auto" and folders[-1]:
             folders.append(posixpath.dirname(folders[-1]))
         for folder in folders:
             for name in names:
                 try:
-                    return name, parse_label_file(name, self._bytes_of(folder, name))
+                    return name, parse_label_file(name, read_names_file(self._uri_of(folder, name)))
                 except (FileNotFoundError, NotADirectoryError):
                     continue
                 except (OSError, Rejected, ValueError) as error:
@@ -87,13 +82,9 @@ class LabelFiles:
             raise ClassNamesError(f"there is no {self.name} to name the classes (source.class_names_file)")
         return "", {}
 
-    def _bytes_of(self, folder: str, name: str) -> bytes:
+    def _uri_of(self, folder: str, name: str) -> str:
         is_whole = not storage.is_local(name) or posixpath.isabs(name)
-        uri = name if is_whole else resolve_inside(root_of(self.uri, self.path), posixpath.join(folder, name))
-        data = storage.read_range(uri, 0, MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
-        return data
+        return name if is_whole else self.file.resolve(posixpath.join(folder, name))
 
 
 def parse_label_file(name: str, data: bytes) -> Mapping[int, str] | Sequence[str]:

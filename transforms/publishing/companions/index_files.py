@@ -7,8 +7,8 @@ because a reader that globs for shards (`train-*`) must not find them.
 from collections.abc import Iterable, Iterator
 
 from recordmill.schemas.dataset.file_names import index_name
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 

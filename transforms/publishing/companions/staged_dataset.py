@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recordmill.schemas.dataset.marker import LABEL_FIELDS, Marker
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.sidecar_row import Row
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.shard_report import ShardReport
 from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.transforms.publishing.marker import PublishedShard
 from recordmill.transforms.publishing.statistics import Statistics

@@ -12,7 +12,7 @@ from PIL import Image
 
 from recordmill.reading.analyze import analyze_dataset as module
 from recordmill.reading.analyze.analyze_dataset import analyze_dataset, check_tensorflow
-from recordmill.reading.analyze.channel_moments import AnalysisError
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.transform_fn import contents_digest
 
@@ -196,9 +196,9 @@ def test_another_size_or_split_is_analysed_again(analysed, dataset, monkeypatch,
 def test_without_the_extra_one_sentence_says_what_to_install(dataset, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "tensorflow_transform" else name)
     sentence = "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
-    with pytest.raises(AnalysisError) as error:
+    with pytest.raises(LoadError) as error:
         check_tensorflow()
     assert str(error.value) == sentence
-    with pytest.raises(AnalysisError) as error:
+    with pytest.raises(LoadError) as error:
         analyze_dataset(str(dataset), "test")
     assert str(error.value) == sentence

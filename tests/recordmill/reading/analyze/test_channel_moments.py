@@ -7,7 +7,9 @@ import pytest
 from make_marker import make_marker
 from PIL import Image
 
-from recordmill.reading.analyze.channel_moments import COLUMNS, AnalysisError, choose_split, open_dataset, read_moments
+from recordmill.reading.analyze.channel_moments import COLUMNS, choose_split, read_moments
+from recordmill.schemas.errors import LoadError
+from recordmill.storage.dataset_files import read_marker
 
 REBUILD = "convert the images again with --overwrite"
 
@@ -37,7 +39,7 @@ def dataset(tmp_path_factory, convert_images):
 
 @pytest.fixture
 def marker(dataset):
-    return open_dataset(str(dataset))
+    return read_marker(str(dataset))
 
 
 def stored_images(dataset):
@@ -45,7 +47,7 @@ def stored_images(dataset):
     from recordmill import load_convention, parse_example
 
     features = load_convention("default").features
-    for shard in open_dataset(str(dataset)).splits["train"].shards:
+    for shard in read_marker(str(dataset)).splits["train"].shards:
         rows = map(json.loads, (dataset / shard.sidecar).read_text().splitlines())
         content = (dataset / shard.name).read_bytes()
         for row in rows:
@@ -66,32 +68,12 @@ def test_rows_say_what_is_stored_however_it_came_about(dataset, marker):
 
 def test_a_split_is_named_or_train(marker):
     assert choose_split(marker, None, "x") == choose_split(marker, "train", "x") == "train"
-    with pytest.raises(AnalysisError, match=r"^x has no split test: name one of train with --split$"):
+    with pytest.raises(LoadError, match=r"^x has no split test: name one of train with --split$"):
         choose_split(marker, "test", "x")
     empty = make_marker(splits={"train": {}, "test": {"classes": {"cat": 1}}})
     assert choose_split(empty, "test", "x") == "test"
-    with pytest.raises(AnalysisError, match=r"^split train of x has no images: name another with --split$"):
+    with pytest.raises(LoadError, match=r"^split train of x has no images: name another with --split$"):
         choose_split(empty, None, "x")
-
-
-AGAIN = ": convert the images again"
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (None, "holds no finished dataset: there is no recordmill.json"),
-        (b"{", "cannot be understood: it is not JSON: unexpected end of data: line 1 column 2 (char 1)" + AGAIN),
-        (b"[]", "recordmill.json cannot be understood: it is not an object" + AGAIN),
-    ],
-)
-def test_a_folder_that_is_not_a_dataset_is_an_error(tmp_path, content, problem):
-    if content is not None:
-        (tmp_path / "recordmill.json").write_bytes(content)
-    with pytest.raises(AnalysisError) as error:
-        open_dataset(str(tmp_path))
-    assert str(error.value).endswith(problem)
-    assert str(error.value).startswith(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +88,7 @@ def test_a_folder_that_is_not_a_dataset_is_an_error(tmp_path, content, problem):
 )
 def test_a_dataset_without_fitting_moments_is_refused(marker, change, problem):
     changed = replace(marker, plan=replace(marker.plan, recipe={**marker.plan.recipe, **change}))
-    with pytest.raises(AnalysisError) as error:
+    with pytest.raises(LoadError) as error:
         read_moments("D", changed, "train")
     assert str(error.value).startswith(problem)
 
@@ -118,10 +100,10 @@ def with_sidecar(marker, **changes):
 
 def test_sidecars_that_the_marker_does_not_list_are_refused(dataset, marker):
     name = marker.splits["train"].shards[0].sidecar
-    with pytest.raises(AnalysisError) as error:
+    with pytest.raises(LoadError) as error:
         read_moments(str(dataset), with_sidecar(marker, sidecar_sha256="0" * 64), "train")
     assert str(error.value) == f"{dataset}/{name} is not the file that recordmill.json lists: {REBUILD}"
-    with pytest.raises(AnalysisError) as error:
+    with pytest.raises(LoadError) as error:
         read_moments(str(dataset), with_sidecar(marker, sidecar="sidecars/gone.jsonl"), "train")
     assert str(error.value) == f"{dataset} lacks sidecars/gone.jsonl: {REBUILD}"
 
@@ -131,8 +113,8 @@ def test_an_image_that_tensorflow_would_see_otherwise_is_named(tmp_path, convert
     Image.new("RGBA", (8, 8), (255, 0, 0, 9)).save(tmp_path / "photos" / "cat" / "clear.png")
     settings = {"images.reencode": "never", "images.moments": True, "splits.fractions": {"train": 1.0}}
     output = str(convert_images(tmp_path / "photos", tmp_path / "out", settings))
-    with pytest.raises(AnalysisError) as error:
-        read_moments(output, open_dataset(output), "train")
+    with pytest.raises(LoadError) as error:
+        read_moments(output, read_marker(output), "train")
     assert str(error.value) == (
         f"cat/clear.png is stored in {output} as TensorFlow does not read it, or not alike: "
         "convert it again with images.reencode: when_needed, and --overwrite"

@@ -1,8 +1,9 @@
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.inspect.extract_images import ExtractError, extract_images
+from recordmill.reading.inspect.extract_images import extract_images
 from recordmill.reading.inspect.find_record import read_record
+from recordmill.schemas.errors import LoadError
 
 
 def test_images_are_written_as_they_are(published, tmp_path, draw):
@@ -31,8 +32,8 @@ def test_names_never_leave_the_folder(tmp_path, frame, example, draw):
 def test_what_cannot_be_done_is_one_sentence(published, tmp_path, frame, example):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a").touch()
-    with pytest.raises(ExtractError, match="holds something already"):
+    with pytest.raises(LoadError, match="holds something already"):
         extract_images(open_dataset(str(published["none"])), str(tmp_path / "full"))
     (tmp_path / "a.tfrecord").write_bytes(frame(example(a=1)))
-    with pytest.raises(ExtractError, match="that was read has an encoded image"):
+    with pytest.raises(LoadError, match="that was read has an encoded image"):
         extract_images(open_dataset(str(tmp_path / "a.tfrecord")), str(tmp_path / "images"))

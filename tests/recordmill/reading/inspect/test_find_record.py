@@ -3,7 +3,9 @@ import shutil
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.inspect.find_record import NoRecordError, find_source, read_record, read_records
+from recordmill.reading.expectations import expect
+from recordmill.reading.inspect.find_record import find_source, read_record, read_records
+from recordmill.schemas.errors import LoadError
 
 
 @pytest.fixture(scope="module", params=["none", "gzip"])
@@ -24,7 +26,7 @@ def test_records_are_numbered_through_the_files_of_a_split(dataset):
 def test_the_record_of_a_file_by_name_and_by_bytes(dataset, tmp_path, draw):
     (found,) = find_source(dataset, "owl/05.jpg")
     assert found.row.key == "owl/05.jpg"
-    assert found.image(dataset) == draw(5)
+    assert found.image(expect(dataset)) == draw(5)
     (tmp_path / "renamed.jpg").write_bytes(draw(5))
     assert find_source(dataset, str(tmp_path / "renamed.jpg")) == [found]
     assert find_source(dataset, "/somewhere/photos/owl/05.jpg") == [found]
@@ -47,7 +49,7 @@ def test_in_other_files_names_and_images_are_compared(tmp_path, frame, example, 
     ],
 )
 def test_what_is_not_there_is_one_sentence(dataset, split, number, sentence):
-    with pytest.raises(NoRecordError) as caught:
+    with pytest.raises(LoadError) as caught:
         read_record(dataset, split, number)
     assert str(caught.value) == sentence.format(count=dataset.count("train"))
 
@@ -55,7 +57,7 @@ def test_what_is_not_there_is_one_sentence(dataset, split, number, sentence):
 def test_a_damaged_record_says_so(tmp_path, frame, example):
     content = frame(example(a=1))
     (tmp_path / "a.tfrecord").write_bytes(content + content[:-1] + b"\xff")
-    with pytest.raises(NoRecordError, match=r"record 1 of a\.tfrecord at byte .* is damaged: the data do not match"):
+    with pytest.raises(LoadError, match=r"record 1 of a\.tfrecord at byte .* is damaged: the data do not match"):
         read_record(open_dataset(str(tmp_path / "a.tfrecord")), "a", 1)
 
 
@@ -63,7 +65,17 @@ def test_a_rejected_file_says_why(published, tmp_path):
     folder = shutil.copytree(published["none"], tmp_path / "dataset")
     row = '{"key":"cat/bad.jpg","reason":"empty","detail":"no bytes"}\n'
     (folder / "rejected.jsonl").write_text(row)
-    with pytest.raises(NoRecordError, match=r"cat/bad\.jpg was rejected: empty \(no bytes\)"):
+    with pytest.raises(LoadError, match=r"cat/bad\.jpg was rejected: empty \(no bytes\)"):
         find_source(open_dataset(str(folder)), "photos/cat/bad.jpg")
-    with pytest.raises(NoRecordError, match=r"no record of .* comes from nothing\.jpg"):
+    with pytest.raises(LoadError, match=r"no record of .* comes from nothing\.jpg"):
         find_source(open_dataset(str(folder)), "nothing.jpg")
+
+
+def test_a_damaged_sidecar_is_one_sentence(published, tmp_path):
+    folder = shutil.copytree(published["none"], tmp_path / "dataset")
+    sidecar = folder / "sidecars" / "train-00000-of-00002.tfrecord.jsonl"
+    sidecar.write_text('{"key"')
+    dataset = open_dataset(str(folder))
+    for look in (lambda: read_record(dataset, "train", 0), lambda: find_source(dataset, "owl/05.jpg")):
+        with pytest.raises(LoadError, match=f"^the sidecar {sidecar} cannot be understood "):
+            look()

@@ -3,8 +3,8 @@ import pytest
 from recordmill.reading.load.elements import choose_elements, finish_function, parse_function, ragged_keys
 from recordmill.reading.load.image_tensors import ImageLayout
 from recordmill.reading.load.split_info import SplitInfo
-from recordmill.reading.load_error import LoadError
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
 
 LABELS = {"cat": 1, "dog": 2}

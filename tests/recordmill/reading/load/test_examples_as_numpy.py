@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.reading.load.examples_as_numpy import examples_as_numpy
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.storage.tfrecord_file import RecordSink

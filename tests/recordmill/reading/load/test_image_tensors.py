@@ -3,7 +3,7 @@ import pytest
 
 from recordmill.reading.load.image_tensors import ImageLayout, image_from
 from recordmill.reading.load.split_info import SplitInfo
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
 ENCODED = Feature("image", "bytes", "encoded", "")

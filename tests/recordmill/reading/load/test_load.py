@@ -11,7 +11,7 @@ from PIL import Image
 
 from recordmill.reading.load.load import load
 from recordmill.reading.load.split_info import describe_split
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
 pytestmark = pytest.mark.usefixtures("tf")

@@ -7,7 +7,7 @@ import pytest
 
 from recordmill.reading.load.shard_records import ReadingOrder, _fault_behind, check_shards, read_shards
 from recordmill.reading.load.split_info import describe_split
-from recordmill.reading.load_error import LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.features import parse_example as parse
 

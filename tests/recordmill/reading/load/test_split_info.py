@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from recordmill.reading.load.split_info import describe_split
-from recordmill.reading.load_error import LoadError
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
 

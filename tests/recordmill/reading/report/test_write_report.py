@@ -10,7 +10,6 @@ from make_marker import make_marker
 from PIL import Image
 
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.report import write_report as module
 from recordmill.reading.report.charts import FLOW_HEIGHT
 from recordmill.reading.report.contents import Contents, read_contents
@@ -39,6 +38,7 @@ from recordmill.schemas.dataset.side_files import (
     ReportData,
 )
 from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
 EVIL = [
@@ -348,7 +348,7 @@ def test_very_many_classes_make_no_large_page():
 
 def test_only_the_run_differs_between_two_runs():
     one = make({"train": {"cat": 4}})
-    run = RunEntry(facts={"runner": "DirectRunner", "seconds": {"listing": 1.0, "converting": 2.0}}, inputs={"": "in"})
+    run = RunEntry(runner="DirectRunner", seconds={"listing": 1.0, "converting": 2.0}, inputs={"": "in"})
     other = replace(one, marker=replace(one.marker, run=run))
     halves = []
     for dataset in (one, other):

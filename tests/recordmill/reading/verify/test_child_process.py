@@ -1,23 +1,25 @@
 import pytest
 
-from recordmill.reading.verify.child_process import ChildDiedError, ChildProcess, answer, questions
+from recordmill.reading.verify.child_process import ChildDiedError, ChildProcess, ChildProcesses, serve_answers
 
 
 def echo(times):
-    """What the child runs: answers each question so many times; dies of one."""
+    """What the child runs: answers each question `times` times; one question kills it."""
     import os
 
-    for question in questions():
+    def reply(question, answer):
         if question == b"die":
             os._exit(7)
         for _ in range(times):
             answer(question)
 
+    serve_answers(reply)
+
 
 @pytest.fixture
 def child(monkeypatch):
     monkeypatch.setattr("recordmill.reading.verify.child_process._ROOT", __file__.rpartition("/")[0])
-    with ChildProcess("test_child_process:echo(2)") as child:
+    with ChildProcesses("test_child_process:echo(2)", 1) as children, children.borrow() as child:
         yield child
 
 
@@ -33,6 +35,5 @@ def test_a_child_that_dies_is_an_error_and_is_replaced(child):
     assert next(child.ask(b"again")) == b"again"
 
 
-def test_a_child_ends_with_the_block():
-    with ChildProcess("recordmill.reading.verify.shard_workers:serve()") as child:
-        assert child.close() == 0
+def test_a_child_that_was_not_asked_is_not_started():
+    assert ChildProcess("recordmill.reading.verify.shard_workers:serve()").close() == 0

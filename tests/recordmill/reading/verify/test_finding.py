@@ -12,8 +12,3 @@ def test_notes_do_not_fail():
     assert set(KINDS) > NOTES
     assert Finding("members", "").is_note
     assert not Finding("data", "").is_note
-
-
-def test_as_json():
-    expected = {"kind": "cut", "detail": "d", "shard": "s", "record": 1, "offset": 2, "source": ""}
-    assert Finding("cut", "d", "s", 1, 2).as_dict() == expected

@@ -49,7 +49,7 @@ def test_a_process_that_dies_is_an_error_that_names_the_shard_and_is_replaced(tm
         os.truncate(file.fileno(), 2**42)  # zeros that take no room, and hours to read
 
     def kill():
-        while (child := workers._workers[0]._child) is None:
+        while (child := workers._children[0]._child) is None:
             time.sleep(0.01)
         os.kill(child.pid, signal.SIGKILL)
 
@@ -67,7 +67,7 @@ def test_a_process_that_dies_is_an_error_that_names_the_shard_and_is_replaced(tm
 def test_processes_end_with_the_block(damaged):
     with ShardWorkers(2) as workers:
         workers.verify(damaged[0], STRANGER, "frames", lambda records: None)
-        child = next(worker._child for worker in workers._workers if worker._child)
+        child = next(worker._child for worker in workers._children if worker._child)
         assert child.poll() is None
     assert child.returncode == 0
 

@@ -17,8 +17,8 @@ from recordmill.pipeline.terminal.inspect_tables import summary_view
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
 from recordmill.reading.load.split_info import describe_split
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.schemas.errors import LoadError
 
 UNCONFIRMED = {
     "unit",

@@ -5,16 +5,15 @@ import pytest
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import expect
-from recordmill.reading.verify.decode_images import ImageDecoder
-from recordmill.reading.verify.verify_pixels import check_pixels, find_image
+from recordmill.reading.verify.verify_pixels import ImageDecoders, check_pixels, find_image
 
 STRANGER = expect(Dataset("/x", "files", ()))
 
 
 @pytest.fixture(scope="module")
 def judge():
-    with ImageDecoder(10**6) as decoder:
-        yield lambda record: check_pixels(STRANGER, decoder, ParsedExample(record))
+    with ImageDecoders(10**6, 1) as decoders:
+        yield lambda record: check_pixels(STRANGER, decoders, ParsedExample(record))
 
 
 def test_an_image_is_what_its_record_says(judge, example, draw):
@@ -28,7 +27,8 @@ def test_an_image_is_what_its_record_says(judge, example, draw):
     size = ("pixels", "the image has 24 x 16 pixels and the record says 24 x 17")
     assert judge(example(sound, **{"image/height": 17})) == size
     kind, problem = judge(example(image=image[:100]))
-    assert (kind, problem[:27]) == ("pixels", "the image cannot be decoded")
+    assert (kind, problem[:39]) == ("pixels", "the image cannot be decoded: truncated:")
+    assert judge(example(sound)) == ("", "")
 
 
 def test_raw_pixels_are_not_an_image(judge, example):
@@ -38,3 +38,21 @@ def test_raw_pixels_are_not_an_image(judge, example):
 
 def test_the_tutorials_image_is_found(example, draw):
     assert find_image(ParsedExample(example(image_raw=draw(1), label=1)), STRANGER) == ("image_raw", draw(1))
+
+
+def test_larger_images_are_not_decoded(example, draw):
+    with ImageDecoders(100, 1) as decoders:
+        kind, problem = check_pixels(STRANGER, decoders, ParsedExample(example(image=draw(1))))
+    assert (kind, problem[:45]) == ("pixels", "the image cannot be decoded: too_many_pixels:")
+
+
+def test_a_crashed_decoder_is_reported_and_replaced(example, draw):
+    record = ParsedExample(example(image=draw(1)))
+    with ImageDecoders(10**6, 1) as decoders:
+        assert check_pixels(STRANGER, decoders, record) == ("", "")
+        with decoders.borrow() as decoder:
+            decoder._child.kill()
+            decoder._child.wait()
+        problem = "decoding it ended the decoder's process (exit code -9)"
+        assert check_pixels(STRANGER, decoders, record) == ("pixels", problem)
+        assert check_pixels(STRANGER, decoders, record) == ("", "")

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load_error import LoadError
 from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.schemas.errors import LoadError
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,19 @@ def test_a_file_may_come_in_pieces(either):
     assert storage.read_range(f"{folder}pieces") == b"abcd"
 
 
+def test_an_object_whose_pieces_fail_is_not_written(either):
+    def pieces():
+        yield b"ab"
+        raise ValueError("no more")
+
+    _, folder = either
+    storage.write_file(f"{folder}kept", b"old")
+    for name in ("kept", "absent"):
+        with pytest.raises(ValueError, match="no more"):
+            storage.write_file(f"{folder}{name}", pieces())
+    assert (storage.read_range(f"{folder}kept"), storage.exists(f"{folder}absent")) == (b"old", False)
+
+
 @pytest.mark.parametrize("size", [0, 1, BLOCK_BYTES, 2 * BLOCK_BYTES + 12_345])
 def test_a_stream_becomes_an_object_when_it_is_closed(either, size):
     _, folder = either

@@ -2,6 +2,7 @@ import io
 
 import pytest
 
+from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives import member as member_module
 from recordmill.transforms.inputs.archives.member import BoundedStream, Limits, Member, check_names
@@ -12,7 +13,7 @@ from recordmill.transforms.inputs.archives.member import BoundedStream, Limits, 
     [("cat/1.jpg", "cat/1.jpg"), ("./cat//1.jpg", "cat/1.jpg"), ("u\u0308/1.jpg", "ü/1.jpg"), ("a\n/b", "a\n/b")],
 )
 def test_a_name_becomes_a_path(name, key):
-    assert list(check_names([Member(name, 5, 7, "gzip")])) == [Member(key, 5, 7, "gzip")]
+    assert list(check_names([Member(name, 5, 7, Gzip())])) == [Member(key, 5, 7, Gzip())]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives.member import Limits, Member
 from recordmill.transforms.inputs.archives.tar_members import tar_members
@@ -27,10 +28,10 @@ def members_of(content, limits=LIMITS, **more):
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 def test_each_member_is_where_its_bytes_are(make_tar, form):
     content = make_tar(FILES, form=form)
-    found, damage = members_of(content, packing="gzip")
+    found, damage = members_of(content, packing=Gzip())
     assert damage == ""
     assert {each.name: content[each.offset : each.offset + each.length] for each in found} == FILES
-    assert {each.packing for each in found} == {"gzip"}
+    assert {each.packing for each in found} == {Gzip()}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,21 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.arrays.image_stack import list_array_images, locate_images, read_stacked_image
-from recordmill.transforms.inputs.arrays.place import Place
+from recordmill.transforms.inputs.arrays.array_files import ArrayHeader, Place, parse_npy_header
+from recordmill.transforms.inputs.arrays.image_stack import (
+    ImageStack,
+    check_images,
+    interleave,
+    list_stack,
+    name_labels,
+    read_labels,
+    read_stacked_image,
+)
 
-FILE = ImageRef("in/x.npy", "/nowhere/x.npy", 0, "1")
+
+def header(shape, size=0):
+    return ArrayHeader(shape, np.dtype(np.uint8), size)
+
 
 shapes = st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
 
@@ -22,12 +33,11 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
     stored = images[..., 0] if not channels else images.transpose(0, 3, 1, 2) if order == "planar" else images
     path = tmp_path_factory.mktemp("stack") / "x"
     path.write_bytes(bytes(offset + header) + stored.tobytes() + b"more")
-    place = Place(str(path), offset=offset, size=header + stored.size)
-    stack = locate_images(place, header, stored.shape, order)
-    labels = [f"class {index}" for index in range(len(images))]
-    refs = list(list_array_images(ImageRef("x", str(path), 99), "x", stack, labels, "train"))
+    stack = ImageStack("x", "x", "train", Place(str(path), offset=offset, size=header + stored.size), "", None)
+    found = ArrayHeader(stored.shape, stored.dtype, header)
+    refs = list(list_stack(ImageRef("x", str(path), 99), stack, lambda data: found, order, {}))
     assert [(ref.key, ref.label, ref.split) for ref in refs] == [
-        (f"x#{index}", label, "train") for index, label in enumerate(labels)
+        (f"x#{index}", "", "train") for index in range(len(images))
     ]
     for ref, image in zip(refs, images, strict=True):
         data, pixels = read_stacked_image(ref, 10**6, order)
@@ -56,19 +66,81 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
 )
 def test_arrays_that_are_not_stacks_of_images(shape, order, detail):
     with pytest.raises(Rejected, match=f"^bad_array: {re.escape(detail)}"):
-        locate_images(Place("x", size=1), 0, shape, order)
+        check_images(header(shape), order)
 
 
 @pytest.mark.parametrize("size", [8 + 39, 8 + 41])
 def test_a_file_of_another_length(size):
     with pytest.raises(Rejected) as caught:
-        locate_images(Place("x", size=size), 8, (10, 2, 2), "interleaved")
+        Place("x", size=size).check_size(header((10, 2, 2), 8), "10 x 2 x 2")
     assert caught.value.reason == "wrong_length"
     assert caught.value.detail == f"8 of header and 10 x 2 x 2 are 48 bytes, and the file has {size}"
 
 
-def test_labels_of_another_number():
-    stack = locate_images(Place("x", size=40), 0, (10, 2, 2), "interleaved")
-    with pytest.raises(Rejected, match=r"^bad_labels: there are 9 labels for 10 images$"):
-        list(list_array_images(FILE, "x", stack, ["a"] * 9, ""))
-    assert {ref.label for ref in list_array_images(FILE, "x", stack, None, "")} == {""}
+def test_each_pixel_gets_its_channels():
+    assert bytes(interleave(b"RSTGHIBCD", 3)) == b"RGBSHCTID"
+    assert bytes(interleave(b"abc", 1)) == b"abc"
+
+
+@given(st.sampled_from([1, 2, 3, 4]), st.binary(max_size=60))
+def test_interleaving_is_a_transposed_copy(channels, data):
+    planes = data[: len(data) // channels * channels]
+    expected = np.frombuffer(planes, np.uint8).reshape(channels, -1).T.tobytes()
+    assert bytes(interleave(planes, channels)) == expected
+
+
+@pytest.fixture
+def read(tmp_path):
+    def run(array, count=3, change=lambda data: data):
+        path = tmp_path / "y.npy"
+        np.save(path, array, allow_pickle=True)
+        path.write_bytes(change(path.read_bytes()))
+        return read_labels(Place(str(path), size=path.stat().st_size), parse_npy_header, "y_train", count)
+
+    return run
+
+
+@pytest.mark.parametrize("dtype", ["u1", "<i8", ">i4", "i2"])
+@pytest.mark.parametrize("shape", [(3,), (3, 1)])
+def test_integers(read, dtype, shape):
+    assert read(np.array([7, 0, 100], dtype).reshape(shape)) == [7, 0, 100]
+
+
+def test_texts(read):
+    assert read(np.array(["cat", "dög", ""])) == ["cat", "dög", ""]
+
+
+@pytest.mark.parametrize(
+    ("array", "detail"),
+    [
+        (np.zeros(3), "values of type float64 are not labels: store integers or texts"),
+        (np.zeros(3, bool), "values of type bool are not labels"),
+        (np.zeros((3, 10), int), "an array of 3 x 10 has no label for each of 3 images"),
+        (np.zeros(4, int), "an array of 4 has no label for each of 3 images"),
+        (np.int64(3), "an array of a single value has no label for each of 3 images"),
+        (np.array(["x" * 2000] * 3), "texts of up to 8,000 bytes are too long for labels"),
+        (np.array([{}, {}, {}]), "it holds pickled Python objects, which are never loaded"),
+    ],
+)
+def test_arrays_that_are_not_labels(read, array, detail):
+    with pytest.raises(Rejected, match=f"^bad_labels: y_train: {re.escape(detail)}"):
+        read(array)
+
+
+def test_a_file_that_was_cut(read):
+    with pytest.raises(Rejected, match=r"^bad_labels: y_train: 128 of header and 3 labels are 152 bytes"):
+        read(np.arange(3), change=lambda data: data[:-1])
+
+
+def test_numbers_become_names():
+    assert name_labels([1, 0, 7], {"cat": 0, "dog": 1}) == (["dog", "cat", "7"], set())
+    assert name_labels([2, 1, 2], {}) == (["2", "1", "2"], {1, 2})
+    assert name_labels(["dog", "cat"], {}) == (["dog", "cat"], set())
+    assert name_labels([], {}) == ([], set())
+
+
+@given(st.lists(st.integers(-300, 300)))
+def test_each_label_is_the_class_of_its_number(labels):
+    names, numbers = name_labels(labels, {})
+    assert [int(name) for name in names] == labels
+    assert numbers == set(labels)

@@ -3,6 +3,7 @@ import unicodedata
 
 import pytest
 
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.listing.class_names import (
     MAX_TEXT_BYTES,
     ClassNamesError,
@@ -10,6 +11,7 @@ from recordmill.transforms.inputs.listing.class_names import (
     read_class_names,
     state_classes,
 )
+from recordmill.transforms.inputs.listing.named_files import DataFile
 
 
 @pytest.fixture
@@ -20,7 +22,7 @@ def batch(tmp_path):
 
 
 def read(batch, name="names.txt"):
-    return read_class_names(str(batch), "batches/data.bin", name)
+    return read_class_names(DataFile("batches/data.bin", ImageRef("", str(batch))), name)
 
 
 def test_a_line_is_a_class(batch):
@@ -48,12 +50,12 @@ def test_the_folder_is_named_as_the_store_spells_it(tmp_path):
     folder = tmp_path / unicodedata.normalize("NFD", "é")
     folder.mkdir()
     (folder / "names.txt").write_text("cat\n", encoding="utf-8")
-    assert read_class_names(str(folder / "data.bin"), "é/data.bin", "names.txt") == {"cat": 0}
+    assert read_class_names(DataFile("é/data.bin", ImageRef("", str(folder / "data.bin"))), "names.txt") == {"cat": 0}
 
 
 def test_a_file_that_is_too_long_is_not_cut(batch):
     (batch.parent / "names.txt").write_bytes(b"a" * (MAX_TEXT_BYTES + 1))
-    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: it has more than 1,048,576 bytes$"):
+    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: it has more than 16,777,216 bytes$"):
         read(batch)
 
 

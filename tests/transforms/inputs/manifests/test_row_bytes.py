@@ -8,6 +8,7 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
+from recordmill.transforms.inputs.tables.read_table import TableFormat
 
 DATA = bytes(range(256))
 TEXT = base64.b64encode(DATA).decode()
@@ -18,24 +19,24 @@ def ref_of(path, packing, content):
     return ImageRef("k", str(path), len(content), "1", length=len(content), packing=packing)
 
 
-def read(ref, max_bytes=1000, delimiter=","):
-    return read_row_bytes(ref, "x", delimiter, '"', max_bytes)
+def read(ref, max_bytes=1000):
+    return read_row_bytes(ref, "x", TableFormat(), max_bytes)
 
 
 @pytest.mark.parametrize(
-    ("packing", "delimiter", "row"),
+    ("packing", "row"),
     [
-        ("csv utf-8 1", ",", f'a,"{TEXT}"\r\n'),
-        ("tsv utf-16-le 0", "\t", f"{TEXT}\ta\n"),
-        ("jsonl utf-8", ",", f'{{"x": "{TEXT}"}}\n'),
-        ("jsonl utf-8", ",", f'{{"x": "{TEXT[:76]}\\n{TEXT[76:]}"}}'),
+        ("csv utf-8 1", f'a,"{TEXT}"\r\n'),
+        ("tsv utf-16-le 0", f"{TEXT}\ta\n"),
+        ("jsonl utf-8", f'{{"x": "{TEXT}"}}\n'),
+        ("jsonl utf-8", f'{{"x": "{TEXT[:76]}\\n{TEXT[76:]}"}}'),
     ],
 )
-def test_base64_in_a_row(packing, delimiter, row, tmp_path):
+def test_base64_in_a_row(packing, row, tmp_path):
     ref = ref_of(tmp_path / "t", packing, row.encode(packing.split()[1]))
-    assert read(ref, delimiter=delimiter) == DATA
+    assert read(ref) == DATA
     with pytest.raises(Rejected, match="too_many_bytes: more than the 255 bytes"):
-        read(ref, 255, delimiter)
+        read(ref, 255)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_a_pattern_that_is_none_is_an_error_of_the_settings():
         replace(Coco(), split="(")
     for folder in ("{word}", "{", "{}"):
         with pytest.raises(
-            ValueError, match=r"^source\.images is .* nothing but \{split\} and \{folder\} stands for something"
+            ValueError, match=r"^source\.images is .* it can use only \{folder\} and \{split\} in braces"
         ):
             replace(Coco(), images=folder)
 

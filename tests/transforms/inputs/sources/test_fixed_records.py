@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,14 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.sources.fixed_records import FixedRecords
 from recordmill.transforms.inputs.sources.source import list_file
 
-CIFAR10 = FixedRecords(preset="cifar10")
+
+def fixed_records(**settings: Any) -> FixedRecords:
+    return FixedRecords(**settings).settle(iter(()), [].append)
+
+
+CIFAR10 = fixed_records(preset="cifar10")
 LAYOUT = {"header": 4, "height": 2, "width": 3, "channels": 3}
-TINY = FixedRecords(preset="", labels=("kind", "quality"), label="kind", class_names=5, **LAYOUT)
+TINY = fixed_records(preset="", labels=("kind", "quality"), label="kind", class_names=5, **LAYOUT)
 
 
 @pytest.fixture
@@ -54,8 +60,8 @@ def test_ranges_follow_one_another_from_the_header_to_the_end(count, header):
     [
         (CIFAR10, "data_batch_5.bin", "train"),
         (CIFAR10, "test_batch.bin", "test"),
-        (FixedRecords(preset="cifar100", class_names=100), "train.bin", "train"),
-        (FixedRecords(preset="cifar100", class_names=100), "test.bin", "test"),
+        (fixed_records(preset="cifar100", class_names=100), "train.bin", "train"),
+        (fixed_records(preset="cifar100", class_names=100), "test.bin", "test"),
         (TINY, "anything.bin", "all"),
     ],
 )
@@ -95,13 +101,13 @@ def test_without_their_file_the_classes_of_a_preset_are_called_by_their_numbers(
     assert note == replace(file, key="in/").notice("warning", "class_names", detail)
     assert announced == ClassNames.of(file, {str(number): number for number in range(10)})
     assert (ref.key, ref.status) == ("in/data_batch_1.bin#0", "")
-    fine = FixedRecords(preset="cifar100", label="coarse_label")
+    fine = fixed_records(preset="cifar100", label="coarse_label")
     _, (note, *_) = refer(fine, 3074, name="train.bin", names="")
     assert note.detail == "there is no coarse_label_names.txt, so the 20 classes are called 0 to 19"
 
 
 def test_without_a_file_of_names_that_the_user_named_nothing_begins(refer):
-    file, refs = refer(FixedRecords(class_names_file="names.txt"), 3073, names="")
+    file, refs = refer(fixed_records(class_names_file="names.txt"), 3073, names="")
     detail = "there is no names.txt next to it to name the classes: correct that, or state source.class_names"
     assert refs == [file.notice("fatal", "class_names", detail)]
 
@@ -137,7 +143,7 @@ def test_pixels_and_labels_are_what_was_written(tmp_path_factory, data, order, c
 
 
 def test_cifar_100s_two_labels_are_a_choice(refer):
-    fine, coarse = FixedRecords(preset="cifar100"), FixedRecords(preset="cifar100", label="coarse_label")
+    fine, coarse = fixed_records(preset="cifar100"), fixed_records(preset="cifar100", label="coarse_label")
     assert (fine.record_bytes, fine.label, fine.class_names_file) == (3074, "fine_label", "fine_label_names.txt")
     assert (coarse.label, coarse.class_names_file) == ("coarse_label", "coarse_label_names.txt")
     assert [feature.key for feature in fine.features()] == ["coarse_label"]
@@ -147,7 +153,7 @@ def test_cifar_100s_two_labels_are_a_choice(refer):
 
 
 def test_records_without_labels(tmp_path):
-    source = FixedRecords(preset="", labels=(), height=1, width=2, channels=1)
+    source = fixed_records(preset="", labels=(), height=1, width=2, channels=1)
     (tmp_path / "x.bin").write_bytes(b"\1\2\3\4")
     refs = list(list_file(source, "x.bin", ImageRef("x.bin", str(tmp_path / "x.bin"), 4)))
     contents = [source.read(ref, 100) for ref in refs]
@@ -164,7 +170,7 @@ def test_a_record_that_has_gone_since_is_rejected(tmp_path):
 
 def test_a_preset_says_all_and_what_is_given_goes_before_it():
     assert replace(CIFAR10) == CIFAR10
-    other = FixedRecords(preset="cifar10", data={"train": "*.bin"}, height=64)
+    other = fixed_records(preset="cifar10", data={"train": "*.bin"}, height=64)
     assert (other.data, other.record_bytes) == ({"train": "*.bin"}, 1 + 64 * 32 * 3)
 
 

@@ -109,13 +109,19 @@ def test_other_files_are_ignored(name, reason):
 
 
 BAD_LABELS = "train-labels-idx1-ubyte"
+PIXELS = "height x width"
+NONE = "no label for each of 5 images"
 
 
 @pytest.mark.parametrize(
     ("given", "reason", "detail"),
     [
         ({"images": b"\x89PNG"}, "bad_array", "no IDX file begins with 89 50 4e 47"),
-        ({"images": idx(LABELS)}, "bad_array", "it has 1 dimensions, not 3 or 4"),
+        (
+            {"images": idx(LABELS)},
+            "bad_array",
+            f"5 is not an array of images: N x {PIXELS}, or N x {PIXELS} x channels (1 or 3)",
+        ),
         ({"images": idx(IMAGES[:0])}, "bad_array", "an array of 0 x 4 x 3 holds no image"),
         (
             {"images": idx(IMAGES)[:-1]},
@@ -132,13 +138,17 @@ BAD_LABELS = "train-labels-idx1-ubyte"
             "wrong_length",
             "16 of header and 5 x 4 x 3 are 76 bytes, and the file has fewer",
         ),
-        ({"labels": idx(LABELS[:4])}, "bad_labels", f"{BAD_LABELS}: 4 labels, and there are 5 images"),
+        ({"labels": idx(LABELS[:4])}, "bad_labels", f"{BAD_LABELS}: an array of 4 has {NONE}"),
         (
             {"labels": idx(LABELS)[:-1]},
             "bad_labels",
             f"{BAD_LABELS}: 8 of header and 5 labels are 13 bytes, and the file has 12",
         ),
-        ({"labels": idx(IMAGES)}, "bad_labels", f"{BAD_LABELS}: it has 3 dimensions, not 1"),
+        (
+            {"labels": idx(IMAGES)},
+            "bad_labels",
+            f"{BAD_LABELS}: an array of 5 x 4 x 3 has {NONE}",
+        ),
     ],
 )
 def test_a_bad_file_is_one_rejected_reference(refer, given, reason, detail):
@@ -174,7 +184,7 @@ def test_labels_outside_the_input_are_not_read(refer):
     ("settings", "message"),
     [
         ({"images": "("}, "source.images '(' is not a regular expression"),
-        ({"labels": "{spilt}"}, "source.labels is '{spilt}' ('spilt'): it may use {dot}, {split} of source.images"),
+        ({"labels": "{spilt}"}, "source.labels is '{spilt}': it can use only {dot} and {split} in braces"),
         ({"labels": "{"}, "source.labels is '{'"),
         ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],

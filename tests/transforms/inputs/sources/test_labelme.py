@@ -12,6 +12,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.reference_boxes import boxes_of, count_boxes
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
+from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image
 from recordmill.transforms.inputs.sources.source import list_file
 
@@ -80,7 +81,7 @@ def test_the_box_around_each_shape(tmp_path, kind, points, box):
 def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
     on_rim = [[x + radius * math.cos(angle), y + radius * math.sin(angle)] for angle in (rim, *angles)]
     data = annotation(shape("a", [[x, y], on_rim[0]], "circle"))
-    _, _, fields = LabelMe().read_annotation(data | {"shapes": list(data["shapes"])})
+    _, fields = LabelMe().read_annotation(data | {"shapes": list(data["shapes"])})
     ((left, top, right, bottom),) = fields["boxes"]
     for px, py in on_rim:
         assert left - 1e-9 <= px <= right + 1e-9
@@ -186,13 +187,16 @@ def test_a_store_is_asked_only_where_there_is_a_choice(monkeypatch):
             raise PermissionError
         return 1 if uri.endswith("/b/x.jpg") else None
 
+    def stored(path):
+        return DataFile(path, ImageRef(path, f"gs://a/in/{path}"))
+
     monkeypatch.setattr(storage, "size_of", size_of)
-    assert find_image("gs://a/in/b/x.json", "b/x.json", "x.jpg") == "b/x.jpg"
+    assert find_image(stored("b/x.json"), "x.jpg") == "b/x.jpg"
     assert asked == []
-    assert find_image("gs://a/in/b/x.json", "b/x.json", "../images/x.jpg") == "b/x.jpg"
+    assert find_image(stored("b/x.json"), "../images/x.jpg") == "b/x.jpg"
     assert asked == ["gs://a/in/images/x.jpg", "gs://a/in/b/x.jpg"]
-    assert find_image("gs://a/in/b/x.json", "b/x.json", "DSC.jpg") == "b/x.jpg"
-    assert find_image("gs://a/in/c/x.json", "c/x.json", "../images/y.jpg") == "images/y.jpg"
+    assert find_image(stored("b/x.json"), "DSC.jpg") == "b/x.jpg"
+    assert find_image(stored("c/x.json"), "../images/y.jpg") == "images/y.jpg"
 
 
 def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):

@@ -127,7 +127,7 @@ FILES = {
         Idx(),
         "train-images-idx3-ubyte",
     ),
-    "cifar": ("data_batch_1.bin", (b"\1" + bytes(3_072)) * 2, FixedRecords()),
+    "cifar": ("data_batch_1.bin", (b"\1" + bytes(3_072)) * 2, FixedRecords().settle(iter(()), [].append)),
     "tfrecords": ("train.tfrecord", frame(EXAMPLE) * 2, Tfrecords()),
     "packed tfrecords": ("train.tfrecord.gz", gzip.compress(frame(EXAMPLE) * 2), Tfrecords()),
 }

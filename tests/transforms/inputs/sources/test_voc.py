@@ -132,9 +132,9 @@ def test_an_image_that_is_not_there_names_the_setting(tmp_path):
     assert Voc(images="pictures").remedies["vanished"].startswith("correct source.images, which is 'pictures'")
 
 
-@pytest.mark.parametrize("images", ["{split}", "{", "{folder.x}"])
+@pytest.mark.parametrize("images", ["{split}", "{", "{folder.x}", "{folder[x]}"])
 def test_a_folder_that_cannot_be_is_refused(images):
-    with pytest.raises(ValueError, match=r"^source.images is .*: only {folder} stands for something$"):
+    with pytest.raises(ValueError, match=r"^source.images is .*: it can use only {folder} in braces$"):
         Voc(images=images)
 
 

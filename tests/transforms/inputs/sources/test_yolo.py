@@ -123,7 +123,7 @@ def test_a_bomb_of_aliases_is_not_lit():
 def test_a_file_that_is_not_utf_8_is_reported(tmp_path):
     (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
     (ref,) = list_file(Yolo(), "classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt")))
-    assert ref.detail == "it names no classes: it is not UTF-8"
+    assert ref.detail == "it names no classes: it is not UTF-8, from byte 3 on"
 
 
 def test_names_of_the_settings_outweigh_those_of_files(tmp_path):

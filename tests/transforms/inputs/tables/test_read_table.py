@@ -13,8 +13,8 @@ WANTED = {"b": "source.columns.uri", "a": "source.columns.label"}
 NO_HEADER = "or where the first row names no columns, set source.names"
 
 
-def read(path, wanted=WANTED, **how):
-    with read_table(str(path), TableFormat(**how), wanted) as table:
+def read(path, wanted=WANTED, ragged=False, **how):
+    with read_table(str(path), TableFormat(**how), wanted, ragged=ragged) as table:
         return [row.cells for row in table.rows]
 
 
@@ -32,7 +32,7 @@ def test_each_kind_gives_the_columns_asked_for(tmp_path):
     ):
         assert read(path) == [{"a": "1", "b": "2"}]
     assert read(write(tmp_path / "t.ndjson", b'{"a": "1", "x": 2}\n')) == [{"a": "1", "x": 2}]
-    assert read(write(tmp_path / "t.txt", b"1;2\n"), kind="csv", names=("a", "b"), delimiter=";") == [
+    assert read(write(tmp_path / "t.txt", b"1;2\n"), format="csv", names=("a", "b"), delimiter=";") == [
         {"a": "1", "b": "2"}
     ]
     assert read(write(tmp_path / "r.csv", b"1\n2,3\n"), {}, ragged=True) == [["1"], ["2", "3"]]

@@ -3,8 +3,10 @@ import unicodedata
 import pytest
 
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError
+from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.tfrecord_input.label_files import LabelFiles, parse_label_file
 
 SLIM = load_convention("slim")
@@ -54,7 +56,7 @@ def test_what_names_no_classes(name, data, why):
 
 
 def files_of(folder, path="a/b/x.tfrecord", **more):
-    return LabelFiles(str(folder / "in" / path), path, **more)
+    return LabelFiles(DataFile(path, ImageRef(path, str(folder / "in" / path))), **more)
 
 
 def put(path, text):
@@ -77,7 +79,11 @@ def test_files_are_found_next_to_it_and_above_but_not_outside_the_input(tmp_path
 def test_folders_are_named_as_the_store_spells_them(tmp_path):
     folder = tmp_path / "in" / unicodedata.normalize("NFD", "é")
     put(folder / "labels.txt", "above\n")
-    assert LabelFiles(str(folder / "b/x.tfrecord"), "é/b/x.tfrecord").names_for(SLIM, 0) == ("labels.txt", {0: "above"})
+    file = DataFile("é/b/x.tfrecord", ImageRef("", str(folder / "b/x.tfrecord")))
+    assert LabelFiles(file).names_for(SLIM, 0) == (
+        "labels.txt",
+        {0: "above"},
+    )
 
 
 def test_the_settings_say_which_file_or_none(tmp_path):

@@ -1,0 +1,72 @@
+"""What `verify`, `inspect` and `analyze` share: their parser, errors in one sentence, and the line of JSON."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from recordmill.pipeline.configuration.options import Parser, add_json_switch, wants_json
+from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.errors import RecordmillError
+from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED
+
+
+def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser:
+    """A parser with `PATH` and `--json`.
+
+    Args:
+        prog: what the user typed before the flags.
+        description: what the command does.
+        path: what `PATH` may be.
+        epilog: shown below the flags as it is.
+    """
+    parser = Parser(
+        prog=prog,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
+    add_json_switch(parser)
+    return parser
+
+
+def run_reader(
+    parser: Parser,
+    argv: Sequence[str] | None,
+    work: Callable[[argparse.Namespace], Mapping[str, Any]],
+    interrupted: str = "interrupted",
+) -> int:
+    """Runs a command, and reports what a user can fix: in a sentence on stderr, and in a line of JSON on stdout.
+
+    Args:
+        parser: as `reader_parser` returns it.
+        argv: the flags; None for those of the process.
+        work: does the work; returns the content of the line, which may have an `exit_code`.
+        interrupted: what to say after Ctrl-C.
+
+    Returns:
+        The exit code.
+    """
+    flags = argparse.Namespace(path="", json=None)
+    try:
+        flags = parser.parse_args(argv)
+        line = {"exit_code": DONE, **work(flags)}
+    except RecordmillError as error:
+        line = _failure(error.exit_code, str(error))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        line = _failure(FAILED, f"{error.filename or flags.path} cannot be read: {reason}")
+    except KeyboardInterrupt:
+        line = _failure(INTERRUPTED, interrupted)
+    if wants_json(flags.json, sys.stdout):
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+    return int(line["exit_code"])
+
+
+def _failure(exit_code: int, sentence: str) -> dict[str, Any]:
+    Terminal(sys.stderr).say(f"error: {sentence}")
+    return {"status": "failed", "exit_code": exit_code, "sentence": sentence}

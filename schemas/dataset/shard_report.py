@@ -1,0 +1,80 @@
+"""The report of a shard's writer on the finished shard, and all reports together."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class ShardReport:
+    """One finished shard, counted from the finished file and its sidecar.
+
+    Attributes:
+        split: the shard's split.
+        index: the shard's place in the plan, from 0 within its split.
+        references: number of references; always `records` plus those that were rejected.
+        rows: totals of its sidecar.
+        annotations: boxes and labels that are in no Example, and images without a box.
+        digest: of the references, order-free and in hex; see `schemas.reference_digest.digest_of`.
+        records: Examples in the file, read back from it.
+        bytes: size of the file.
+        sha256: hex digest of the file.
+        sidecar_sha256: hex digest of its sidecar.
+        missing: Examples that lack an optional feature, by its key.
+        milliseconds: how long its images took to decode and encode; not stored.
+        reused: whether an earlier run had finished it.
+        problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
+    """
+
+    split: str
+    index: int
+    references: int
+    rows: RowTotals
+    annotations: AnnotationTotals
+    digest: str = ""
+    records: int = 0
+    bytes: int = 0
+    sha256: str = ""
+    sidecar_sha256: str = ""
+    missing: Counter[str] = field(default_factory=Counter)
+    milliseconds: int = field(default=0, compare=False)
+    reused: bool = False
+    problem: str = ""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The shard's split and its place there: the order of shards."""
+        return self.split, self.index
+
+
+@dataclass(slots=True)
+class FinishedShards(Totals):
+    """The reports of all shards, with their totals added up.
+
+    A report of a thousand images may have hundreds of classes. Per shard, these counts would grow with the images;
+    added up, there are as many as there are classes.
+
+    Attributes:
+        reports: in no order; their own `rows` and `annotations` are empty.
+        splits: totals of rows, by split.
+        annotations: totals of annotations over all splits.
+    """
+
+    reports: list[ShardReport] = field(default_factory=list)
+    splits: dict[str, RowTotals] = field(default_factory=dict)
+    annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
+
+    @property
+    def rows(self) -> RowTotals:
+        """Totals of rows over all splits."""
+        totals = RowTotals()
+        for split in self.splits.values():
+            totals.merge(split)
+        return totals
+
+    def add(self, report: ShardReport) -> None:
+        """Adds one report."""
+        self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
+        self.annotations.merge(report.annotations)
+        self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals()))

@@ -1,0 +1,135 @@
+"""Counts of rows and annotations: added up by image, merged, stored with a shard, and compared by the verifier."""
+
+from collections import Counter
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row
+
+
+class Totals:
+    """A dataclass of counts that can be merged, in any order.
+
+    Numbers, counters and lists are added; of two examples, the first is kept.
+    """
+
+    __slots__ = ()
+
+    def merge(self, other: Self) -> None:
+        """Adds the counts of others, which stay as they are."""
+        for each in fields(self):  # type: ignore[arg-type]  # all subclasses are dataclasses
+            setattr(self, each.name, _merge(getattr(self, each.name), getattr(other, each.name)))
+
+
+def _merge(mine: Any, others: Any) -> Any:
+    if isinstance(mine, BoxExample):
+        return min(mine, others)
+    if isinstance(mine, int | list):
+        return mine + others
+    if isinstance(mine, Totals):
+        mine.merge(others)
+    elif isinstance(mine, Counter):
+        mine.update(others)
+    else:
+        for key, each in others.items():
+            mine[key] = _merge(mine[key], each) if key in mine else deepcopy(each)
+    return mine
+
+
+@dataclass(slots=True)
+class RowTotals(Totals):
+    """Totals of a sidecar's rows, one per record or rejected reference.
+
+    Attributes:
+        records: rows of records.
+        input_bytes: bytes of their sources.
+        classes: records by class name; the empty name for those without a class of their own.
+        rejected: rejected references by reason code.
+        rejected_when_listed: those of them that were never read as images.
+        changes: records by change (`rotated`, `reencoded`, ...).
+        boxes: boxes of all references by outcome, see `transforms.records.boxes.PlacedBoxes`; empty if there are none.
+        instances: boxes, or else labels of records with several, by class name; empty if there are none.
+        boxes_of_records: `boxes` of records only.
+        boxes_of_bare: the same, of records without any box left.
+        bare: records that may have boxes and have none.
+    """
+
+    records: int = 0
+    input_bytes: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    rejected_when_listed: int = 0
+    changes: Counter[str] = field(default_factory=Counter)
+    boxes: Counter[str] = field(default_factory=Counter)
+    instances: Counter[str] = field(default_factory=Counter)
+    boxes_of_records: Counter[str] = field(default_factory=Counter)
+    boxes_of_bare: Counter[str] = field(default_factory=Counter)
+    bare: int = 0
+
+    def add(self, row: Row) -> None:
+        """Adds one row."""
+        boxes = row.boxes
+        if boxes is not None:
+            self.boxes.update(boxes)
+        if isinstance(row, RejectedRow):
+            self.rejected[row.rejected] += 1
+            self.rejected_when_listed += row.stage == "list"
+            return
+        self.records += 1
+        self.input_bytes += row.bytes
+        self.classes[row.class_name or ""] += 1
+        if row.changes:
+            self.changes.update(row.changes)
+        if row.classes:
+            self.instances.update(row.classes)
+        if boxes is not None:
+            self.boxes_of_records.update(boxes)
+            if not boxes.get("written"):
+                self.bare += 1
+                self.boxes_of_bare.update(boxes)
+
+    @property
+    def references(self) -> int:
+        """The number of rows."""
+        return self.records + self.rejected.total()
+
+    @property
+    def class_counts(self) -> Counter[str]:
+        """By class name: boxes or labels if records may have several, otherwise records."""
+        return self.instances or self.classes
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BoxExample:
+    """A box for messages: its image's key, its place there, and what to call it. Ordered by key and place."""
+
+    key: str
+    place: int
+    text: str
+
+
+@dataclass(slots=True)
+class AnnotationTotals(Totals):
+    """Boxes and labels that are in no Example, and images without a box.
+
+    Boxes are those of images that were written. A class without a name goes by its number; the empty
+    name stands for any class.
+
+    Attributes:
+        dropped: boxes that are in no Example, by reason and class.
+        faulty: those of them that `max_rejected.boxes` limits. The settings did not ask for their loss.
+        emptied: those of them whose images lost all their boxes.
+        without_boxes: images without a box, by cause: `no_file` describes the image, its annotation has `no_objects`,
+            or `all_dropped`.
+        labels: labels of images that may have several, by outcome: `listed`, `written`, `unknown_label`,
+            `not_chosen` (`labels.classes` leaves it out) and `with_rejected_images`, all others of the same images.
+        examples: for each reason the first box of `faulty`.
+    """
+
+    dropped: dict[str, Counter[str]] = field(default_factory=dict)
+    faulty: dict[str, Counter[str]] = field(default_factory=dict)
+    emptied: dict[str, Counter[str]] = field(default_factory=dict)
+    without_boxes: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, BoxExample] = field(default_factory=dict)

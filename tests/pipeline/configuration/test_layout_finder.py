@@ -1,0 +1,306 @@
+"""How what is recognised becomes settings: next to what is written, for several inputs, or as a refusal."""
+
+import io
+import tarfile
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+
+from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
+from recordmill.schemas.errors import UsageError
+from recordmill.schemas.settings.listing import Input
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+COCO = b'{"info": {}, "images": [{"id": 1, "file_name": "1.jpg"}'
+XML = b"<annotation><folder>x</folder><filename>1.jpg"
+BOX = b"0 0.5 0.5 1 1\n"
+LABELME = b'{"version": "5.0.1", "flags": {}, "shapes": ['
+
+
+def splits(key="from_source", **words):
+    return {"splits": {key: words}}
+
+
+TRAIN_VAL = {"train": "train", "val": "validation"}
+
+
+@pytest.fixture
+def fill_in(tmp_path):
+    """Fills in settings for files of the given contents; gives the settings and the finder."""
+
+    def run(files, written=None, inputs=("in",)):
+        said = []
+        for path, data in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_bytes(data)
+        finder = LayoutFinder([Input(str(tmp_path / each)) for each in inputs], said.append)
+        filled = finder.fill_in(written or {})
+        assert said == ([finder.found.sentence] if finder.found else [])
+        return filled, finder
+
+    return run
+
+
+SPLIT_FOLDERS = {"in/train/cat/1.jpg": b"", "in/val/cat/1.jpg": b""}
+
+
+def test_what_is_written_wins_key_by_key(fill_in):
+    filled, finder = fill_in(SPLIT_FOLDERS, {"source": {"class_from": "last_folder"}, "seed": 3})
+    assert filled == {
+        "source": {"kind": "class_folders", "class_from": "last_folder"},
+        "splits": {"from_folders": {"train": "train", "val": "validation"}},
+        "seed": 3,
+    }
+    assert finder.comment == "# Recognised class_folders: class folders below train, val\n"
+    assert asdict(finder.found) == {
+        "kind": "class_folders",
+        "why": "class folders below train, val",
+        "flags": "--set source.kind=class_folders --set 'splits.from_folders={train: train, val: validation}'",
+    }
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"splits": {"fractions": {"train": 1.0}}},
+        {"splits": {"stratify": True}},
+        {"splits": {"from_folders": {"train": "a", "val": "b"}}},
+        {"labels": {"classes": ["val", "train"]}},
+    ],
+    ids=str,
+)
+def test_splits_of_the_users_own_take_the_place_of_those_that_are_there(fill_in, written):
+    assert fill_in(SPLIT_FOLDERS, written)[0] == {"source": {"kind": "class_folders"}, **written}
+
+
+def test_an_include_hides_what_it_does_not_name(fill_in):
+    files = {"in/cat/1.jpg": b"", "in/cat/1.xml": XML, "in/dog/2.jpg": b""}
+    filled, _ = fill_in(files, {"include": ["*.jpg"]})
+    assert filled["source"] == {"kind": "class_folders"}
+
+
+def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
+    files = {"in/Pets/images/1.jpg": b"", "in/Pets/labels/1.txt": BOX, "in/Pets/data.yaml": b"names: [cat]"}
+    with pytest.raises(
+        UsageError, match=r"in/Pets looks like yolo \(YOLO's folders images, labels\): let --input end in /Pets$"
+    ):
+        fill_in(files)
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        (
+            ["a/b/images/1.jpg", "a/b/labels/1.txt", "c/2.jpg"],
+            r"in/a/b looks like yolo \(YOLO's folders images, labels\), which --input in would lose: "
+            "let --input end in /a/b$",
+        ),
+        (
+            [f"{each}/{path}" for each in "ab" for path in ("images/1.jpg", "labels/1.txt")],
+            r"in/a looks like yolo \(.*\), as do others, which --input in would lose: let --input end in /a, or "
+            "give each such folder a name: --input a=.*/in/a --input b=.*/in/b$",
+        ),
+        (["a/b/c/1.jpg", "a/b/c/1.xml", "d/e/1.jpg"], "in/a/b looks like voc .*: let --input end in /a/b$"),
+        (["a/x/_annotations.coco.json", "a/x/1.jpg", "b/1.jpg"], "in/a looks like coco .*: let --input end in /a$"),
+    ],
+)
+def test_annotations_further_down_are_refused(fill_in, files, sentence):
+    contents = {".txt": BOX, ".xml": XML, ".json": COCO}
+    paths = {f"in/{path}": contents.get(path[path.rindex(".") :], b"") for path in files}
+    with pytest.raises(UsageError, match=sentence.replace("--input in ", "--input .*/in ")):
+        fill_in(paths)
+    written = {"source": {"kind": "class_folders"}}
+    assert fill_in(paths, written)[0] == written
+    named = sentence.partition(" looks")[0]
+    assert fill_in({}, {"source": {"names": ["cat"]}} if "yolo" in sentence else {}, inputs=(named,))[1].found
+
+
+def test_class_folders_may_hold_folders_of_images(fill_in):
+    files = {f"in/{path}": b"" for path in ("a/b/c/1.jpg", "a/b/d/2.jpg", "e/images/3.jpg", "e/masks/3.png")}
+    assert fill_in(files)[0] == {"source": {"kind": "class_folders"}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("train: images/one\nval: ../x/images/two\n", {"one": "train", "two": "validation"}),
+        ("path: ../x\ntrain: './images/one/'\nval: images/one\ntest: images/two # few\n",
+         {"one": "train", "two": "test"}),
+        ("train:\n  - images/one\n  - images/two\n", {"one": "train", "two": "train"}),
+        ("train: [images/one]\nval: two.txt\n", {"one": "train", "two": "two"}),
+    ],
+)  # fmt: skip
+def test_data_yaml_says_which_folders_are_splits(fill_in, lines, words):
+    files = {f"in/{kind}/{word}/1.{end}": BOX if end == "txt" else b""
+             for kind, end in (("images", "jpg"), ("labels", "txt")) for word in ("one", "two")}  # fmt: skip
+    filled, _ = fill_in({**files, "in/data.yaml": f"{lines}names: [cat]\n".encode()})
+    assert filled["splits"] == {"from_source": words}
+
+
+def test_data_yaml_says_which_folders_around_images_are_splits(fill_in):
+    files = {f"in/{word}/{path}": BOX for word in ("one", "val") for path in ("images/1.jpg", "labels/1.txt")}
+    filled, _ = fill_in({**files, "in/data.yaml": b"names: [cat]\ntrain: one/images\nval: val/images\ntest: a/b\n"})
+    assert filled["splits"] == {"from_source": {"one": "train", "val": "validation"}}
+
+
+NOTES = b'{"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024, "contributor": "Label Studio"}}'
+
+
+def test_label_studios_notes_are_not_cocos_annotations(fill_in):
+    files = {"in/images/1.jpg": b"", "in/labels/1.txt": BOX, "in/classes.txt": b"cat\n", "in/notes.json": NOTES}
+    assert fill_in(files)[0]["source"] == {"kind": "yolo"}
+
+
+def test_folders_called_images_of_a_split_are_not_classes(fill_in):
+    files = {"in/train.csv": b"image_id,label\n1.jpg,0\n", "in/train_images/1.jpg": b"", "in/test_images/2.jpg": b""}
+    assert fill_in(files)[0]["source"]["kind"] == "manifest"
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        (["flink.md", "b.md"], "2 files are not images, such as b.md: let --input name what is to be converted"),
+        (
+            ["a.csv"],
+            "1 file is not an image: a.csv: add --set source.kind=manifest --set source.columns.uri=COLUMN",
+        ),
+    ],
+)
+def test_files_that_are_not_images_are_refused(fill_in, files, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        fill_in({f"in/{name}": b"x" for name in files})
+
+
+def test_inputs_are_of_one_layout(fill_in):
+    files = {"a/cat/1.jpg": b"", "b/dog/1.jpg": b"", "c/1.jpg": b""}
+    assert fill_in(files, inputs=("a", "b"))[0] == {"source": {"kind": "class_folders"}}
+    with pytest.raises(UsageError, match=r"the inputs have different layouts \(.*/a like class_folders; .*/c like"):
+        fill_in(files, inputs=("a", "c"))
+
+
+def test_a_kind_that_is_not_found_in_names_has_the_usual_words(fill_in):
+    files = {"in/a/b/images/train/1.jpg": b""}
+    filled, finder = fill_in(files, {"source": {"kind": "yolo"}})
+    words = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
+    assert filled == {"source": {"kind": "yolo"}, "splits": {"from_source": words}}
+    assert (finder.found, finder.comment) == (None, "")
+
+
+def test_a_kind_whose_files_give_no_words_has_no_usual_ones(fill_in):
+    written = {"source": {"kind": "labelme"}}
+    assert fill_in({"in/a/b/c/1.json": LABELME, "in/a/b/c/1.jpg": b""}, written)[0] == written
+
+
+OLD = {
+    "coco": (
+        [f"annotations/instances_{word}2017.json" for word in ("train", "val")] + ["train/1.jpg", "val/1.jpg"],
+        {},
+        {
+            "source": {"split": r"instances_(?P<split>[a-z]+)[0-9]*\.json", "images": "{split}"},
+            **splits(**TRAIN_VAL),
+        },
+    ),
+    "voc": (
+        ["Annotations/1.xml", "JPEGImages/1.jpg", "ImageSets/Main/train.txt", "ImageSets/Main/val.txt"],
+        {"Annotations/1.xml": XML},
+        {"source": {"images": "JPEGImages"}},
+    ),
+    "yolo": (
+        [f"{kind}/{word}/1.{end}" for kind, end in (("images", "jpg"), ("labels", "txt")) for word in ("train", "val")]
+        + ["data.yaml"],
+        {"labels/train/1.txt": BOX, "data.yaml": b"names: [cat]"},
+        splits(**TRAIN_VAL),
+    ),
+    "imagefolder": (
+        [f"{word}/{name}" for word in ("train", "validation", "test") for name in ("metadata.csv", "1.jpg")],
+        {f"{word}/metadata.csv": b"file_name,label,text\n1.jpg,cat,x\n" for word in ("train", "validation", "test")},
+        {
+            "source": {"label": "label", "features_from": {"image/caption": {"column": "text"}}},
+            **splits("from_folders", train="train", validation="validation", test="test"),
+        },
+    ),
+    "tfrecords": (["train.tfrecord", "test.tfrecord"], {}, splits(train="train", test="test")),
+    "webdataset": (
+        ["train-0.tar", "val-0.tar"],
+        {},
+        {
+            "source": {"split": r"(?P<split>train|val)[^/]*\.tar", "label_part": "cls"},
+            **splits(**TRAIN_VAL),
+            "labels": {"ids": "integers"},
+        },
+    ),
+}
+"""Layouts that shipped configurations were written for, and the settings that stood in them."""
+
+
+@pytest.mark.parametrize("config", OLD)
+def test_shipped_configurations_still_say_the_same(config, tmp_path):
+    paths, heads, said = OLD[config]
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(heads.get(path, b""))
+        if path.endswith(".tar"):
+            with tarfile.open(tmp_path / path, "w") as archive:
+                for name in ("0.jpg", "0.cls"):
+                    member = tarfile.TarInfo(name)
+                    member.size = 1
+                    archive.addfile(member, io.BytesIO(b"7"))
+    finder = LayoutFinder([Input(str(tmp_path))], print)
+    now = load_settings(f"configs/{config}.yaml", [], finder.fill_in)
+    shipped = yaml.safe_load((CONFIGS / f"{config}.yaml").read_text())
+    then = {key: value for key, value in shipped.items() if key != "layout"}
+    (tmp_path / "old.yaml").write_text(
+        yaml.safe_dump({**then, **said, "source": {**then["source"], **said.get("source", {})}})
+    )
+    assert finder.found
+    assert now == load_settings(str(tmp_path / "old.yaml"), [])
+
+
+def test_an_input_that_cannot_be_looked_at_is_left_to_the_job(monkeypatch, fill_in):
+    def refuse(*_):
+        raise PermissionError(13, "denied")
+
+    monkeypatch.setattr("recordmill.pipeline.configuration.recognise_layout.look_at_input", refuse)
+    assert fill_in({}, {"seed": 1})[0] == {"seed": 1}
+
+
+def test_one_folder_around_split_folders_is_named(fill_in):
+    files = {f"in/data/{split}/{label}/1.jpg": b"" for split in ("train", "val") for label in ("cat", "dog")}
+    with pytest.raises(UsageError, match=r"in/data looks like class_folders .*: let --input end in /data$"):
+        fill_in(files)
+
+
+IMAGE_OF_LISTS = {"in/images/1.jpg": b""}
+
+
+@pytest.mark.parametrize("others", [(), ("annotators.txt", "classes.txt", "notes.txt", "readme.txt")], ids=str)
+def test_no_list_of_a_split_is_lost_among_others(fill_in, others):
+    lists = {f"in/{split}.txt": b"images/1.jpg 0\n" for split in ("train", "val", "test")}
+    filled, _ = fill_in({**IMAGE_OF_LISTS, **lists, **{f"in/{name}": b"some words\n" for name in others}})
+    assert filled["source"]["split"] == r"(?P<split>train|val|test)\.txt"
+    assert filled["splits"] == {"from_source": {"train": "train", "val": "validation", "test": "test"}}
+
+
+@pytest.mark.parametrize("ending", ["txt", "csv"])
+def test_a_list_of_two_splits_is_left_out_where_each_has_its_own(fill_in, ending):
+    content = {"txt": b"images/1.jpg 0\n", "csv": b"path,label\nimages/1.jpg,cat\n"}[ending]
+    lists = {f"in/{split}.{ending}": content for split in ("train", "trainval", "val", "test")}
+    filled, finder = fill_in({**IMAGE_OF_LISTS, **lists})
+    assert filled["source"]["split"] == rf"(?P<split>train|val|test)\.{ending}"
+    assert filled["splits"] == {"from_source": {"train": "train", "val": "validation", "test": "test"}}
+    assert finder.found.why == f"a table of images, test.{ending} (left out: trainval.{ending})"
+
+
+def test_no_table_is_lost_that_was_not_looked_into(fill_in):
+    tables = {f"in/part{number}.csv": b"path,label\nimages/1.jpg,cat\n" for number in range(9)}
+    filled, _ = fill_in({**IMAGE_OF_LISTS, **tables, "in/about.csv": b"name,value\nauthor,x\n"})
+    assert "include" not in filled
+    assert filled["ignore"] == ["/about.csv"]
+
+
+def test_a_column_of_any_name_may_hold_the_images(fill_in):
+    filled, _ = fill_in({"in/pics/1.jpg": b"", "in/meta.csv": b"photo_no,kind\npics/1.jpg,cat\n"})
+    assert filled["source"]["columns"] == {"uri": "photo_no", "label": "kind"}

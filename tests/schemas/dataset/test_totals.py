@@ -1,0 +1,96 @@
+import random
+from collections import Counter
+
+import pytest
+
+from recordmill.schemas.dataset.json_values import from_json, to_json
+from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
+
+PARTS = [
+    AnnotationTotals(
+        dropped={"outside": Counter({"cat": 2, "dog": 1}), "cropped_away": Counter({"cat": 4})},
+        faulty={"outside": Counter({"cat": 2, "dog": 1})},
+        emptied={"outside": Counter({"dog": 1})},
+        without_boxes=Counter({"all_dropped": 1, "no_file": 3}),
+        labels=Counter({"listed": 5, "written": 5}),
+        examples={"outside": BoxExample("b.jpg", 1, "box 1 of 2")},
+    ),
+    AnnotationTotals(
+        dropped={"outside": Counter({"cat": 1}), "unknown_class": Counter({"7": 2})},
+        faulty={"outside": Counter({"cat": 1}), "unknown_class": Counter({"7": 2})},
+        without_boxes=Counter({"no_file": 1, "no_objects": 2}),
+        labels=Counter({"listed": 2, "with_rejected_images": 1, "unknown_label": 1}),
+        examples={"outside": BoxExample("a.jpg", 10, "box 10"), "unknown_class": BoxExample("c.jpg", 1, "box 1")},
+    ),
+    AnnotationTotals(),
+]
+
+
+EXPECTED_ANNOTATIONS = AnnotationTotals(
+    dropped={
+        "outside": Counter({"cat": 3, "dog": 1}),
+        "cropped_away": Counter({"cat": 4}),
+        "unknown_class": Counter({"7": 2}),
+    },
+    faulty={"outside": Counter({"cat": 3, "dog": 1}), "unknown_class": Counter({"7": 2})},
+    emptied={"outside": Counter({"dog": 1})},
+    without_boxes=Counter({"all_dropped": 1, "no_file": 4, "no_objects": 2}),
+    labels=Counter({"listed": 7, "written": 5, "with_rejected_images": 1, "unknown_label": 1}),
+    examples={"outside": BoxExample("a.jpg", 10, "box 10"), "unknown_class": BoxExample("c.jpg", 1, "box 1")},
+)
+
+
+def test_totals_are_added_up_in_any_order_and_leave_the_parts_alone():
+    stored = to_json(PARTS)
+    for seed in range(6):
+        totals = AnnotationTotals()
+        for part in random.Random(seed).sample(PARTS, 3):
+            totals.merge(part)
+        assert totals == EXPECTED_ANNOTATIONS
+    assert to_json(PARTS) == stored
+
+
+def test_totals_come_back_from_json():
+    read = from_json(AnnotationTotals, to_json(EXPECTED_ANNOTATIONS))
+    assert read == EXPECTED_ANNOTATIONS
+    assert {type(each) for each in (read.labels, *read.dropped.values())} == {Counter}
+
+
+ROWS = [
+    {
+        "bytes": 10,
+        "class": "cat",
+        "changes": ["rotated"],
+        "boxes": {"listed": 2, "written": 1, "empty": 1},
+        "classes": ["cat"],
+    },
+    {"bytes": 5, "class": None, "changes": [], "boxes": {"listed": 1, "outside": 1}},
+    {"bytes": 7, "class": "dog", "changes": ["rotated", "resized"]},
+    {"rejected": "truncated", "stage": "decode", "boxes": {"listed": 3, "image_rejected": 3}},
+    {"rejected": "truncated", "stage": "list"},
+]
+EXPECTED = RowTotals(
+    records=3,
+    input_bytes=22,
+    classes=Counter({"cat": 1, "": 1, "dog": 1}),
+    rejected=Counter(truncated=2),
+    rejected_when_listed=1,
+    changes=Counter(rotated=2, resized=1),
+    boxes=Counter(listed=6, written=1, empty=1, outside=1, image_rejected=3),
+    instances=Counter(cat=1),
+    boxes_of_records=Counter(listed=3, written=1, empty=1, outside=1),
+    boxes_of_bare=Counter(listed=1, outside=1),
+    bare=1,
+)
+
+
+@pytest.mark.parametrize("cut", range(len(ROWS) + 1))
+def test_rows_add_up_in_any_parts(cut):
+    one, other = RowTotals(), RowTotals()
+    for row in ROWS[:cut]:
+        one.add(row_from_json(row))
+    for row in ROWS[cut:]:
+        other.add(row_from_json(row))
+    one.merge(other)
+    assert one == EXPECTED

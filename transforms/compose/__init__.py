@@ -1,1 +1,0 @@
-"""The public PTransforms for pipelines of your own."""

@@ -1,0 +1,178 @@
+"""Files that data name, or that are next to the data: they are below the input that the user gave, or are refused."""
+
+import errno
+import os
+import posixpath
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orjson
+
+from recordmill import storage
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.rejection import Rejected
+from recordmill.storage.read_image import read_image
+
+IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+"""The endings of images' names, for data that name images without them."""
+
+MAX_BYTES = 16 * 2**20
+"""Longer than any file that describes one image and does not contain it."""
+
+_WHY = {"vanished": "there is no such file", "too_many_bytes": "it is longer than {:,} bytes"}
+
+_outside_root = partial(Rejected, "list", "outside_root")
+
+
+class NotAFileError(OSError):
+    """A path leads to a folder, a device or a pipe."""
+
+
+class NoFileError(Rejected):
+    """There is no such file."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of data, from which other files below the same input are found.
+
+    Attributes:
+        path: the file's, as `Source.list_references` is given it.
+        ref: a reference to it, whose `uri` ends with `path`, however the store spells that.
+    """
+
+    path: str
+    ref: ImageRef
+
+    @property
+    def root(self) -> str:
+        """The input that the file was found in, or as much of its path as must not be left."""
+        return self.ref.uri.rsplit("/", self.path.count("/") + 1)[0]
+
+    @property
+    def spelled(self) -> str:
+        """Its path below the root as the store spells it, which may be in NFD: paths of other files start from it."""
+        return self.ref.uri[len(self.root) + 1 :]
+
+    @property
+    def folder(self) -> str:
+        """The folder of `spelled`; the empty string for the root."""
+        return posixpath.dirname(self.spelled)
+
+    def resolve(self, below: str) -> str:
+        """Where another path below the root leads; raises as `resolve_inside`."""
+        return resolve_inside(self.root, below)
+
+    def find_image(self, below: str) -> ImageRef:
+        """The reference of an image, by its path below the root.
+
+        It has the file's split. It is a rejection if there is no such file there, or if the path leads outside.
+        """
+        ref = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
+        why = f"named by {posixpath.basename(self.path)}:"
+        try:
+            uri = self.resolve(below)
+            size, version = size_and_version(uri)
+        except Rejected as error:
+            return ref.notice("rejected", "outside_root", f"{why} {error.detail}")
+        except OSError as error:
+            return ref.notice("rejected", reason_of(error), f"{why} {explain_os_error(error)}")
+        return ref.replace(uri=uri, size=size, version=version)
+
+    def list_annotated(self, below: str, fields: Mapping[str, Any], classes: Iterable[str] = ()) -> Iterator[Listed]:
+        """Yields an image that the file describes, after the names of classes that must be announced.
+
+        Args:
+            below: the image's path below the root.
+            fields: what `ImageRef.features` holds for it, such as the result of `boxes_of`.
+            classes: names of the classes of its boxes, if the file announces them nowhere else.
+        """
+        image = self.find_image(below)
+        if image.status:
+            yield image
+            return
+        if classes:
+            yield ClassNames.of(self.ref, classes)
+        yield image.replace(features=orjson.dumps(fields).decode())
+
+
+def explain_os_error(error: OSError) -> str:
+    """Why a file cannot be read, without its path."""
+    return (error.strerror or type(error).__name__).lower()
+
+
+def reason_of(error: OSError) -> str:
+    """The reason to reject a file that `size_and_version` could not look at."""
+    return "not_a_file" if isinstance(error, NotAFileError) else "vanished"
+
+
+def resolve_inside(root: str, path: str) -> str:
+    """Where a path named in data leads: below the root, links followed.
+
+    Args:
+        root: a folder, on any file system.
+        path: relative to it, `/`-separated; or the whole path or URL of something below it.
+
+    Raises:
+        Rejected: it leads elsewhere, is of another store, or is not a path at all. The message does not name the
+            root: a rejection reads the same in every place.
+    """
+    prefix = root.rstrip("/") + "/"
+    below = path[len(prefix) :] if path.startswith(prefix) else path
+    if "://" in below or below.startswith(("/", "file:")):
+        raise _outside_root(f"{path!r:.200} is not below the input")
+    normal = posixpath.normpath(below)
+    if not below or "\0" in below or normal in (".", "..") or normal.startswith("../"):
+        raise _outside_root(f"{path!r:.200} leads out of the input" if below else "the path is empty")
+    if ".." in below.split("/"):
+        raise _outside_root(f"{path!r:.200} has .. in it")
+    found = prefix + normal
+    if storage.is_local(root):
+        real_root = os.path.realpath(root)
+        if os.path.commonpath([real_root, os.path.realpath(found)]) != real_root:
+            raise _outside_root(f"{path!r:.200} is a link that leads out of the input")
+    return found
+
+
+def size_and_version(uri: str) -> tuple[int, str]:
+    """A file's size and modification time as references have them; (-1, "") where asking would cost a request.
+
+    Raises:
+        NotAFileError: it is not a file.
+        OSError: there is no such file, or it cannot be looked at.
+    """
+    if not storage.is_local(uri):
+        return -1, ""
+    status = os.stat(uri)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotAFileError(errno.EINVAL, "it is a folder, a device or a pipe, and no file", uri)
+    return status.st_size, str(status.st_mtime_ns)
+
+
+def key_of(key: str, path: str, other: str) -> str:
+    """The key of the path `other`, below the input whose file at `path` has the key `key`."""
+    return key[: len(key) - len(path)] + unicodedata.normalize("NFC", posixpath.normpath(other))
+
+
+def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """Reads a whole file that describes images; a store in trouble is tried again.
+
+    Args:
+        uri: where it should be.
+        max_bytes: more is not read. A format whose files describe many images, or hold one, needs more.
+
+    Raises:
+        NoFileError: there is none.
+        Rejected: stage `list`, `bad_annotations`: it cannot be read, or is too long.
+        Exception: the store is out of order, and was so at every try.
+    """
+    try:
+        return read_image(ImageRef(uri, uri, -1), max_bytes)
+    except Rejected as rejected:
+        why = _WHY.get(rejected.reason, rejected.detail).format(max_bytes)
+        kind = NoFileError if rejected.reason == "vanished" else Rejected
+        raise kind("list", "bad_annotations", f"{uri.rpartition('/')[2]}: {why}") from None

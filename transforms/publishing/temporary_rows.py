@@ -1,0 +1,45 @@
+"""What does not fit into memory while a dataset is published: rows in an unnamed database on this machine."""
+
+import sqlite3
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+
+class TemporaryFileError(ValueError):
+    """A temporary file cannot be written; the sentence says why, and what to do."""
+
+
+@contextmanager
+def writing_temporary_files() -> Iterator[None]:
+    """Raises `TemporaryFileError` if the block has no room for its temporary files, or no right to write them."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        why = ((error.strerror if isinstance(error, OSError) else "") or str(error)).lower()
+        raise TemporaryFileError(
+            f"temporary files cannot be written ({why}): set TMPDIR to a folder with more room"
+        ) from error
+
+
+class SortedRows:
+    """Rows by their key, in any number: SQLite moves to a file what exceeds its cache of two megabytes."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("")
+        weakref.finalize(self, self._database.close)
+        self._database.execute("CREATE TABLE row (key TEXT, value BLOB)")
+
+    def add(self, rows: Iterable[tuple[str, bytes]]) -> None:
+        """Adds rows, each with its key.
+
+        Raises:
+            TemporaryFileError: there is no room for them.
+        """
+        with writing_temporary_files():
+            self._database.executemany("INSERT INTO row VALUES (?, ?)", rows)
+
+    def __iter__(self) -> Iterator[tuple[str, bytes]]:
+        """All rows by key, and those of one key in the order in which they were added."""
+        with writing_temporary_files():
+            yield from self._database.execute("SELECT key, value FROM row ORDER BY key, rowid")

@@ -66,15 +66,15 @@ def convert(
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
+    places = {"output": os.fspath(output), "config": config and os.fspath(config)}
     switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
-    options = {"output": os.fspath(output), "config": config and os.fspath(config), "runner": runner, **switches}
+    options = {**places, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
     try:
-        words = [*_input_flags(inputs), *_as_flags({**options, "threads": threads or None}), *_set_flags(settings)]
-        parsed = parse_options([*words, *_as_flags(runner_options or {})], _PROG)
-        parsed = check_options(parsed, _PROG)
+        parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
+        # The caller's process may have threads, which would not survive a fork.
+        parsed = replace(check_options(parsed, _PROG), alone=False)
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
-    parsed = replace(parsed, alone=False)  # the caller's process may have threads, which would not survive a fork
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(parsed, build, terminal)
     if outcome.exit_code == INTERRUPTED:

@@ -97,7 +97,7 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> 
     from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
 
     arguments = list(options.beam_arguments)
-    beams = Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    beams = Parser(add_help=False, conflict_handler="resolve")
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
     _, unknown = beams.parse_known_args(arguments)

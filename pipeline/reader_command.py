@@ -25,8 +25,6 @@ def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser
         prog=prog,
         description=description,
         epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
     add_json_switch(parser)

@@ -200,7 +200,7 @@ class _ConvertShard(beam.DoFn):
             with closing(self._convert(refs, plan.label_map, split)) as images:
                 shard = write_shard(staging, split, index, images, mark, self._settings.compression)
             if index == 0 and self._settings.report:
-                keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.tally.changed, self._settings)
+                keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self._settings)
         except FeatureFunctionError as error:
             return failed_report(split, index, len(refs), str(error))
         except OSError as error:  # of the output: those of the images are InputErrors
@@ -214,7 +214,7 @@ class _ConvertShard(beam.DoFn):
             return shard.finish()
         except OSError as error:
             problem = explain_output_error(error, self._output)
-            return failed_report(shard.split, shard.index, shard.tally.rows.references, problem)
+            return failed_report(shard.split, shard.index, shard.rows.references, problem)
 
     def _convert(self, refs: list[ImageRef], label_map: LabelMap, split: str) -> Generator[ConvertedImage, None, None]:
         in_line = self._in_line and storage.is_local(refs[0].uri)

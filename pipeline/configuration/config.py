@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from recordmill import storage
 from recordmill.pipeline.configuration.check_features import find_unstored_boxes
-from recordmill.pipeline.configuration.parse_yaml import MAX_DEPTH, YamlError, normalize, parse_yaml
+from recordmill.pipeline.configuration.parse_yaml import MAX_DEPTH, normalize, parse_yaml
 from recordmill.pipeline.configuration.resolve_settings import complete_settings
 from recordmill.pipeline.configuration.setting_errors import explain_errors, without_none
 from recordmill.schemas.coercion import INT64_MAX
@@ -92,10 +92,7 @@ def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
 
 
 def _parse(path: str | None, text: str) -> dict[str, Any]:
-    try:
-        plain = parse_yaml(text)
-    except YamlError as error:
-        raise UsageError(f"the configuration {path} {error}") from None
+    plain = parse_yaml(text, f"the configuration {path}")
     if plain is not None and not isinstance(plain, dict):
         raise UsageError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
     return plain or {}
@@ -128,10 +125,7 @@ def _parse_override(override: str) -> _Override:
     keys = tuple(normalize(path.strip()).split("."))
     if not equals or not all(keys) or len(keys) > MAX_DEPTH:
         raise UsageError(f"--set {override:.200}: write key.path=value, such as images.quality=90")
-    try:
-        return _Override(override, keys, parse_yaml(value))
-    except YamlError as error:
-        raise UsageError(f"--set {override:.200}: the value {error}") from None
+    return _Override(override, keys, parse_yaml(value, f"--set {override:.200}: the value"))
 
 
 def _set(plain: dict[str, Any], override: _Override) -> None:
@@ -161,7 +155,7 @@ def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]) -> DatasetSettings:
-    values = _lengthen(plain, {"features": "function"})
+    values = dict(plain)
     problems: list[str] = []
     kinds: dict[str, Any] = {"source": load_source(DEFAULT_KIND), "convention": str}
     for key, read in (("source", _read_source), ("convention", _read_convention)):
@@ -185,9 +179,8 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
     else:
         unstored = find_unstored_boxes(ExampleLayout(settings)) if plain.get("convention") is None else ""
         problems += [unstored] if unstored else []
-    splits = plain.get("splits")
-    splits = splits if isinstance(splits, dict) else {}
-    given = [key for key in ("from_folders", "from_source") if splits.get(key)]
+    splits: Any = plain.get("splits")
+    given = [key for key in ("from_folders", "from_source") if isinstance(splits, dict) and splits.get(key)]
     if given and "fractions" in splits:
         problems.append(
             f"splits.{given[0]} and splits.fractions contradict each other: remove one of them "
@@ -219,6 +212,7 @@ def _spell(kind: Any, values: Any) -> Any:
     """Converts values for which YAML has another notation to their settings' types.
 
     `yes` and `no` are truth values in YAML, and a key without a value is null, which for text means the empty string.
+    In the settings that a class names in `short_forms`, `name: text` stands for `name: {key: text}`.
     """
     if kind is str:
         return "" if values is None else values
@@ -228,8 +222,11 @@ def _spell(kind: Any, values: Any) -> Any:
     if not isinstance(values, dict):
         return values
     if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return {key: _spell(hints.get(key), each) for key, each in values.items()}
+        hints, spelt = get_type_hints(kind), dict(values)
+        for setting, key in getattr(kind, "short_forms", {}).items():
+            if isinstance(inner := values.get(setting), dict):
+                spelt[setting] = {name: {key: each} if isinstance(each, str) else each for name, each in inner.items()}
+        return {key: _spell(hints.get(key), each) for key, each in spelt.items()}
     if get_origin(kind) is Mapping and is_dataclass(get_args(kind)[1]):
         return {key: _spell(get_args(kind)[1], each) for key, each in values.items()}
     return values
@@ -240,23 +237,13 @@ def _read_source(source: Any) -> tuple[type[Any], dict[str, Any]]:
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
     if not isinstance(kind, str):
         raise ValueError(f"source is {source!r:.80}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
-    found = load_source(kind)
-    return found, _lengthen({key: value for key, value in source.items() if key != "kind"}, found.short_forms)
+    return load_source(kind), {key: value for key, value in source.items() if key != "kind"}
 
 
 def _read_convention(convention: Any) -> tuple[type[Any], Any]:
     if not isinstance(convention, dict | str):
         raise ValueError(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
     return str if isinstance(convention, str) else CustomConvention, convention
-
-
-def _lengthen(values: Mapping[str, Any], short_forms: Mapping[str, str]) -> dict[str, Any]:
-    """Expands `name: text` to `name: {key: text}`, in each setting for which `short_forms` has a key."""
-    long = dict(values)
-    for setting, key in short_forms.items():
-        if isinstance(inner := values.get(setting), dict):
-            long[setting] = {name: {key: each} if isinstance(each, str) else each for name, each in inner.items()}
-    return long
 
 
 @cache

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.version import VERSION
@@ -99,6 +99,11 @@ class LaunchOptions:
 class Parser(argparse.ArgumentParser):
     """Raises errors, to be reported as all others are, instead of ending the process."""
 
+    def __init__(self, **settings: Any) -> None:
+        """Takes what `argparse.ArgumentParser` takes; examples keep their lines, and no flag may be abbreviated."""
+        # Airflow always adds --labels=..., which an abbreviation would match.
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
         raise UsageError(f"{message}: see --help")
@@ -107,38 +112,22 @@ class Parser(argparse.ArgumentParser):
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("what to convert")
     _add_switch(data, "sample", "convert a sample of 250 generated pictures", default=None)
-    data.add_argument(
-        "--input",
-        action="append",
-        metavar="[NAME=]DIR",
-        help="a folder or file, on any of Beam's file systems; several need names, which keys then begin with",
-    )
+    inputs = "a folder or file, on any of Beam's file systems; several need names, which keys then begin with"
+    data.add_argument("--input", action="append", metavar="[NAME=]DIR", help=inputs)
     _add_path(data, "output", "the dataset's folder; must not be inside an input", "DIR")
     named = "recognised from the names of files (docs/layouts.md)"
     _add_path(data, "config", f"what the dataset is, as YAML; auto, the default: {named}")
-    data.add_argument(
-        "--set",
-        action="append",
-        metavar="KEY.PATH=VALUE",
-        help="overrides one setting, with a value in YAML; repeatable",
-    )
+    override = "overrides one setting, with a value in YAML; repeatable"
+    data.add_argument("--set", action="append", metavar="KEY.PATH=VALUE", help=override)
     run = parser.add_argument_group("how to run")
-    _add_switch(
-        run,
-        "plan",
-        "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known",
-    )
+    plan = "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known"
+    _add_switch(run, "plan", plan)
     _add_switch(run, "overwrite", "replace another dataset in the output")
-    _add_switch(
-        run,
-        "discard",
-        "first delete the unfinished work of earlier runs there; a complete dataset whose publishing was interrupted "
-        "is published instead",
-    )
+    interrupted = "a complete dataset whose publishing was interrupted is published instead"
+    _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", default=True, help_without="exit as soon as a remote runner has accepted the job")
-    run.add_argument(
-        "--threads", type=_positive, default=0, metavar="N", help="images decoded at once (default: one per processor)"
-    )
+    threads = "images decoded at once (default: one per processor)"
+    run.add_argument("--threads", type=_positive, default=0, metavar="N", help=threads)
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
     _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
@@ -164,15 +153,8 @@ def _add_switch(
     help_without: str = argparse.SUPPRESS,
 ) -> None:
     """Adds `--name` and `--no_name`; a value may follow, since Dataflow's templates give every flag one."""
-    group.add_argument(
-        f"--{name}",
-        nargs="?",
-        type=_true_or_false,
-        const=True,
-        default=default,
-        metavar="true|false",
-        help=help_with,
-    )
+    value: dict[str, Any] = {"nargs": "?", "type": _true_or_false, "const": True, "metavar": "true|false"}
+    group.add_argument(f"--{name}", default=default, help=help_with, **value)
     group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)
 
 
@@ -208,16 +190,10 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
         prog=prog,
         description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,  # Airflow always adds --labels=..., which an abbreviation would match
     )
     parser.add_argument("--version", action="version", version=f"recordmill {VERSION}")
-    parser.add_argument(
-        "--runner",
-        default="DirectRunner",
-        type=_known_runner,
-        help="DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, DataflowRunner, ...",
-    )
+    runners = "DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, DataflowRunner, ..."
+    parser.add_argument("--runner", default="DirectRunner", type=_known_runner, help=runners)
     _add_flags(parser)
     return parser
 

@@ -2,13 +2,20 @@
 
 import errno
 import os
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
+from importlib.util import find_spec
 
 from recordmill import storage
-from recordmill.pipeline.configuration.probe_store import describe_with_timeout, find_missing_extra
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.listing import Input
+
+SECONDS_TO_ANSWER = 30.0
+"""How long a store may take to answer; its client, and so the job, would retry for minutes."""
+
+_CLIENTS = {"gs": ("gcp", "google.cloud.storage"), "s3": ("aws", "boto3")}
 
 _SECRETS = {
     "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
@@ -104,7 +111,7 @@ def _bucket(path: str) -> str:
 
 def _is_file(what: str, place: str, path: str, here: bool) -> bool:
     try:
-        return describe_with_timeout(path) is not None
+        return _describe_with_timeout(path) is not None
     except OSError as error:  # left to the job, which may have other permissions
         if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
             why = " ".join(str(error.strerror or error).split())
@@ -114,35 +121,64 @@ def _is_file(what: str, place: str, path: str, here: bool) -> bool:
         raise RecordmillError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
 
 
+def _describe_with_timeout(path: str) -> object:
+    """What `storage.describe` gives or raises; TimeoutError after `SECONDS_TO_ANSWER`."""
+    answer: Future[object] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(storage.describe(path))
+        except Exception as error:  # noqa: BLE001  # raised by the caller's thread
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True, name="recordmill-ask").start()
+    try:
+        return answer.result(SECONDS_TO_ANSWER)
+    except TimeoutError:
+        raise TimeoutError(f"no answer in {SECONDS_TO_ANSWER:.0f} s") from None
+
+
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
     """Checks that inputs exist, and that the output can be written, is outside them and is a folder of its own.
 
     Raises:
         RecordmillError: one of the checks fails, or a store's client is not installed.
     """
-    _check_client("output", output)
-    for each in inputs:
-        _check_client("input", each.path)
-        if storage.is_local(each.path):
-            _check_local_input(each.path)
-        if _is_inside(output, each.path):
+    for what, path in (("output", output), *(("input", each.path) for each in inputs)):
+        if extra := _missing_extra(path):
+            needs = "needs its store's client, which is not installed"
+            raise RecordmillError(f"the {what} {path} {needs}: pip install '.[{extra}]' in a clone")
+    for path in (each.path for each in inputs):
+        if storage.is_local(path):
+            _check_local_input(path)
+        if _is_inside(output, path):
             raise RecordmillError(
-                f"the output {output} is inside the input {each.path} and would become part of it: "
+                f"the output {output} is inside the input {path} and would become part of it: "
                 "choose a folder outside it"
             )
-        if _is_inside(each.path, output) and not _holds_dataset(output):
+        if _is_inside(path, output) and not _holds_dataset(output):
             raise RecordmillError(
-                f"the output {output} contains the input {each.path}, so the dataset's files would be among others: "
+                f"the output {output} contains the input {path}, so the dataset's files would be among others: "
                 f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
             )
     if storage.is_local(output) and not preview:
         _check_local_output(output)
 
 
+def _missing_extra(path: str) -> str:
+    """The extra with the client of a path's store if that is not installed; otherwise the empty string."""
+    extra, client = _CLIENTS.get(path.partition("://")[0], ("", ""))
+    try:
+        missing = bool(extra) and find_spec(client) is None
+    except ModuleNotFoundError:  # nor is its parent
+        missing = True
+    return extra if missing else ""
+
+
 def _holds_dataset(output: str) -> bool:
     """Whether a folder is already a dataset; True if that is unknown, since the job will say why."""
     try:
-        return describe_with_timeout(os.path.join(output, MARKER)) is not None
+        return _describe_with_timeout(os.path.join(output, MARKER)) is not None
     except (OSError, ValueError):
         return True
 
@@ -160,13 +196,6 @@ def check_summary(path: str | None, output: str | None) -> None:
         raise RecordmillError(f"the summary {path} cannot be written: there is no folder {folder}")
 
 
-def _check_client(what: str, path: str) -> None:
-    if extra := find_missing_extra(path):
-        raise RecordmillError(
-            f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
-        )
-
-
 def _check_local_input(path: str) -> None:
     if not os.path.exists(path):
         raise RecordmillError(f"the input {path} does not exist: check the path")
@@ -182,12 +211,8 @@ def _check_local_output(output: str) -> None:
         if os.path.exists(parent):
             raise RecordmillError(f"the output {output} cannot be made: {parent} is a file")
         parent = os.path.dirname(parent) or "."
-    if not os.access(parent, os.W_OK | os.X_OK) or _is_read_only(parent):
+    if not os.access(parent, os.W_OK | os.X_OK) or os.statvfs(parent).f_flag & os.ST_RDONLY:
         raise RecordmillError(f"the output {output} cannot be written: {parent} is read-only")
-
-
-def _is_read_only(folder: str) -> bool:
-    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def _is_inside(path: str, folder: str) -> bool:

@@ -11,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 from yaml.reader import ReaderError
 
+_BOUNDS = {"greater_than_equal": "at least", "greater_than": "more than", "less_than_equal": "at most"}
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
@@ -46,6 +47,9 @@ def _explain(error: Any, kind: Any) -> str:
         return message if not prefix or message.startswith(key) else f"{prefix}.{message}"
     if error["type"] == "invalid_key" or loc[-1] == "[key]":
         return f"the key {value!r:.80} is not text: write it in quotes"
+    if error["type"] in _BOUNDS:
+        (bound,) = error["ctx"].values()
+        return f"{key} is {value}: give {_BOUNDS[error['type']]} {bound:,g}"
     if error["type"] == "missing" and isinstance(loc[-1], str):
         return f"{key} is missing: add it"
     expected, found = _follow(kind, loc[:-1] if error["type"] == "missing" else loc)

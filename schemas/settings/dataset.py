@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.settings.bounds import AtLeastOne
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
@@ -52,6 +53,7 @@ class DatasetSettings:
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
+    short_forms: ClassVar[Mapping[str, str]] = {"features": "function"}
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "arbitrary_types_allowed": True}
 
     name: str = ""
@@ -70,15 +72,13 @@ class DatasetSettings:
     compression: Literal["auto", "none", "gzip"] = "auto"
     index_files: bool = False
     seed: int = 0
-    limit: int | None = None
+    limit: AtLeastOne | None = None
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
     analyze: bool = False
     report: bool = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible, whatever the others are."""
-        if self.limit is not None and self.limit < 1:
-            raise ValueError(f"limit is {self.limit}: give at least 1, or leave it out")
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
 

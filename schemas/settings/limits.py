@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from recordmill.schemas.settings.bounds import Count, Share
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossLimits:
@@ -12,15 +14,8 @@ class LossLimits:
         count: how many may be lost, whatever their share.
     """
 
-    share: float = 0.01
-    count: int = 10
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where a limit is impossible."""
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share is {self.share}: give a share from 0 to 1")
-        if self.count < 0:
-            raise ValueError(f"count is {self.count}: it cannot be negative")
+    share: Share = 0.01
+    count: Count = 10
 
     def are_passed(self, lost: int, kept: int) -> bool:
         """Whether this number is too large."""
@@ -39,15 +34,8 @@ class RejectionLimits:
         labels: when labels without an id fail the run, for images that may have several labels.
     """
 
-    share: float = 0.01
-    count: int = 10
-    lost_classes: int = 0
+    share: Share = 0.01
+    count: Count = 10
+    lost_classes: Count = 0
     boxes: LossLimits = field(default_factory=LossLimits)
     labels: LossLimits = field(default_factory=LossLimits)
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where a limit is impossible."""
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"max_rejected.share is {self.share}: give a share from 0 to 1")
-        if self.count < 0 or self.lost_classes < 0:
-            raise ValueError("max_rejected.count and max_rejected.lost_classes cannot be negative")

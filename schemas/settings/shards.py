@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from recordmill.schemas.settings.bounds import AtLeastOne
 from recordmill.schemas.shard_name import check_pattern
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -22,15 +23,13 @@ class ShardSettings:
     """
 
     size: int | str = "128MiB"
-    count: int | None = None
+    count: AtLeastOne | None = None
     name: str | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
         if self.target_bytes < 1:
             raise ValueError(f"shards.size is {self.size!r}: give at least 1B")
-        if self.count is not None and self.count < 1:
-            raise ValueError(f"shards.count is {self.count}: give at least 1")
         if self.name is not None:
             check_pattern(self.name, "shards.name")
 

@@ -45,13 +45,13 @@ def assert_same(one, other):
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"limit": 20},
-        {"splits.stratify": True},
         {"duplicates": "drop"},
-        {"duplicates": "together"},
         {"splits.group": "/(?P<group>[0-9])", "limit": 20},
         {"limit": 24, "splits.stratify": True},
+        *(
+            pytest.param(each, marks=pytest.mark.slow)  # the steps of those above, fewer at once
+            for each in ({}, {"limit": 20}, {"splits.stratify": True}, {"duplicates": "together"})
+        ),
     ],
     ids=str,
 )
@@ -135,7 +135,7 @@ def test_another_time_of_the_files(convert, collection, reference, tmp_path):
     "environment",
     [
         {"PYTHONHASHSEED": "0", "LC_ALL": "C"},
-        {"PYTHONHASHSEED": "1", "LC_ALL": "C.UTF-8"},
+        pytest.param({"PYTHONHASHSEED": "1", "LC_ALL": "C.UTF-8"}, marks=pytest.mark.slow),
         {"PYTHONHASHSEED": "random", "LC_ALL": "C", "TZ": "Asia/Tokyo"},
     ],
     ids=lambda environment: "-".join(environment.values()).replace("/", "_"),

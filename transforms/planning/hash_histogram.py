@@ -8,14 +8,16 @@ grid proves that the whole does), so merging is commutative and associative: sha
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Self
 
+from recordmill.schemas.dataset.totals import Totals
 from recordmill.transforms.planning.key_hashes import HASH_BITS
 
 MAX_BINS = 1 << 16
 
 
 @dataclass(slots=True)
-class HashHistogram:
+class HashHistogram(Totals):
     """Bytes by hash range.
 
     Attributes:
@@ -33,7 +35,7 @@ class HashHistogram:
         if len(self.bins) > MAX_BINS:
             self._coarsen(self.shift + 1)
 
-    def merge(self, other: "HashHistogram") -> None:
+    def merge(self, other: Self) -> None:
         """Adds another histogram's counts to this one; the other is left as it is."""
         if other.shift > self.shift:
             self._coarsen(other.shift)

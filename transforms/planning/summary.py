@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from recordmill.schemas.dataset.totals import Totals
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_boxes import list_boxes
@@ -26,7 +27,7 @@ MOST_NUMBERED = 100_000
 
 
 @dataclass(slots=True)
-class SplitSummary:
+class SplitSummary(Totals):
     """What a split would hold: images by class, their bytes, and those by order hash."""
 
     classes: Counter[str] = field(default_factory=Counter)
@@ -214,10 +215,7 @@ class Summary:
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         self._keep_first(other.rejected_such)
         for split_name, split in other.splits.items():
-            within = self.splits.setdefault(split_name, SplitSummary())
-            within.classes.update(split.classes)
-            within.bytes += split.bytes
-            within.histogram.merge(split.histogram)
+            self.splits.setdefault(split_name, SplitSummary()).merge(split)
         for split_name, near in other.nearest.items():
             _keep_lowest(self.nearest.setdefault(split_name, []), *near, most=len(other.nearest) + 1)
         _keep_lowest(self.sample, *other.sample, most=SAMPLE_SIZE)

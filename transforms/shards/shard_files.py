@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk
-from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
+from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
 
@@ -86,84 +86,44 @@ def write_shard(
     Raises:
         OSError: the files cannot be written; nothing of them is left.
     """
-    file, sidecar = (shard_path(staging, split, index, kind) for kind in ("tfrecord", "jsonl"))
-    temporary, temporary_sidecar = storage.temporary_name(file), storage.temporary_name(sidecar)
-    shard = WrittenShard(staging, split, index, mark, compression, temporary, temporary_sidecar, Tally())
+    shard = WrittenShard(staging, split, index, mark, compression)
+    file, sidecar = shard.temporary
     with (
         shard.removed_on_failure(),
-        closing(RecordSink(temporary, compression)) as sink,
-        storage.open_to_write(temporary_sidecar) as rows,
+        closing(RecordSink(file, compression)) as sink,
+        storage.open_to_write(sidecar) as rows,
     ):
         for image in images:
             if image.record is not None and isinstance(image.row, SidecarRow):
                 image.row.offset, image.row.length = sink.offset, len(image.record)
                 sink.write(image.record)
-            rows.write(shard.tally.count(image))
+            rows.write(shard.count(image))
     return shard
 
 
-@dataclass(frozen=True, slots=True)
 class WrittenShard:
-    """A shard whose files are written and not yet known to be good."""
-
-    staging: str
-    split: str
-    index: int
-    mark: Fingerprint
-    compression: str
-    temporary: str
-    temporary_sidecar: str
-    tally: "Tally"
-
-    def finish(self) -> ShardReport:
-        """Reads the file back, has both on the disk, gives them their names, notes that they are finished, and reports.
-
-        Raises:
-            DamagedFileError: the file does not hold what was written.
-            OSError: the files cannot be renamed or the note not written.
-        """
-        with self.removed_on_failure():
-            contents = read_back(self.temporary, self.compression)
-            if contents.records != self.tally.rows.records:
-                there = f"{self.tally.rows.records} records were written and {contents.records} are there"
-                raise DamagedFileError(f"{self.split}-{self.index}: {there}")
-            force_to_disk([self.temporary, self.temporary_sidecar])
-            storage.remove_files([self._path("done.json")])  # it must never describe other bytes than are there
-            storage.move_file(self.temporary, self._path("tfrecord"))
-            storage.move_file(self.temporary_sidecar, self._path("jsonl"))
-            report = self.tally.report(self.split, self.index, self.mark, contents)
-            note = {"fingerprint": list(self.mark), "report": to_json(replace(report, milliseconds=0))}
-            storage.write_file(self._path("done.json"), orjson.dumps(note))
-        return report
-
-    def _path(self, kind: str) -> str:
-        return shard_path(self.staging, self.split, self.index, kind)
-
-    @contextmanager
-    def removed_on_failure(self) -> Iterator[None]:
-        """Removes the temporary files where the block raises."""
-        try:
-            yield
-        except BaseException:
-            storage.remove_files([self.temporary, self.temporary_sidecar])
-            raise
-
-
-class Tally:
-    """Totals of a shard under way, and the digest of its sidecar.
+    """A shard whose files are written, or being written, and not yet known to be good.
 
     Attributes:
+        split: its split.
+        index: its place in the plan.
+        temporary: the paths of its TFRecord file and its sidecar until they are finished.
         rows: totals of the rows so far.
         changed: the key of the first image with each change; of `reencoded`, with no other.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str) -> None:
+        self.split, self.index = split, index
+        kinds = ("tfrecord", "jsonl", "done.json")
+        self._file, self._sidecar, self._note = (shard_path(staging, split, index, kind) for kind in kinds)
+        self.temporary = (storage.temporary_name(self._file), storage.temporary_name(self._sidecar))
         self.rows = RowTotals()
+        self.changed: dict[str, str] = {}
+        self._mark, self._compression = mark, compression
         self._annotations = AnnotationTotals()
         self._missing: Counter[str] = Counter()
         self._seconds = 0.0
-        self._sidecar = hashlib.sha256()
-        self.changed: dict[str, str] = {}
+        self._sidecar_digest = hashlib.sha256()
 
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
@@ -177,25 +137,51 @@ class Tally:
         if image.annotations is not None:
             add_image(self._annotations, image.row.key, image.annotations)
         line = orjson.dumps(row_to_json(image.row), option=orjson.OPT_APPEND_NEWLINE)
-        self._sidecar.update(line)
+        self._sidecar_digest.update(line)
         return line
 
-    def report(self, split: str, index: int, mark: Fingerprint, contents: FileContents) -> ShardReport:
-        """The totals, with what was read back from the finished file."""
-        return ShardReport(
-            split=split,
-            index=index,
-            references=self.rows.references,
-            rows=self.rows,
-            annotations=self._annotations,
-            digest=mark.digest,
-            records=contents.records,
-            bytes=contents.bytes,
-            sha256=contents.sha256,
-            sidecar_sha256=self._sidecar.hexdigest(),
-            missing=self._missing,
-            milliseconds=round(1000 * self._seconds),
-        )
+    def finish(self) -> ShardReport:
+        """Reads the file back, has both on the disk, gives them their names, notes that they are finished, and reports.
+
+        Raises:
+            DamagedFileError: the file does not hold what was written.
+            OSError: the files cannot be renamed or the note not written.
+        """
+        with self.removed_on_failure():
+            contents = read_back(self.temporary[0], self._compression)
+            if contents.records != self.rows.records:
+                there = f"{self.rows.records} records were written and {contents.records} are there"
+                raise DamagedFileError(f"{self.split}-{self.index}: {there}")
+            force_to_disk(self.temporary)
+            storage.remove_files([self._note])  # it must never describe other bytes than are there
+            for temporary, path in zip(self.temporary, (self._file, self._sidecar), strict=True):
+                storage.move_file(temporary, path)
+            report = ShardReport(
+                split=self.split,
+                index=self.index,
+                references=self.rows.references,
+                rows=self.rows,
+                annotations=self._annotations,
+                digest=self._mark.digest,
+                records=contents.records,
+                bytes=contents.bytes,
+                sha256=contents.sha256,
+                sidecar_sha256=self._sidecar_digest.hexdigest(),
+                missing=self._missing,
+                milliseconds=round(1000 * self._seconds),
+            )
+            note = {"fingerprint": list(self._mark), "report": to_json(replace(report, milliseconds=0))}
+            storage.write_file(self._note, orjson.dumps(note))
+        return report
+
+    @contextmanager
+    def removed_on_failure(self) -> Iterator[None]:
+        """Removes the temporary files where the block raises."""
+        try:
+            yield
+        except BaseException:
+            storage.remove_files(self.temporary)
+            raise
 
 
 def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:

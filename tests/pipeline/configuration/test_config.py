@@ -164,9 +164,9 @@ def test_an_override_may_hold_equals_signs():
             "convention is not set: source.kind gives boxes, and the default convention stores none: "
             "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out",
         ),
-        ("max_rejected.boxes.share=2", "max_rejected.boxes.share is 2.0: give a share from 0 to 1"),
-        ("max_rejected.labels.count=-1", "max_rejected.labels.count is -1: it cannot be negative"),
-        ("max_rejected.share=2", "max_rejected.share is 2.0: give a share from 0 to 1"),
+        ("max_rejected.boxes.share=2", "max_rejected.boxes.share is 2: give at most 1"),
+        ("max_rejected.labels.count=-1", "max_rejected.labels.count is -1: give at least 0"),
+        ("max_rejected.share=2", "max_rejected.share is 2: give at most 1"),
         ("labels={ids: integers, offset: 1}", "labels.ids: integers takes each label as its id"),
         ("name=a/b", "name 'a/b' cannot name files"),
         ("compression=zip", "compression is 'zip': "),

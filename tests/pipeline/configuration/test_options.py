@@ -1,5 +1,6 @@
 import argparse
 import io
+from importlib.metadata import version
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -128,6 +129,8 @@ def test_a_path_without_a_flag(tmp_path):
 
 
 def test_beams_flags_are_those_that_beam_defines():
+    # `_add_argparse_args` is private, here and in prepare.py: with another version of Beam, check that it is there.
+    assert version("apache-beam").startswith("2.77.")
     beams = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(beams)

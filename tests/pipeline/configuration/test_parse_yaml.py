@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from recordmill.pipeline.configuration.parse_yaml import YamlError, parse_yaml
+from recordmill.pipeline.configuration.parse_yaml import parse_yaml
+from recordmill.schemas.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ from recordmill.pipeline.configuration.parse_yaml import YamlError, parse_yaml
     ],
 )
 def test_what_a_text_says(text, value):
-    assert parse_yaml(text) == value
+    assert parse_yaml(text, "it") == value
 
 
 BOMB = "\n".join(["a0: &a0 [1, 1]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])
@@ -44,5 +45,5 @@ BOMB = "\n".join(["a0: &a0 [1, 1]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for 
     ],
 )
 def test_what_cannot_be_taken_for_settings(text, sentence):
-    with pytest.raises(YamlError, match=f"^{re.escape(sentence)}"):
-        parse_yaml(text)
+    with pytest.raises(UsageError, match=f"^it {re.escape(sentence)}"):
+        parse_yaml(text, "it")

@@ -1,10 +1,12 @@
 import errno
 import sys
+import threading
 from contextlib import nullcontext
 
 import pytest
 from apache_beam.io.filesystem import BeamIOError
 
+from recordmill.pipeline.configuration import preflight as module
 from recordmill.pipeline.configuration.preflight import (
     check_answer,
     check_places,
@@ -206,3 +208,23 @@ def test_a_flag_that_holds_a_secret_is_refused_and_not_repeated(flag, written):
 
 def test_a_stores_address_is_not_a_secret():
     check_secrets(["--s3_endpoint_url=http://localhost", "--s3_region_name=us-east-1", "--s3_verify=true"])
+
+
+def test_a_store_that_does_not_answer_is_not_waited_for(monkeypatch):
+    late = threading.Event()
+    monkeypatch.setattr("recordmill.storage.describe", lambda path: late.wait(60))
+    monkeypatch.setattr(module, "SECONDS_TO_ANSWER", 0.05)
+    with pytest.raises(RecordmillError, match=r"^the store of the input gs://b/x cannot be reached: no answer in 0 s$"):
+        find_folder(Input("gs://b/x"), "gs://b/x", here=True)
+    late.set()
+
+
+def test_a_client_in_a_package_that_is_not_installed(monkeypatch, tmp_path):
+    monkeypatch.setitem(module._CLIENTS, "gs", ("gcp", "no_such_package.storage"))
+    with pytest.raises(RecordmillError, match=r"pip install '\.\[gcp\]' in a clone"):
+        check_places([Input("gs://b/x")], str(tmp_path), preview=True)
+
+
+def test_a_client_that_is_installed_and_stores_that_need_none(monkeypatch, tmp_path):
+    monkeypatch.setitem(module._CLIENTS, "s3", ("aws", "json"))
+    check_places([Input("s3://b/x"), Input("hdfs://b/x"), Input("file.gs://x")], str(tmp_path / "out"), preview=True)

@@ -64,7 +64,6 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             "splits.group '(?P<patient>x)' has no group (?P<group>...): add it",
         ),
         (lambda: make_settings(splits=SplitSettings(group="(")), "splits.group '(' is not a regular expression"),
-        (lambda: make_settings(limit=0), "limit is 0: give at least 1, or leave it out"),
         (lambda: make_settings(name="a/b"), "name 'a/b' cannot name files"),
         (
             lambda: make_settings(convention="plain"),

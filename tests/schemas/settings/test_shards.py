@@ -31,7 +31,6 @@ def test_an_invalid_size_raises_and_names_the_key(size):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: ShardSettings(count=0), "shards.count is 0: give at least 1"),
         (
             lambda: ShardSettings(name="{split}-{shard}"),
             "shards.name '{split}-{shard}' is not a valid pattern ('shard'): it may",

@@ -15,6 +15,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.bounds import AtLeastOne
 from recordmill.storage.read_image import read_image
 from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
@@ -74,9 +75,9 @@ class Archives(Source):
     features_from: Mapping[str, PartFeature] = field(default_factory=dict)
     split: str = ""
     members: tuple[str, ...] = ()
-    max_member_bytes: int = 256 * 2**20
-    max_ratio: int = MAX_RATIO
-    max_members: int = 10_000_000
+    max_member_bytes: AtLeastOne = 256 * 2**20
+    max_ratio: AtLeastOne = MAX_RATIO
+    max_members: AtLeastOne = 10_000_000
 
     files: ClassVar[tuple[str, ...]] = ("*.tar", "*.tar.gz", "*.tgz", "*.zip")
     split_settings: ClassVar[tuple[str, ...]] = ("split",)
@@ -85,9 +86,6 @@ class Archives(Source):
         """Raises ValueError where a setting is impossible."""
         if self.split:
             compile_pattern(self.split, "source.split", "split")
-        for key in ("max_member_bytes", "max_ratio", "max_members"):
-            if getattr(self, key) < 1:
-                raise ValueError(f"source.{key} is {getattr(self, key)}: give at least 1")
         if self.features_from and self.labels != "beside":
             raise ValueError("source.features_from needs `source.labels: beside`")
         for key, feature in self.features_from.items():

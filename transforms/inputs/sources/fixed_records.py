@@ -12,6 +12,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.bounds import Count
 from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.arrays.image_stack import interleave, list_ranges
 from recordmill.transforms.inputs.listing.class_names import (
@@ -72,7 +73,7 @@ class FixedRecords(ArraySource):
 
     preset: Literal["", "cifar10", "cifar100"] = "cifar10"
     data: Mapping[str, str] = field(default_factory=dict)
-    header: int = 0
+    header: Count = 0
     labels: tuple[str, ...] | None = None
     label: str = ""
     height: int = 0
@@ -86,8 +87,6 @@ class FixedRecords(ArraySource):
 
     def __post_init__(self) -> None:
         """Raises ValueError where the layout, with what the preset says, is incomplete or impossible."""
-        if self.preset not in PRESETS:
-            raise ValueError(f"source.preset is {self.preset!r}: choose cifar10, cifar100, or '' for none")
         if self._with_preset() is self:  # otherwise that has been checked
             self._check_layout()
             self._check_classes()
@@ -115,10 +114,6 @@ class FixedRecords(ArraySource):
                 raise ValueError(f"source.{key} is {getattr(self, key)}: say how many pixels, or name a preset")
         if self.channels not in (1, 3):
             raise ValueError(f"source.channels is {self.channels}: give 1, or 3 for red, green, blue")
-        if self.header < 0:
-            raise ValueError(f"source.header is {self.header}: give the bytes before the first record")
-        if self.order not in ("planar", "interleaved"):
-            raise ValueError(f"source.order is {self.order!r}: choose planar or interleaved")
 
     def _check_classes(self) -> None:
         if len(set(self.labels or ())) < len(self.labels or ()):

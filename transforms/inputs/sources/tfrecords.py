@@ -14,6 +14,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.bounds import AtLeastOne
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.read_image import read_image
 from recordmill.storage.record_bytes import StoredFile
@@ -81,7 +82,7 @@ class Tfrecords(Source):
     split_feature: str = ""
     keep: Mapping[str, KeptType] = field(default_factory=dict)
     shape: tuple[int, ...] = ()
-    max_ratio: int = MAX_RATIO
+    max_ratio: AtLeastOne = MAX_RATIO
 
     gives_words: ClassVar[bool] = True
     split_settings: ClassVar[tuple[str, ...]] = ("split", "split_feature")
@@ -105,8 +106,6 @@ class Tfrecords(Source):
             raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
         if self.first_label is not None and abs(self.first_label) > LARGEST_OFFSET:
             raise ValueError(f"source.first_label is {self.first_label}: give a number from -2^62 to 2^62")
-        if self.max_ratio < 1:
-            raise ValueError(f"source.max_ratio is {self.max_ratio}: give at least 1")
         if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
             raise ValueError(f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels")
         for key, kept in self.keep.items():

@@ -154,9 +154,6 @@ def test_an_image_that_changed_is_found_when_it_is_read(refer):
     [
         ({"split": "("}, r"source\.split '\(' is not a regular expression"),
         ({"split": "x"}, r"source\.split 'x' has no group"),
-        ({"max_members": 0}, r"source\.max_members is 0: give at least 1"),
-        ({"max_ratio": 0}, r"source\.max_ratio is 0"),
-        ({"max_member_bytes": -1}, r"source\.max_member_bytes is -1"),
         ({"features_from": {"x": PartFeature(part="txt")}}, r"source\.features_from needs `source\.labels: beside`"),
         (
             {"labels": "beside", "features_from": {"x": PartFeature(part="")}},

@@ -283,7 +283,6 @@ def test_whatever_the_damage_references_are_inside_the_file(data, tmp_path_facto
         ),
         ({"shape": (1, 2)}, r"source\.shape is \[1, 2\]: give height, width, and 1 or 3 channels"),
         ({"shape": (1, 2, 4)}, r"source\.shape is"),
-        ({"max_ratio": 0}, r"source\.max_ratio is 0"),
         ({"keep": {"x": "text"}}, r"source\.keep\.x is 'text': choose one of bytes"),
     ],
 )

@@ -1,0 +1,29 @@
+import pytest
+
+from recordmill.pipeline.configuration.config import load_settings
+from recordmill.schemas.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("limit=0", "limit is 0: give at least 1"),
+        ("shards.count=0", "shards.count is 0: give at least 1"),
+        ("max_rejected.count=-1", "max_rejected.count is -1: give at least 0"),
+        ("max_rejected.lost_classes=-1", "max_rejected.lost_classes is -1: give at least 0"),
+        ("max_rejected.share=1.1", "max_rejected.share is 1.1: give at most 1"),
+        ("max_rejected.boxes.share=-0.1", "max_rejected.boxes.share is -0.1: give at least 0"),
+        ("max_rejected.boxes.share=.nan", "max_rejected.boxes.share is nan: give at most 1"),
+        ("splits.fractions.train=0", "splits.fractions.train is 0: give more than 0"),
+        ("splits.fractions.train=1.5", "splits.fractions.train is 1.5: give at most 1"),
+        ("source={kind: archives, max_members: 0}", "source.max_members is 0: give at least 1"),
+        ("source={kind: tfrecords, max_ratio: 0}", "source.max_ratio is 0: give at least 1"),
+        ("source={kind: fixed_records, header: -1}", "source.header is -1: give at least 0"),
+        ("source={kind: fixed_records, preset: cifar11}", "source.preset is 'cifar11': did you mean cifar10?"),
+        ("source={kind: arrays, order: upside}", "source.order is 'upside': choose one of interleaved, planar"),
+    ],
+)
+def test_a_value_out_of_bounds_is_one_sentence(override, sentence):
+    with pytest.raises(UsageError) as raised:
+        load_settings(None, [override])
+    assert str(raised.value) == f"--set: {sentence}"

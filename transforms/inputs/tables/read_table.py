@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from recordmill import storage
 from recordmill.schemas.added_setting import added_setting
-from recordmill.transforms.inputs.tables.parquet_rows import check_sizes, open_parquet, read_parquet_rows
+from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parquet, read_parquet_rows
 from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.text_lines import TextLines, check_encoding, open_lines
 from recordmill.transforms.inputs.tables.text_rows import CsvDialect, read_csv_rows, read_jsonl_rows, read_word_rows

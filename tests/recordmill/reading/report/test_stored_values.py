@@ -21,7 +21,7 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
 

@@ -25,7 +25,7 @@ from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
 

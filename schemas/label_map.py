@@ -69,14 +69,10 @@ class LabelMap:
     def _names(self) -> dict[int, str]:
         return {number: name for name, number in self.numbers.items()}
 
-    def name_for_number(self, number: int) -> str | None:
-        """The class to which the source gives this number; None if the map has no place for it."""
-        name = self._names.get(number)
-        return None if name is None else self.name_for(name)
-
-    def name_for(self, label: str) -> str | None:
-        """The class that an image with this label belongs to; None if the map has no place for it."""
-        return label if label in self.ids else self.catch_all
+    def name_for(self, label: str | int) -> str | None:
+        """The class of an image or box with this label, or with this number of the source's; None if there is none."""
+        name = self._names.get(label) if isinstance(label, int) else label
+        return name if name is None or name in self.ids else self.catch_all
 
     def shown(self, label: str | int) -> str:
         """The name of a label for people, or its number if it has no name."""

@@ -9,12 +9,10 @@ from itertools import islice
 from operator import attrgetter
 
 import numpy as np
-import orjson
 
-from recordmill import storage
 from recordmill.schemas.dataset.shard_report import ShardReport
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow, row_from_json
-from recordmill.storage.dataset_files import shard_path
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
@@ -89,8 +87,10 @@ def gather_statistics(sidecars: Iterable[Sidecar]) -> Statistics:
     for sidecar in sidecars:
         for rows in read_chunks(sidecar.path):
             written = [row for row in rows if isinstance(row, SidecarRow)]
-            if len(written) < len(rows):
-                _keep_rejected(found, rows)
+            for row in rows if len(written) < len(rows) else ():
+                if isinstance(row, RejectedRow):
+                    found.rejected.setdefault(row.rejected, []).append(row.key)
+                    del found.rejected[row.rejected][REJECTED_EXAMPLES:]
             hashes.append(_from_hex([row.difference_hash for row in written if row.difference_hash is not None]))
             found.contents.add(digests_of(written))
             _look_at_images(found, [row for row in written if row.height and row.width])
@@ -100,9 +100,9 @@ def gather_statistics(sidecars: Iterable[Sidecar]) -> Statistics:
 
 def read_chunks(path: str) -> Iterator[list[Row]]:
     """A sidecar's rows, some thousands at a time."""
-    with storage.open_to_read(path) as lines:
-        while chunk := [row_from_json(orjson.loads(line)) for line in islice(lines, _CHUNK)]:
-            yield chunk
+    rows = read_rows(path)
+    while chunk := list(islice(rows, _CHUNK)):
+        yield chunk
 
 
 def digests_of(rows: Iterable[SidecarRow]) -> Digests:
@@ -113,15 +113,6 @@ def digests_of(rows: Iterable[SidecarRow]) -> Digests:
 def _from_hex(texts: list[str]) -> Digests:
     """16 hex digits each, as numbers."""
     return np.frombuffer(bytes.fromhex("".join(texts)), ">u8").astype(np.uint64)
-
-
-def _keep_rejected(found: Statistics, rows: Iterable[Row]) -> None:
-    for row in rows:
-        if (
-            isinstance(row, RejectedRow)
-            and len(kept := found.rejected.setdefault(row.rejected, [])) < REJECTED_EXAMPLES
-        ):
-            kept.append(row.key)
 
 
 def _look_at_images(found: Statistics, rows: Iterable[SidecarRow]) -> None:

@@ -65,9 +65,8 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
             ):
                 if isinstance(row, RejectedRow):
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
-                    lines.write(
-                        orjson.dumps(to_json(_rejected_file(row, run.inputs)), option=orjson.OPT_APPEND_NEWLINE)
-                    )
+                    line = to_json(_rejected_file(row, run.inputs))
+                    lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     storage.move_file(temporary, path)
     return first
 

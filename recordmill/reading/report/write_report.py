@@ -19,11 +19,7 @@ from recordmill.imaging.prepared_image import CHANGES
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.report.charts import Histogram, draw_flow, draw_heat_map, draw_histogram
 from recordmill.reading.report.contents import Contents, read_contents, stores_boxes
-from recordmill.reading.report.image_statistics import (
-    ASPECT_BINS,
-    BINS_PER_DOUBLING,
-    ImageStatistics,
-)
+from recordmill.reading.report.image_statistics import ASPECT_BINS, BINS_PER_DOUBLING, ImageStatistics
 from recordmill.reading.report.stored_values import AREA_BINS, MOST_TEXTS, Column, StoredValues
 from recordmill.reading.report.thumbnails import (
     MOST_WITH_BOXES,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.side_files import Remark
-from recordmill.transforms.publishing.companions.report_data import describe_report_data
+from recordmill.transforms.publishing.companions.describe_dataset import describe_report_data
 
 
 def test_remarks_and_examples_are_kept_for_the_report(stage, say):

@@ -5,7 +5,7 @@ import io
 import posixpath
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -86,7 +86,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
         names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
     paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
-    heads = dict(zip(paths, _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths), strict=True))
+    heads = _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths)
     archives = {}
     for name in _archives_to_see(sketch):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
@@ -104,43 +104,35 @@ def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
     """The folder that paths are below, its contents, and the name of the file that the input is."""
-    top = _names_of(_entries(path), "", ignore)
+    folder = path.rstrip("/") or path
+    top = _names_in(folder, "", ignore)
     if top != Names() or storage.size_of(path) is None:
-        return path.rstrip("/") or path, top, ""
+        return folder, top, ""
     root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
     if not only.lower().endswith((".json", *_TABLES)):
         return root, Names((only,)), only
-    top = _names_of(_entries(root), "", ignore)
+    top = _names_in(root, "", ignore)
     return root, Names((*top.images, only), top.folders), only
 
 
 def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
     chosen = list(islice(folders, MOST_FOLDERS))
-
-    def look(folder: str) -> Names:
-        return _names_of(_entries(f"{root}/{folder}"), folder, ignore)
-
-    return dict(zip(chosen, _side_by_side(root, look, chosen), strict=True))
+    return _side_by_side(root, lambda folder: _names_in(root, folder, ignore), chosen)
 
 
-def _entries(folder: str) -> list[str]:
-    """The names in a folder; of a large one on a store the first, and those that say something of a layout."""
-    found = storage.folder_entries(folder, MOST_NAMES)
-    if len(found) < MOST_NAMES or storage.is_local(folder):
-        return found
-    more = _side_by_side(folder, lambda start: storage.folder_entries(folder, 10, start), list(TELLING))
-    return sorted({*found, *(name for names in more for name in names)})
-
-
-def _names_of(entries: Iterable[str], below: str, ignore: Ignore) -> Names:
-    prefix = f"{below}/" if below else ""
+def _names_in(root: str, below: str, ignore: Ignore) -> Names:
+    """What a folder below the input holds; of a large one on a store the first, and what says something of a layout."""
+    folder = posixpath.join(root, below).rstrip("/") or root
+    entries = set(storage.folder_entries(folder, MOST_NAMES))
+    if len(entries) >= MOST_NAMES and not storage.is_local(root):
+        more = _side_by_side(root, lambda start: storage.folder_entries(folder, 10, start), TELLING)
+        entries.update(*more.values())
     texts = (name for name in entries if normal_path(name) is not None)
-    kept = [name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/"))]
+    kept = sorted(name for name in texts if not ignore(posixpath.join(below, name.rstrip("/")), name.endswith("/")))
     found = Names(tuple(name for name in kept if not name.endswith("/")))
-    images = found.images
-    others = sorted(set(found.files) - set(images))[:MOST_KEPT]
+    others = sorted(set(found.files) - set(found.images))[:MOST_KEPT]
     folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))
-    return Names(tuple(sorted((*images[:MOST_KEPT], *others))), folders)
+    return Names(tuple(sorted((*found.images[:MOST_KEPT], *others))), folders)
 
 
 def _rank(folder: str) -> tuple[bool, str]:
@@ -157,12 +149,13 @@ def _files_to_read(sketch: FolderSketch, most: int, *endings: str) -> Iterator[s
             yield f"{folder}/{name}" if folder else name
 
 
-def _side_by_side(root: str, function: Callable[[str], R], items: list[str]) -> list[R]:
+def _side_by_side(root: str, function: Callable[[str], R], items: Sequence[str]) -> dict[str, R]:
+    """The results by item; all at once on a store, where each is a request."""
     if storage.is_local(root):
-        return [function(item) for item in items]
+        return {item: function(item) for item in items}
     from recordmill.storage.stores.store import in_parallel
 
-    return in_parallel(function, items)
+    return dict(zip(items, in_parallel(function, items), strict=True))
 
 
 def _read_head(uri: str) -> bytes:

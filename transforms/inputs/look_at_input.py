@@ -122,13 +122,14 @@ def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, N
 
 def _names_in(root: str, below: str, ignore: Ignore) -> Names:
     """What a folder below the input holds; of a large one on a store the first, and what says something of a layout."""
-    folder = posixpath.join(root, below).rstrip("/") or root
+    folder = f"{root}/{below}" if below else root
     entries = set(storage.folder_entries(folder, MOST_NAMES))
     if len(entries) >= MOST_NAMES and not storage.is_local(root):
         more = _side_by_side(root, lambda start: storage.folder_entries(folder, 10, start), TELLING)
         entries.update(*more.values())
+    prefix = f"{below}/" if below else ""
     texts = (name for name in entries if normal_path(name) is not None)
-    kept = sorted(name for name in texts if not ignore(posixpath.join(below, name.rstrip("/")), name.endswith("/")))
+    kept = sorted(name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/")))
     found = Names(tuple(name for name in kept if not name.endswith("/")))
     others = sorted(set(found.files) - set(found.images))[:MOST_KEPT]
     folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))

@@ -73,9 +73,9 @@ def table(result: Mapping[str, Any]) -> Table:
     shown = Table("", "records/s", "to TensorFlow", "peak MB", "others", title=title)
     for name, rates in result["records_per_second"].items():
         ratio = result["ours_to_tensorflow"].get(name)
-        told = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})" if ratio else ""
+        ratios = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})" if ratio else ""
         peak, others = (result[key][name]["median"] for key in ("peak_rss_mb", "cpus_busy_with_other_work"))
-        shown.add_row(name, f"{rates['median']:,.0f}", told, f"{peak:,.0f}", f"{others:.2f}")
+        shown.add_row(name, f"{rates['median']:,.0f}", ratios, f"{peak:,.0f}", f"{others:.2f}")
     return shown
 
 

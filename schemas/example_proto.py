@@ -10,46 +10,34 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-_OPTIONAL = descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL
-_REPEATED = descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED
-_BYTES = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
-_FLOAT = descriptor_pb2.FieldDescriptorProto.TYPE_FLOAT
-_INT64 = descriptor_pb2.FieldDescriptorProto.TYPE_INT64
-_STRING = descriptor_pb2.FieldDescriptorProto.TYPE_STRING
-_MESSAGE = descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
+_Field = descriptor_pb2.FieldDescriptorProto
+_KINDS = {"Bytes": _Field.TYPE_BYTES, "Float": _Field.TYPE_FLOAT, "Int64": _Field.TYPE_INT64}
 
 
 def _declare_messages() -> descriptor_pb2.FileDescriptorProto:
     file = descriptor_pb2.FileDescriptorProto(name="recordmill/example.proto", package="tensorflow", syntax="proto3")
-    for name, field_type in (("BytesList", _BYTES), ("FloatList", _FLOAT), ("Int64List", _INT64)):
-        values = file.message_type.add(name=name).field.add(name="value", number=1, label=_REPEATED, type=field_type)
-        if field_type != _BYTES:
-            values.options.packed = True
-
-    feature = file.message_type.add(name="Feature")
+    feature, features, example = (file.message_type.add(name=name) for name in ("Feature", "Features", "Example"))
     feature.oneof_decl.add(name="kind")
-    for number, name in enumerate(("bytes", "float", "int64"), start=1):
-        feature.field.add(
-            name=f"{name}_list",
-            number=number,
-            label=_OPTIONAL,
-            type=_MESSAGE,
-            type_name=f".tensorflow.{name.capitalize()}List",
-            oneof_index=0,
-        )
-
-    features = file.message_type.add(name="Features")
+    for number, (name, kind) in enumerate(_KINDS.items(), start=1):
+        values = file.message_type.add(name=f"{name}List").field.add(name="value", number=1, type=kind)
+        values.label = _Field.LABEL_REPEATED
+        if kind != _Field.TYPE_BYTES:
+            values.options.packed = True
+        _add_message(feature, f"{name.lower()}_list", number, f"{name}List").oneof_index = 0
     entry = features.nested_type.add(name="FeatureEntry")
     entry.options.map_entry = True
-    entry.field.add(name="key", number=1, label=_OPTIONAL, type=_STRING)
-    entry.field.add(name="value", number=2, label=_OPTIONAL, type=_MESSAGE, type_name=".tensorflow.Feature")
-    features.field.add(
-        name="feature", number=1, label=_REPEATED, type=_MESSAGE, type_name=".tensorflow.Features.FeatureEntry"
-    )
-
-    example = file.message_type.add(name="Example")
-    example.field.add(name="features", number=1, label=_OPTIONAL, type=_MESSAGE, type_name=".tensorflow.Features")
+    entry.field.add(name="key", number=1, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_STRING)
+    _add_message(entry, "value", 2, "Feature")
+    _add_message(features, "feature", 1, "Features.FeatureEntry").label = _Field.LABEL_REPEATED
+    _add_message(example, "features", 1, "Features")
     return file
+
+
+def _add_message(message: Any, name: str, number: int, kind: str) -> descriptor_pb2.FieldDescriptorProto:
+    field: descriptor_pb2.FieldDescriptorProto = message.field.add(
+        name=name, number=number, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_MESSAGE, type_name=f".tensorflow.{kind}"
+    )
+    return field
 
 
 _POOL = descriptor_pool.DescriptorPool()

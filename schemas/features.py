@@ -8,7 +8,7 @@ A `Feature` has a key, a kind, the field of a record that fills it, and a meanin
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
 from recordmill.schemas.example_proto import Example
@@ -64,6 +64,17 @@ class FeatureEntry:
     field: str
     meaning: str
     default: Any = None
+
+    @classmethod
+    def of(cls, feature: Feature) -> Self:
+        """The description of a feature."""
+        default = feature.default.decode() if isinstance(feature.default, bytes) else feature.default
+        return cls(feature.kind, (None,) if feature.many else (), feature.field, feature.meaning, default)
+
+    def feature(self, key: str) -> Feature:
+        """The feature that it describes, without its constant."""
+        default = self.default.encode() if isinstance(self.default, str) else self.default
+        return Feature(key, self.kind, self.field, self.meaning, self.shape != (), default)
 
 
 class ExampleEncoder:
@@ -191,22 +202,9 @@ def tensorflow_features(features: Iterable[Feature]) -> dict[str, Any]:
     }
 
 
-def feature_schema(features: Iterable[Feature]) -> dict[str, dict[str, Any]]:
-    """The features as JSON for a dataset's description, by key.
-
-    Each has its kind, its shape (`[]` or `[null]`), the field that fills it, its meaning, and the default that a reader
-    takes where there is one (of bytes as UTF-8 text).
-    """
-    return {
-        feature.key: {
-            "kind": feature.kind,
-            "shape": [None] if feature.many else [],
-            "field": feature.field,
-            "meaning": feature.meaning,
-            **({} if feature.default is None else {"default": _as_text(feature.default)}),
-        }
-        for feature in sorted(features, key=lambda feature: feature.key)
-    }
+def feature_schema(features: Iterable[Feature]) -> dict[str, FeatureEntry]:
+    """The features as the marker describes them, sorted by key."""
+    return {each.key: FeatureEntry.of(each) for each in sorted(features, key=lambda each: each.key)}
 
 
 def features_from_schema(schema: Mapping[str, FeatureEntry]) -> tuple[Feature, ...]:
@@ -214,25 +212,7 @@ def features_from_schema(schema: Mapping[str, FeatureEntry]) -> tuple[Feature, .
 
     Readers do not need constants, which have an empty field.
     """
-    return tuple(
-        Feature(
-            key,
-            entry.kind,
-            field=entry.field,
-            meaning=entry.meaning,
-            many=entry.shape != (),
-            default=_from_text(entry.default),
-        )
-        for key, entry in schema.items()
-    )
-
-
-def _as_text(default: bytes | float | int) -> str | float | int:
-    return default.decode() if isinstance(default, bytes) else default
-
-
-def _from_text(default: str | float | int | None) -> bytes | float | int | None:
-    return default.encode() if isinstance(default, str) else default
+    return tuple(entry.feature(key) for key, entry in schema.items())
 
 
 def describe_features(features: Iterable[Feature]) -> str:

@@ -50,12 +50,12 @@ def _row(name: str, text: str, kind: str) -> dict[str, Any]:
 
 def metadata() -> str:
     """The file's text."""
-    told = {
+    metadata = {
         "name": "Recordmill",
         "description": build_parser().description,
         "parameters": describe_parameters(),
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(metadata, indent=2) + "\n"
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from recordmill.pipeline.terminal.terminal import plain_table
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
+from recordmill.schemas.dataset.annotation_counts import count_dropped
 from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import Outcome
 from recordmill.transforms.publishing.acted_settings import say_idle
@@ -75,7 +75,7 @@ def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]
 
 
 def _boxes(counts: Mapping[str, int]) -> str:
-    dropped = {name: count for name, count in counts.items() if name not in NOT_DROPPED}
+    dropped = count_dropped(counts)
     parts = [f"{counts.get('written', 0):,} written", *([_counted(dropped)] if dropped else [])]
     cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
     enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""

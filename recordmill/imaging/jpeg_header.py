@@ -2,9 +2,8 @@
 
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 from functools import lru_cache
 from typing import Literal
 
@@ -35,7 +34,8 @@ _SUBSAMPLINGS: dict[tuple[float, float], Subsampling] = {
 }
 _TURNED: dict[Subsampling, Subsampling] = {"4:2:2": "4:4:0", "4:4:0": "4:2:2", "4:1:1": "4:2:0"}
 
-_NEEDED = _FRAME_HEADERS | {0xC4, 0xCC, 0xDB, 0xDD, _APP14}  # tables, restarts, and Adobe's marker for the colour space
+# JFIF, tables, restarts, and Adobe's marker for the colour space.
+_NEEDED = _FRAME_HEADERS | {_APP0, 0xC4, 0xCC, 0xDB, 0xDD, _APP14}
 
 _EXIF = b"Exif\0"
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
@@ -43,17 +43,20 @@ _ICC = b"ICC_PROFILE\0"
 
 # Readers in Python take a microsecond for each segment and each stray byte, and copy all of Exif for each part of it.
 # Real headers have about twenty segments, at most 4,096 full ones in 256 MiB, and Exif of at most a few parts.
-MAX_SEGMENTS = 65_536
+MAX_SEGMENTS = 131_072
 MAX_STRAY_BYTES = 2**20
 MAX_EXIF_BYTES = 2**24
 
 
-class Soundness(Enum):
+class Soundness(IntEnum):
     """Whether all readers can be expected to read a header."""
 
-    PLAIN = "consecutive segments that every reader skips"
-    UNUSUAL = "stray bytes, or a segment that some reader may fail on"
-    MALFORMED = "a segment shorter than its own length field"
+    PLAIN = 0
+    """Consecutive segments that every reader skips."""
+    UNUSUAL = 1
+    """Stray bytes, or a segment that some reader may fail on."""
+    MALFORMED = 2
+    """A segment shorter than its own length field."""
 
 
 @dataclass(slots=True)
@@ -111,7 +114,9 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
         Rejected: `truncated` if the data end before the first scan, `too_much_work` if there is far more
             before it than in any real file, otherwise `bad_header`.
     """
-    segments, scan_start, soundness = _header_segments(data)
+    segments, scan_start, soundness = _read_segments(data, _READ)
+    if soundness is Soundness.PLAIN and not _are_plain(segments):
+        soundness = Soundness.UNUSUAL
     frames = [(marker, *_read_frame(payload)) for marker, payload in segments if marker in _FRAME_HEADERS]
     if len(frames) != 1:
         raise Rejected("decode", "bad_header", f"JPEG: {len(frames)} frame headers before the first scan")
@@ -136,31 +141,56 @@ def plain_copy(data: bytes, header: JpegHeader) -> bytes:
     For a decoder that treats stray bytes, and versions of JFIF that it does not know, as damage.
     """
     kept = [b"\xff\xd8"]
-    for marker, start, end in _walk(data, 2):
-        payload = data[start:end]
-        if marker == _APP0 and payload.startswith(b"JFIF\0") and len(payload) >= 14:
+    for marker, payload in _read_segments(data, _NEEDED)[0]:
+        if marker == _APP0:
+            if not payload.startswith(b"JFIF\0") or len(payload) < 14:
+                continue
             payload = payload[:5] + b"\1\1" + payload[7:12] + bytes(2)
-        elif marker not in _NEEDED:
-            continue
         kept.append(_SEGMENT.pack(0xFF, marker, 2 + len(payload)) + payload)
     return b"".join(kept) + data[header.scan_start :]
 
 
-def _header_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int, Soundness]:
-    """Markers and payloads of the segments that are read, the offset of the first scan's marker, and the soundness."""
-    segments, adjacent_end = _adjacent_segments(data)
-    if data.startswith(b"\xff\xda", adjacent_end):  # as in nearly all files
-        _segment_end(data, adjacent_end + 2, _SOS)
-        return segments, adjacent_end, Soundness.PLAIN if _are_plain(segments) else Soundness.UNUSUAL
-    soundness = Soundness.UNUSUAL
-    for marker, start, end in _walk(data, adjacent_end):
-        if marker == _SOS:
-            scan_start = start - 4
-        elif marker in _READ:
+def _read_segments(data: bytes, kept: frozenset[int]) -> tuple[list[tuple[int, bytes]], int, Soundness]:
+    """Markers and payloads of the segments to keep, the offset of the first scan's marker, and the soundness."""
+    segments: list[tuple[int, bytes]] = []
+    position, stray, size, soundness = 2, 0, len(data), Soundness.PLAIN
+    for _ in range(MAX_SEGMENTS):
+        start = position + _SEGMENT.size
+        fill, marker, length = _SEGMENT.unpack_from(data, position) if start <= size else (0, 0, 0)
+        end = position + 2 + length
+        if fill != 0xFF or marker not in _WITH_LENGTH or length < 2 or end > size:
+            marker, start, end = _search_segment(data, position)
+            if marker == _SOS and start - 4 == position:
+                return segments, position, soundness
+            stray += start - 4 - position
+            if stray > MAX_STRAY_BYTES:
+                break
+            is_malformed = start == end and data[start - 1] < 2
+            soundness = Soundness.MALFORMED if is_malformed else max(soundness, Soundness.UNUSUAL)
+            if marker == _SOS:
+                return segments, start - 4, soundness
+        if marker in kept:
             segments.append((marker, data[start:end]))
-        if start == end and data[start - 2 : start] in (b"\0\0", b"\0\1"):
-            soundness = Soundness.MALFORMED
-    return segments, scan_start, soundness
+        position = end
+    raise Rejected("decode", "too_much_work", "JPEG: too many segments or stray bytes before the first scan")
+
+
+def _search_segment(data: bytes, position: int) -> tuple[int, int, int]:
+    """The next marker after any stray bytes, and the start and end of its payload, as lenient as libjpeg."""
+    found = _MARKER.search(data, position)
+    if found is None or found[0][1] == _EOI:
+        raise Rejected("decode", "truncated", "JPEG: ends before its first scan")
+    marker, start = found[0][1], found.end() + 2
+    if marker == _SOI:
+        raise Rejected("decode", "bad_header", "JPEG: a second start of image before the first scan")
+    if marker in _WITHOUT_LENGTH:
+        return marker, start, start - 2
+    length = int.from_bytes(data[start - 2 : start], "big")
+    if start + max(length - 2, 0) > len(data):
+        raise Rejected("decode", "truncated", "JPEG: ends inside a header segment")
+    if length < 2 and marker not in _SKIPPED_BY_ALL:
+        raise Rejected("decode", "bad_header", "JPEG: a segment shorter than its own length field")
+    return marker, start, start + max(length - 2, 0)
 
 
 def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
@@ -184,63 +214,6 @@ def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
             case 0xEE if len(payload) < 7:
                 return False
     return True
-
-
-def _walk(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
-    """Marker, start and end of the payload of each segment, up to and including the first scan's header."""
-    stray = 0
-    for _ in range(MAX_SEGMENTS):
-        marker, start = _next_marker(data, position)
-        stray += start - 2 - position
-        if stray > MAX_STRAY_BYTES:
-            break
-        if marker == _SOI:
-            raise Rejected("decode", "bad_header", "JPEG: a second start of image before the first scan")
-        if marker == _EOI:
-            raise Rejected("decode", "truncated", "JPEG: ends before its first scan")
-        position = start
-        if marker not in _WITHOUT_LENGTH:
-            position = _segment_end(data, start, marker)
-            yield marker, start + 2, position
-        if marker == _SOS:
-            return
-    raise Rejected("decode", "too_much_work", "JPEG: too many segments or stray bytes before the first scan")
-
-
-def _adjacent_segments(data: bytes) -> tuple[list[tuple[int, bytes]], int]:
-    """The leading segments that are well-formed, without bytes between them, and where they end: a fast first pass."""
-    segments = []
-    position = 2
-    for _ in range(MAX_SEGMENTS):
-        if position + _SEGMENT.size > len(data):
-            break
-        fill, marker, length = _SEGMENT.unpack_from(data, position)
-        end = position + 2 + length
-        if fill != 0xFF or marker not in _WITH_LENGTH or length < 2 or end > len(data):
-            break
-        if marker in _READ:
-            segments.append((marker, data[position + 4 : end]))
-        position = end
-    return segments, position
-
-
-def _next_marker(data: bytes, position: int) -> tuple[int, int]:
-    """The next marker and the position after it."""
-    found = _MARKER.search(data, position)
-    if found is None:
-        raise Rejected("decode", "truncated", "JPEG: ends before its first scan")
-    return found[0][1], found.end()
-
-
-def _segment_end(data: bytes, position: int, marker: int) -> int:
-    """The position after the segment whose length field is at `position`."""
-    length = int.from_bytes(data[position : position + 2], "big")
-    end = position + length
-    if position + 2 > len(data) or end > len(data):
-        raise Rejected("decode", "truncated", "JPEG: ends inside a header segment")
-    if length < 2 and marker not in _SKIPPED_BY_ALL:
-        raise Rejected("decode", "bad_header", "JPEG: a segment shorter than its own length field")
-    return max(end, position + 2)
 
 
 def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import orjson
-
-from recordmill import storage
-from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.storage.dataset_files import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +39,4 @@ class Shard:
             orjson.JSONDecodeError: one of its lines is not JSON.
         """
         if self.sidecar:
-            with storage.open_to_read(self.sidecar) as lines:
-                rows = map(row_from_json, map(orjson.loads, lines))
-                yield from (row for row in rows if isinstance(row, SidecarRow))
+            yield from (row for row in read_rows(self.sidecar) if isinstance(row, SidecarRow))

@@ -1,7 +1,7 @@
 """Reads a shard's sidecar for the verifier."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -9,23 +9,11 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.shard import Shard
-from recordmill.schemas.dataset.sidecar_row import Row, SidecarRow, row_from_json
+from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
 from recordmill.schemas.dataset.totals import RowTotals
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
 """Errors that rows cause if Recordmill did not write them."""
-
-
-def add_rows(rows: Iterable[Row]) -> RowTotals:
-    """The totals of rows.
-
-    Raises:
-        AttributeError, KeyError, TypeError, ValueError: Recordmill did not write them.
-    """
-    totals = RowTotals()
-    for row in rows:
-        totals.add(row)
-    return totals
 
 
 class Findings(Protocol):
@@ -63,7 +51,7 @@ class SidecarRows:
                 rows = [row for row in everything if isinstance(row, SidecarRow)]
                 self._by_offset = {row.offset: number for number, row in enumerate(rows)}
                 with suppress(*FORGED):
-                    self.totals = add_rows(everything)
+                    self.totals = RowTotals.of(everything)
                 self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
             except FileNotFoundError:
                 self._check.add("missing", f"the sidecar is missing ({sidecar})")

@@ -8,7 +8,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any
 
 from recordmill import storage
 
@@ -36,37 +36,21 @@ class StoredFile:
         Raises:
             OSError: it does not exist, is not a file, or cannot be opened.
         """
-        self._stream: BinaryIO | None = None
-        self._file = -1
-        if storage.is_local(path):
-            self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # do not wait for a pipe
-            status = os.fstat(self._file)
-            if not stat.S_ISREG(status.st_mode):  # some devices never end
-                os.close(self._file)
-                is_folder = stat.S_ISDIR(status.st_mode)
-                raise OSError(errno.EINVAL, "is a directory" if is_folder else "it is a pipe or a device", path)
-            self.size = status.st_size
-        else:
-            self._stream = storage.open_to_read(path)
-            self.size = storage.size_of(path) or 0
+        if storage.is_local(path) and not stat.S_ISREG(mode := os.stat(path).st_mode):  # a pipe would block
+            raise OSError(errno.EINVAL, "is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device", path)
+        self._stream = storage.open_to_read(path)
+        self.size = storage.size_of(path) or 0
         self._digest = hashlib.sha256() if digest else None
         self._digested = 0
 
     def read_at(self, offset: int, count: int) -> bytes:
         """The `count` bytes from `offset` on; fewer only at the end of the file."""
-        data = self._read(offset, count)
-        while data and len(data) < count and (more := self._read(offset + len(data), count - len(data))):
-            data += more  # network file systems may return less
+        self._stream.seek(offset)
+        data = self._stream.read(count)
         if self._digest and offset <= self._digested < offset + len(data):
             self._digest.update(memoryview(data)[self._digested - offset :])
             self._digested = offset + len(data)
         return data
-
-    def _read(self, offset: int, count: int) -> bytes:
-        if self._stream is None:
-            return os.pread(self._file, count, offset)
-        self._stream.seek(offset)
-        return self._stream.read(count)
 
     def sha256(self) -> str:
         """The file's hex digest; reads the rest of the file. Only with `digest=True`."""
@@ -79,10 +63,7 @@ class StoredFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._stream is None:
-            os.close(self._file)
-        else:
-            self._stream.close()
+        self._stream.close()
 
 
 class PlainBytes:

@@ -13,6 +13,11 @@ MOST_NAMES = 5
 """The most classes that a sentence names for one reason."""
 
 
+def count_dropped(boxes: Mapping[str, int]) -> dict[str, int]:
+    """Of boxes by outcome, those that were dropped, by reason."""
+    return {what: count for what, count in boxes.items() if what not in NOT_DROPPED and count}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagesWithoutBoxes:
     """Images that were written and have no box, by cause.

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
+from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import Feature, FeatureEntry, features_from_schema
 
 MARKER_FORMAT = 1
@@ -99,6 +100,10 @@ class ShardEntry:
     sidecar_sha256: str
 
 
+def _by_name(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: str(item[0])))  # in forged rows, names may not be text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitEntry:
     """One split.
@@ -116,6 +121,17 @@ class SplitEntry:
     classes: Mapping[str, int]
     instances: Mapping[str, int] | None = None
     shards: tuple[ShardEntry, ...]
+
+    @classmethod
+    def of(cls, rows: RowTotals, shards: tuple[ShardEntry, ...], has_instances: bool) -> Self:
+        """A split with the totals of its rows; `has_instances` says whether any split has boxes or several labels."""
+        return cls(
+            records=rows.records,
+            bytes=sum(shard.bytes for shard in shards),
+            classes=_by_name(rows.classes),
+            instances=_by_name(rows.instances) if has_instances else None,
+            shards=shards,
+        )
 
     @property
     def class_counts(self) -> Mapping[str, int]:

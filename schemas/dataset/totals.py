@@ -1,6 +1,7 @@
 """Counts of rows and annotations: added up by image, merged, stored with a shard, and compared by the verifier."""
 
 from collections import Counter
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
@@ -66,6 +67,18 @@ class RowTotals(Totals):
     boxes_of_records: Counter[str] = field(default_factory=Counter)
     boxes_of_bare: Counter[str] = field(default_factory=Counter)
     bare: int = 0
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Self:
+        """The totals of rows.
+
+        Raises:
+            AttributeError, KeyError, TypeError, ValueError: Recordmill did not write them.
+        """
+        totals = cls()
+        for row in rows:
+            totals.add(row)
+        return totals
 
     def add(self, row: Row) -> None:
         """Adds one row."""

@@ -22,5 +22,5 @@ try:
     convert.execute({"params": {"beam_options": options}, "ti": MagicMock(), "task_instance": MagicMock()})
 except TaskDeferred as deferred:
     trigger, arguments = deferred.trigger.serialize()
-    told = {"method": deferred.method_name, "trigger": trigger, "arguments": arguments}
-    sys.stdout.write(json.dumps(told, default=str) + "\n")
+    answer = {"method": deferred.method_name, "trigger": trigger, "arguments": arguments}
+    sys.stdout.write(json.dumps(answer, default=str) + "\n")

@@ -52,8 +52,8 @@ def test_one_dataset_per_date_and_long_output_blocks_nothing(run_dag, params, in
     first, second = (marker(tmp_path / "datasets" / date) for date in ("2026-03-04", "2026-03-05"))
     assert first["splits"] == second["splits"]
     assert first["ledger"]["written"] == 60
-    told = json.loads((tmp_path / "datasets" / "2026-03-04.summary.json").read_bytes())
-    assert (told["status"], told["plan_id"]) == ("published", first["plan"]["id"])
+    summary = json.loads((tmp_path / "datasets" / "2026-03-04.summary.json").read_bytes())
+    assert (summary["status"], summary["plan_id"]) == ("published", first["plan"]["id"])
 
 
 @pytest.mark.slow

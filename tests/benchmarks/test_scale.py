@@ -49,8 +49,8 @@ def outcome(capsys, tmp_path, *words):
         patch.setattr(sys, "argv", ["scale", "--work", str(tmp_path), "--check", *words])
         with pytest.raises(SystemExit) as ended:
             scale.main()
-    told = capsys.readouterr()
-    return json.loads(told.out), told.err, int(ended.value.code or 0)
+    captured = capsys.readouterr()
+    return json.loads(captured.out), captured.err, int(ended.value.code or 0)
 
 
 def test_a_straight_line_holds(fake, capsys, tmp_path):
@@ -68,7 +68,7 @@ def test_a_straight_line_holds(fake, capsys, tmp_path):
 
 
 def test_the_prediction_is_written_before_it_is_tried(fake, capsys, tmp_path, monkeypatch):
-    file, seen = tmp_path / "told.json", []
+    file, seen = tmp_path / "seen.json", []
     once = scale.run_once
 
     def looking(images, count, work, flags):
@@ -85,10 +85,10 @@ def test_the_prediction_is_written_before_it_is_tried(fake, capsys, tmp_path, mo
 def test_what_is_not_straight_fails(fake, capsys, tmp_path):
     bend, _, _ = fake
     bend[0] = 1.0
-    result, told, code = outcome(capsys, tmp_path, "--runs", "1", "--photographs_count", "0")
+    result, captured, code = outcome(capsys, tmp_path, "--runs", "1", "--photographs_count", "0")
     assert code == 1
     assert result["measured_to_predicted"]["1000000"]["marker_bytes"] > 1.25
-    assert "marker_bytes of 1,000,000 references is" in told
+    assert "marker_bytes of 1,000,000 references is" in captured
 
 
 def test_seconds_by_the_clock_mean_nothing_where_others_are_at_work(fake, capsys, tmp_path):
@@ -97,9 +97,9 @@ def test_seconds_by_the_clock_mean_nothing_where_others_are_at_work(fake, capsys
     assert scale.missed(far, {10_000: 0.1}) == ["seconds of 300,000 references is 1.50 of what was predicted"]
     assert scale.missed(far, {10_000: 0.1, 300_000: 0.9}) == []
     others[0] = 0.9
-    _, told, code = outcome(capsys, tmp_path, "--runs", "1", "--photographs_count", "0")
+    _, captured, code = outcome(capsys, tmp_path, "--runs", "1", "--photographs_count", "0")
     assert code == 0
-    assert "seconds by the clock are not checked" in told
+    assert "seconds by the clock are not checked" in captured
 
 
 @pytest.mark.slow

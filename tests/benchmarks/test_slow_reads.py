@@ -70,5 +70,5 @@ def test_the_command_tells_what_is_kept(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(sys, "argv", ["slow_reads", "--check", "--pairs", "1", "--case", "pass-through"])
     with pytest.raises(SystemExit) as ended:
         slow_reads.main()
-    told = json.loads(capsys.readouterr().out)["cases"]["pass-through"]
-    assert (ended.value.code, told["kept"]["median"], told["count"]) == (1, 0.4848, 8000)
+    result = json.loads(capsys.readouterr().out)["cases"]["pass-through"]
+    assert (ended.value.code, result["kept"]["median"], result["count"]) == (1, 0.4848, 8000)

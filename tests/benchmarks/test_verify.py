@@ -21,11 +21,11 @@ def test_ratios_are_those_of_the_fastest_passes(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(sys, "argv", ["verify", "--pairs", "2", "--check", "--work", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         verify.main()
-    told = capsys.readouterr()
-    result = json.loads(told.out)
+    captured = capsys.readouterr()
+    result = json.loads(captured.out)
     assert result["ours_to_tensorflow"]["frames"]["median"] == 3
     assert result["ours_to_tensorflow"]["files"]["median"] == 0.75
-    assert (ended.value.code, "missed: files: 0.75 of TensorFlow's" in told.err) == (1, True)
+    assert (ended.value.code, "missed: files: 0.75 of TensorFlow's" in captured.err) == (1, True)
 
 
 @pytest.mark.slow

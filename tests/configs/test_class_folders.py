@@ -51,8 +51,8 @@ def test_seed_5_output_is_at_most_the_input_and_400_bytes_a_record(folder, image
 def test_seed_5_the_report_states_both_sizes_and_their_ratio(folder, convert, capsys, tmp_path):
     marker, _ = convert("class_folders.yaml", folder)
     ratio = f"{marker['output_bytes'] / marker['input_bytes']:.2f}"
-    told = re.search(r"bytes +(\S+) KiB of images became (\S+) KiB of TFRecords, ([0-9.]+)x", capsys.readouterr().err)
-    assert told.groups() == (f"{marker['input_bytes'] / 1024:.1f}", f"{marker['output_bytes'] / 1024:.1f}", ratio)
+    match = re.search(r"bytes +(\S+) KiB of images became (\S+) KiB of TFRecords, ([0-9.]+)x", capsys.readouterr().err)
+    assert match.groups() == (f"{marker['input_bytes'] / 1024:.1f}", f"{marker['output_bytes'] / 1024:.1f}", ratio)
     page = (tmp_path / "dataset-of-class_folders.yaml" / "report.html").read_text(encoding="utf-8")
     assert f"{marker['input_bytes'] / 1024:.1f} KiB" in page
     assert f"{marker['output_bytes'] / 1024:.1f} KiB" in page

@@ -62,8 +62,8 @@ def test_configuration(config, tmp_path, capsys, picture, read_examples):
     assert {path.name for path in output.glob("*.tfrecord")} == {
         f"{split}-00000-of-00001.tfrecord" for split in ("train", "test")
     }
-    told = json.loads(capsys.readouterr().out)
-    assert told["ledger"] == {
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["ledger"] == {
         "listed": len(files),
         "written": len(files),
         "rejected": {},

@@ -184,8 +184,8 @@ def test_errors_are_one_sentence(content, settings, code, sentence, tmp_path, ca
     (folder / "t.csv").write_text(content, encoding="utf-8")
     arguments = ["--config=configs/observations.yaml", f"--input={folder}", f"--output={tmp_path / 'out'}", *settings]
     assert launch(arguments, build) == code
-    told = json.loads(capsys.readouterr().out)["sentence"]
-    assert sentence in told
+    reported = json.loads(capsys.readouterr().out)["sentence"]
+    assert sentence in reported
     assert not list(tmp_path.glob("out/*.tfrecord"))
 
 

@@ -23,7 +23,7 @@ def find_problems():
 
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory, run_command):
-    """What a conversion of 40 images and one that is none has told, in both shapes, and its marker."""
+    """What a conversion of 40 images and one that is none have reported, in both shapes, and its marker."""
     folder = tmp_path_factory.mktemp("converted")
     for label in ("cat", "dog"):
         (folder / "photos" / label).mkdir(parents=True)
@@ -39,7 +39,7 @@ def converted(tmp_path_factory, run_command):
 
 
 @pytest.fixture(params=[0, 1], ids=["summary", "outcome"])
-def told(converted, request):
+def line(converted, request):
     return json.loads(json.dumps(converted[request.param]))
 
 
@@ -48,54 +48,54 @@ def marker(converted):
     return json.loads(json.dumps(converted[2]))
 
 
-def ledger(told):
-    return told["numbers"]["ledger"] if "numbers" in told else told["ledger"]
+def ledger(line):
+    return line["numbers"]["ledger"] if "numbers" in line else line["ledger"]
 
 
-def test_a_good_dataset_has_no_problem(find_problems, told, marker):
-    assert find_problems(told, marker, ["cat", "dog"], 1 / 41) == []
-    assert find_problems({**told, "status": "kept"}, marker, [], 1.0) == []
+def test_a_good_dataset_has_no_problem(find_problems, line, marker):
+    assert find_problems(line, marker, ["cat", "dog"], 1 / 41) == []
+    assert find_problems({**line, "status": "kept"}, marker, [], 1.0) == []
 
 
-def test_too_many_rejected(find_problems, told, marker):
-    assert find_problems(told, marker) == ["1 of 41 images were rejected, more than 1.00%"]
+def test_too_many_rejected(find_problems, line, marker):
+    assert find_problems(line, marker) == ["1 of 41 images were rejected, more than 1.00%"]
 
 
-def test_a_ledger_that_does_not_add_up(find_problems, told, marker):
-    ledger(told)["listed"] += 1
-    assert find_problems(told, marker, max_rejected=1) == ["43 were listed, and 40 + 1 + 1 + 0 are accounted for"]
+def test_a_ledger_that_does_not_add_up(find_problems, line, marker):
+    ledger(line)["listed"] += 1
+    assert find_problems(line, marker, max_rejected=1) == ["43 were listed, and 40 + 1 + 1 + 0 are accounted for"]
 
 
-def test_an_empty_split(find_problems, told, marker):
+def test_an_empty_split(find_problems, line, marker):
     marker["splits"]["test"] |= {"records": 0, "classes": {}}
-    assert find_problems(told, marker, max_rejected=1) == ["the split test is empty"]
+    assert find_problems(line, marker, max_rejected=1) == ["the split test is empty"]
 
 
-def test_nothing_was_written(find_problems, told, marker):
-    ledger(told).update(listed=1, written=0, rejected={}, ignored={"system_file": 1})
+def test_nothing_was_written(find_problems, line, marker):
+    ledger(line).update(listed=1, written=0, rejected={}, ignored={"system_file": 1})
     marker["splits"] = {}
-    assert find_problems(told, marker) == ["no image was written"]
+    assert find_problems(line, marker) == ["no image was written"]
 
 
-def test_missing_classes(find_problems, told, marker):
-    assert find_problems(told, marker, ["zebra", "cat", "ape"], 1) == ["no image is of the class ape, zebra"]
+def test_missing_classes(find_problems, line, marker):
+    assert find_problems(line, marker, ["zebra", "cat", "ape"], 1) == ["no image is of the class ape, zebra"]
 
 
-def test_a_dataset_of_another_run(find_problems, told, marker):
+def test_a_dataset_of_another_run(find_problems, line, marker):
     mine = marker["plan"]["id"]
     marker["plan"]["id"] = "another"
-    assert find_problems(told, marker, max_rejected=1) == [f"the dataset is of plan another, not {mine}"]
+    assert find_problems(line, marker, max_rejected=1) == [f"the dataset is of plan another, not {mine}"]
 
 
 @pytest.mark.parametrize(("status", "code"), [("failed", 3), ("submitted", 0), ("planned", 0), ("refused", 1)])
 def test_output_that_is_not_a_finished_conversion(find_problems, marker, status, code):
-    told = {"status": status, "exit_code": code, "sentence": "why.", "plan_id": ""}
-    assert find_problems(told, marker) == [f"the conversion is {status} with exit code {code}: why."]
+    line = {"status": status, "exit_code": code, "sentence": "why.", "plan_id": ""}
+    assert find_problems(line, marker) == [f"the conversion is {status} with exit code {code}: why."]
 
 
-def test_several_problems_are_all_reported(find_problems, told, marker):
+def test_several_problems_are_all_reported(find_problems, line, marker):
     marker["splits"]["test"] |= {"records": 0, "classes": {}}
-    assert len(find_problems(told, marker, ["zebra"])) == 3
+    assert len(find_problems(line, marker, ["zebra"])) == 3
 
 
 def test_the_check_needs_no_airflow():

@@ -66,6 +66,6 @@ def test_a_bad_night_is_mailed_as_one_line(night, tmp_path):
         (tmp_path / "photos" / "cat" / f"{number}.png").write_bytes(b"no picture")
     mail = night()
     assert mail.count(os.linesep) == 1
-    told = json.loads(mail)
-    assert (told["exit_code"], told["status"]) == (3, "failed")
-    assert told["ledger"]["rejected"] == {"unknown_format": 12}
+    outcome = json.loads(mail)
+    assert (outcome["exit_code"], outcome["status"]) == (3, "failed")
+    assert outcome["ledger"]["rejected"] == {"unknown_format": 12}

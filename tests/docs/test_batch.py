@@ -20,9 +20,9 @@ def test_the_commands_run(run_page, tmp_path):
         for number in range(10):
             Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(tmp_path / "photos" / label / f"{number}.png")
     converted, shown = run_page(PAGE, tmp_path)
-    told = json.loads(converted.stdout)
-    assert (told["status"], told["ledger"]["written"]) == ("published", 20)
-    assert json.loads(shown.stdout) == told
+    line = json.loads(converted.stdout)
+    assert (line["status"], line["ledger"]["written"]) == ("published", 20)
+    assert json.loads(shown.stdout) == line
 
 
 def test_the_crontab_is_the_file():

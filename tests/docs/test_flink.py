@@ -77,8 +77,8 @@ def test_the_targets_are_in_the_makefile():
 @pytest.mark.parametrize("command", re.findall(r"^\$ python -m (benchmarks\.\w+) ?(.*)$", TEXT, re.MULTILINE))
 def test_there_are_such_measurements(command, somewhere):
     module, flags = command
-    told = run(f"python -m {module} --help", somewhere).stdout
-    assert all(flag in told for flag in re.findall(r"--\w+", flags))
+    help_text = run(f"python -m {module} --help", somewhere).stdout
+    assert all(flag in help_text for flag in re.findall(r"--\w+", flags))
 
 
 def test_every_command_does_what_it_says(somewhere):

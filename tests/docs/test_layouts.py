@@ -318,9 +318,9 @@ def test_every_row_is_tried():
 def run(arguments, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     code = launch([*shlex.split(arguments), "--output=out", "--set=report=false"], build)
-    told = capsys.readouterr()
-    assert code == 0, told.err
-    return json.loads((folder / "out/recordmill.json").read_bytes()), told
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return json.loads((folder / "out/recordmill.json").read_bytes()), captured
 
 
 def write(folder, files):
@@ -333,14 +333,14 @@ def write(folder, files):
 def test_what_the_page_says_converts_it_in_one_try(name, tmp_path, monkeypatch, capsys):
     files, splits, labels = MADE[name]
     write(tmp_path / "in", files)
-    marker, told = run(ROWS[name], tmp_path, monkeypatch, capsys)
+    marker, captured = run(ROWS[name], tmp_path, monkeypatch, capsys)
     found = {split: said["records"] for split, said in marker["splits"].items()}
     assert found == splits if splits else set(found) == {"train", "test"}
     assert (marker["labels"], marker["ledger"]["rejected"]) == (labels, {})
     if labels == {"cat": 1}:
         assert marker["boxes"] == {"listed": sum(found.values()), "written": sum(found.values())}
     if "--config" not in ROWS[name]:
-        assert json.loads(told.out)["recognised"]["flags"] in told.err
+        assert json.loads(captured.out)["recognised"]["flags"] in captured.err
         assert (tmp_path / "out/config.yaml").read_text().startswith("# Recognised ")
 
 
@@ -360,10 +360,10 @@ def test_the_suggested_flags_produce_the_same_bytes(name, tmp_path, monkeypatch,
     made, flags = [], "--config auto"
     for folder in ("auto", "flags"):
         (tmp_path / folder).mkdir()
-        marker, told = run(f"--input ../in {flags}", tmp_path / folder, monkeypatch, capsys)
+        marker, captured = run(f"--input ../in {flags}", tmp_path / folder, monkeypatch, capsys)
         shards = {path.name: path.read_bytes() for path in (tmp_path / folder / "out").rglob("*.tfrecord*")}
         made.append((marker["plan"]["id"], shards))
-        flags = json.loads(told.out).get("recognised", {"flags": ""})["flags"]
+        flags = json.loads(captured.out).get("recognised", {"flags": ""})["flags"]
     assert flags == ""
     assert made[0] == made[1]
     assert made[0][1]

@@ -59,20 +59,20 @@ def test_swapped_names_and_an_edited_page_are_reported_as_the_page_shows(somewhe
     folder = somewhere / "dataset"
     kept = {name: (folder / name).read_bytes() for name in ("labels.txt", "README.md", "recordmill.json")}
 
-    def told():
+    def verified():
         done = run_command("python -m pipeline.verify dataset", somewhere)
         return done.returncode, [line for line in done.stderr.splitlines() if line.startswith(("damage: ", "note: "))]
 
     try:
         (folder / "README.md").write_bytes(kept["README.md"] + b"Licence: CC0\n")
-        edited = told()
+        edited = verified()
         (folder / "labels.txt").write_bytes(b"0:dog\n1:cat\n")
-        swapped = told()
+        swapped = verified()
         (folder / "labels.txt").write_bytes(kept["labels.txt"])
         (folder / "README.md").write_bytes(kept["README.md"])
         marker = json.loads(kept["recordmill.json"])
         (folder / "recordmill.json").write_text(json.dumps({**marker, "labels": {"cat": 1, "dog": 0}}))
-        code, lines = told()
+        code, lines = verified()
     finally:
         for name, content in kept.items():
             (folder / name).write_bytes(content)

@@ -35,7 +35,7 @@ def write_coco(folder):
         for number in numbers:
             draw(folder / split / f"{number}.jpg", number)
         boxes = [(number, box) for number in numbers for box in BOXES[number]]
-        told = {
+        content = {
             "images": [{"id": n, "file_name": f"{n}.jpg", "width": WIDTH, "height": HEIGHT} for n in numbers],
             "categories": [{"id": number, "name": name} for name, number in CATEGORIES.items()],
             "annotations": [
@@ -50,7 +50,7 @@ def write_coco(folder):
             ],
         }
         (folder / "annotations").mkdir(exist_ok=True)
-        (folder / f"annotations/instances_{split}2017.json").write_text(json.dumps(told), encoding="utf-8")
+        (folder / f"annotations/instances_{split}2017.json").write_text(json.dumps(content), encoding="utf-8")
     return folder
 
 
@@ -141,8 +141,8 @@ def test_several_labels_come_back(convert, tmp_path):
         "--set=splits={fractions: {train: 1.0}}",
         f"--set=convention={{features: {{{features}}}}}",
     )
-    told, examples = read(dataset, "train")
-    assert {name: told["labels"].feature.str2int(name) for name in dataset.labels} == dataset.labels
+    features, examples = read(dataset, "train")
+    assert {name: features["labels"].feature.str2int(name) for name in dataset.labels} == dataset.labels
     assert {example["image/filename"].decode(): example["labels"].tolist() for example in examples} == {
         path: [dataset.labels[name] for name in names] for path, names in labels.items()
     }

@@ -26,5 +26,5 @@ def test_it_validates_and_reads(dataset):
 
 def test_only_unknowable_properties_are_missing(convert):
     described = mlc.Dataset(jsonld=str(convert("sample").folder / "croissant.json"))
-    told = sorted(warning.split('"')[1].rpartition("/")[2] for warning in described.metadata.issues.warnings)
-    assert told == ["citeAs", "datePublished", "license"]
+    missing = sorted(warning.split('"')[1].rpartition("/")[2] for warning in described.metadata.issues.warnings)
+    assert missing == ["citeAs", "datePublished", "license"]

@@ -83,8 +83,8 @@ def test_a_summary_file_that_cannot_be_written(convert, earlier, photos, tmp_pat
 
 def test_a_summary_file_in_a_folder_that_is_not_there(convert, earlier, photos, tmp_path):
     path = tmp_path / "missing/deep/summary.json"
-    told = f"the summary {path} cannot be written: there is no folder {path.parent}"
-    assert convert(photos, f"--summary_json={path}", settings=ALL).told == (1, told)
+    sentence = f"the summary {path} cannot be written: there is no folder {path.parent}"
+    assert convert(photos, f"--summary_json={path}", settings=ALL).told == (1, sentence)
     assert not (tmp_path / "missing").exists()
 
 

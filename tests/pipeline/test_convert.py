@@ -70,9 +70,9 @@ def test_the_callers_process_is_left_as_it_was(converted, capsys):
     before = state()
     recordmill.convert(folder / "photos", folder / "again")
     assert state() == before
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.splitlines()[-1] == f"10 images are in {folder / 'again'}"
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[-1] == f"10 images are in {folder / 'again'}"
 
 
 def test_quiet_is_quiet_and_a_dataset_that_is_there_is_kept(converted, capsys, state_of):

@@ -33,25 +33,29 @@ def refused(convert, photos, state_of):
     ],
 )
 def test_files_that_cannot_be_named(refused, pattern, why):
-    told = refused({"features": {"image": IMAGE}, "shard_name": pattern})
-    assert told == f"convention.shard_name {pattern!r} {why}"
+    sentence = refused({"features": {"image": IMAGE}, "shard_name": pattern})
+    assert sentence == f"convention.shard_name {pattern!r} {why}"
 
 
 def test_features_of_another_type_than_their_fields(refused):
-    told = refused({"features": {"image": IMAGE, "name": {"field": "label_text", "type": "int64"}}})
-    assert told == (
+    sentence = refused({"features": {"image": IMAGE, "name": {"field": "label_text", "type": "int64"}}})
+    assert sentence == (
         "convention.features.name is int64, and the field 'label_text' is bytes: write {field: label_text, type: bytes}"
     )
 
 
 def test_fields_that_no_image_of_the_source_has(refused):
-    told = refused({"features": {"image": IMAGE, "left": {"field": "xmin", "type": "float", "shape": [None]}}})
-    assert told.startswith(
+    sentence = refused({"features": {"image": IMAGE, "left": {"field": "xmin", "type": "float", "shape": [None]}}})
+    assert sentence.startswith(
         "convention.features.left.field: the source gives no boxes, and so no 'xmin', only channels,"
     )
 
 
 def test_several_labels_where_one_is_stored(refused):
     source = {"source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}}}
-    told = refused({"features": {"image": IMAGE, "class": {"field": "label", "type": "int64", "default": -1}}}, source)
-    assert told.startswith("source.columns.labels gives several labels, and the convention (the user's own) stores one")
+    sentence = refused(
+        {"features": {"image": IMAGE, "class": {"field": "label", "type": "int64", "default": -1}}}, source
+    )
+    assert sentence.startswith(
+        "source.columns.labels gives several labels, and the convention (the user's own) stores one"
+    )

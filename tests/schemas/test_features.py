@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.coercion import INT64_MAX, INT64_MIN, FeatureValueError
 from recordmill.schemas.conventions import convention_names, load_convention
-from recordmill.schemas.dataset.json_values import MisfitError, from_json
+from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import (
     ExampleEncoder,
@@ -180,7 +180,7 @@ def test_what_does_not_fit_when_parsed_raises(written, value, read, message):
 
 
 def test_the_schema_is_sorted_by_key():
-    assert feature_schema([LABEL, BOXES]) == {
+    assert to_json(feature_schema([LABEL, BOXES])) == {
         "boxes": {"kind": "float", "shape": [None], "field": "boxes", "meaning": "edges"},
         "label": {"kind": "int64", "shape": [], "field": "label", "meaning": "class id", "default": -1},
     }
@@ -190,7 +190,7 @@ def test_the_schema_is_sorted_by_key():
 @pytest.mark.parametrize("name", convention_names())
 def test_the_schema_gives_the_features_back_through_json(name):
     features = (*load_convention(name).features, BOXES, Feature("share", "float", "share", "", default=0.5))
-    schema = read_schema(json.loads(json.dumps(feature_schema(features))))
+    schema = read_schema(json.loads(json.dumps(to_json(feature_schema(features)))))
     stated = [replace(feature, constant=None) for feature in sorted(features, key=lambda feature: feature.key)]
     assert list(features_from_schema(schema)) == stated
 

@@ -110,13 +110,13 @@ NUMBERS = {"truck": 9, "cat": 3, "ship": 8}
 def test_classes_that_the_source_numbers_come_in_the_order_of_its_numbers():
     labels = build_label_map(["stray"], NAMES, 1, NUMBERS)
     assert labels.ids == {"cat": 1, "ship": 2, "truck": 3}
-    assert [labels.name_for_number(number) for number in (3, 8, 9, 4)] == ["cat", "ship", "truck", None]
+    assert [labels.name_for(number) for number in (3, 8, 9, 4)] == ["cat", "ship", "truck", None]
 
 
 def test_the_sources_own_numbers_are_the_ids_on_request():
     labels = build_label_map([], LabelSettings(ids="integers"), 0, NUMBERS)
     assert labels.ids == NUMBERS
-    assert labels.name_for_number(8) == "ship"
+    assert labels.name_for(8) == "ship"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_ids_are_raised_to_the_conventions_first_if_a_class_in_use_is_below(numb
 def test_an_explicit_list_outweighs_the_sources_numbers():
     labels = build_label_map([], LabelSettings(classes=("ship", "other"), catch_all="other"), 0, NUMBERS)
     assert labels.ids == {"ship": 0, "other": 1}
-    assert [labels.name_for_number(number) for number in (8, 3, 4)] == ["ship", "other", None]
+    assert [labels.name_for(number) for number in (8, 3, 4)] == ["ship", "other", None]
 
 
 def test_names_alone_are_lines_too():

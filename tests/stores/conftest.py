@@ -50,8 +50,8 @@ class Folder:
     def convert(self, *flags: str) -> Ended:
         """Converts in this process, which has paid for its imports."""
         code = launch([*self.places, *flags], build)
-        told = self.capsys.readouterr()
-        return Ended(code, told.out, told.err)
+        captured = self.capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
 
     def start(self, *flags: str) -> subprocess.Popen[str]:
         """Begins a conversion in a process of its own, which can be killed."""

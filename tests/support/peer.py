@@ -46,8 +46,8 @@ def differences(found: Iterable[Found], expected: Iterable[Found]) -> list[str]:
         sorted(each, key=lambda image: (image.sha256, image.split, image.label, len(image.boxes), image.boxes))
         for each in (found, expected)
     )
-    told = [f"{len(one)} images instead of {len(other)}"] if len(one) != len(other) else []
-    return told + [f"{a} instead of {b}" for a, b in zip(one, other, strict=False) if not is_like(a, b)]
+    problems = [f"{len(one)} images instead of {len(other)}"] if len(one) != len(other) else []
+    return problems + [f"{a} instead of {b}" for a, b in zip(one, other, strict=False) if not is_like(a, b)]
 
 
 def is_like(one: Found, other: Found) -> bool:

@@ -1,9 +1,10 @@
 """What to tell of the classes before anything is converted: those that are hardly the ones that were meant."""
 
 from collections import defaultdict
+from itertools import pairwise
 
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.archives import Archives
@@ -21,6 +22,7 @@ def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMa
         _note_raised(label_map, settings),
         _note_folders(summary, settings),
         _note_alike(label_map),
+        _note_numbers(label_map, settings),
     )
     return [note for note in notes if note]
 
@@ -86,6 +88,17 @@ def _note_alike(label_map: LabelMap) -> str:
     if not found:
         return ""
     return f"classes differ in case or blanks alone: {_shown([' and '.join(map(repr, names)) for names in found])}"
+
+
+def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> str:
+    """That classes which are numbers have ids in the order of their texts, where 10 comes before 2."""
+    names = list(label_map.ids)
+    is_found = settings.labels.ids == "names" and not settings.labels.classes and not label_map.numbers
+    if not (is_found and all(map(is_integer_label, names))) or names == sorted(names, key=int):
+        return ""
+    one, two = next((one, two) for one, two in pairwise(names) if int(one) > int(two))
+    order = f"classes are numbers, and are sorted as texts: {one} comes before {two}"
+    return f"{order}; labels.ids=integers makes each number the id of its class"
 
 
 def _shown(names: list[str]) -> str:

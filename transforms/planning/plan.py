@@ -9,7 +9,7 @@ from typing import Any, Literal
 import orjson
 
 from recordmill.imaging import imaging_versions
-from recordmill.schemas.dataset.json_values import hash_json
+from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, plan_id_of
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count
@@ -149,7 +149,7 @@ def _recipe(
     return {
         **plain,
         "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
-        "feature_schema": feature_schema(layout.features),
+        "feature_schema": to_json(feature_schema(layout.features)),
         "format_names": dict(layout.convention.format_names),
         "file_names": [layout.file_name(name, 0, 1, 1) for name in settings.splits.names],
         "label_offset": layout.label_offset,

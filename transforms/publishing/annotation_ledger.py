@@ -56,7 +56,7 @@ def foresee_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
     written, dropped, faulty = Counter[str](), Counter[str](), Counter[str]()
     examples = []
     for label, count in summary.box_labels.items():
-        name = label_map.name_for_number(label) if isinstance(label, int) else label_map.name_for(label)
+        name = label_map.name_for(label)
         if name is not None:
             written[name] += count
         elif label != MOST_NUMBERED:

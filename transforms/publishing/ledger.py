@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
+from recordmill.schemas.dataset.annotation_counts import count_dropped
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.dataset.shard_report import FinishedShards
@@ -68,14 +68,13 @@ def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
 
 
 def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
-    """Boxes by outcome, sorted: listed = written + dropped, by reason; see `NOT_DROPPED`.
+    """Boxes by outcome, sorted: listed = written + dropped, by reason; see `count_dropped`.
 
     Raises:
         LedgerError: they do not add up.
     """
     boxes = finished.rows.boxes
-    dropped = sum(count for what, count in boxes.items() if what not in NOT_DROPPED)
-    if not summary.boxes == boxes["listed"] == boxes["written"] + dropped:
+    if not summary.boxes == boxes["listed"] == boxes["written"] + sum(count_dropped(boxes).values()):
         raise LedgerError(f"{summary.boxes} boxes were listed, and their outcomes are {dict(sorted(boxes.items()))}")
     return dict(sorted(boxes.items()))
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from recordmill.schemas.dataset.file_names import MARKER, SIDE_FILES, SIDECARS, TRANSFORM_FN, sidecar_name
-from recordmill.schemas.dataset.json_values import from_json, to_json
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import (
     DuplicateCounts,
     Ledger,
@@ -19,7 +19,7 @@ from recordmill.schemas.dataset.marker import (
 )
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.totals import RowTotals
-from recordmill.schemas.features import FeatureEntry, feature_schema
+from recordmill.schemas.features import feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.plan import Plan
@@ -35,6 +35,12 @@ class PublishedShard:
     name: str
     sidecar: str
     report: ShardReport
+
+    @property
+    def entry(self) -> ShardEntry:
+        """How the marker lists it."""
+        report = self.report
+        return ShardEntry(self.name, report.records, report.bytes, report.sha256, self.sidecar, report.sidecar_sha256)
 
 
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
@@ -80,15 +86,22 @@ def build_marker(
 ) -> Marker:
     """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
     rows, layout = finished.rows, ExampleLayout(settings)
-    boxes, schema = balance_boxes(plan.summary, finished), feature_schema(layout.features)
+    entries: dict[str, list[ShardEntry]] = {name: [] for name in plan.starts}
+    for shard in shards:
+        entries[shard.report.split].append(shard.entry)
+    splits = {
+        name: SplitEntry.of(finished.splits.get(name, RowTotals()), tuple(own), bool(rows.instances))
+        for name, own in entries.items()
+    }
+    boxes = balance_boxes(plan.summary, finished)
     return Marker(
         name=settings.name,
         plan=PlanEntry(plan.plan_id, plan.recipe),
         convention=settings.convention if isinstance(settings.convention, str) else "own",
         unit=settings.unit,
-        features={key: from_json(FeatureEntry, stated) for key, stated in schema.items()},
+        features=feature_schema(layout.features),
         labels=plan.label_map.ids,
-        splits={name: _describe_split(name, shards, finished, bool(rows.instances)) for name in plan.starts},
+        splits=splits,
         ledger=ledger,
         named=_describe_names(plan.summary),
         boxes=boxes or None,
@@ -96,7 +109,7 @@ def build_marker(
         changes=dict(sorted(rows.changes.items())),
         duplicates=duplicates,
         input_bytes=rows.input_bytes,
-        output_bytes=sum(shard.report.bytes for shard in shards),
+        output_bytes=sum(split.bytes for split in splits.values()),
         files=(*SIDE_FILES, *name_sidecars_of_nothing(finished.reports)),
         notes=tuple(plan.notes),
     )
@@ -106,23 +119,6 @@ def _describe_names(summary: Summary) -> NamedImages | None:
     """How many images were found by being named, and by how many files."""
     images = summary.references + summary.left_out.total()
     return NamedImages(images, summary.naming_files) if summary.naming_files else None
-
-
-def _describe_split(
-    name: str, shards: list[PublishedShard], finished: FinishedShards, has_instances: bool
-) -> SplitEntry:
-    own = [shard for shard in shards if shard.report.split == name]
-    rows = finished.splits.get(name, RowTotals())
-    return SplitEntry(
-        records=rows.records,
-        bytes=sum(shard.report.bytes for shard in own),
-        classes=dict(sorted(rows.classes.items())),
-        instances=dict(sorted(rows.instances.items())) if has_instances else None,
-        shards=tuple(
-            ShardEntry(name, report.records, report.bytes, report.sha256, sidecar, report.sidecar_sha256)
-            for name, sidecar, report in ((shard.name, shard.sidecar, shard.report) for shard in own)
-        ),
-    )
 
 
 def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:

@@ -11,13 +11,11 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from recordmill import storage
 from recordmill.schemas.dataset.shard_report import ShardReport
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow, row_from_json
-from recordmill.storage.dataset_files import shard_path
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 
 Counts = NDArray[np.int64]
@@ -148,10 +146,13 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
     for sidecar in sidecars:
         for rows in read_chunks(sidecar.path):
             written = [row for row in rows if isinstance(row, SidecarRow)]
-            if len(written) < len(rows):
-                _keep_rejected(found, rows)
+            for row in rows if len(written) < len(rows) else ():
+                if isinstance(row, RejectedRow):
+                    found.rejected.setdefault(row.rejected, []).append(row)
+                    del found.rejected[row.rejected][REJECTED_EXAMPLES:]
             samples.look_at(sidecar, written)
-            _count_boxes(found, written)
+            boxes = (row.boxes.get("written", 0) for row in written if row.boxes is not None)
+            found.boxes.update(min(count, MOST_BOXES_COUNTED) for count in boxes)
             hashes.append(_from_hex([row.difference_hash for row in written if row.difference_hash is not None]))
             found.contents.add(digests_of(written))
             _count_sizes(found, [row for row in written if row.height and row.width])
@@ -162,9 +163,9 @@ def gather_statistics(sidecars: Iterable[Sidecar], wanted: Mapping[str, int]) ->
 
 def read_chunks(path: str) -> Iterator[list[Row]]:
     """A sidecar's rows, some thousands at a time."""
-    with storage.open_to_read(path) as lines:
-        while chunk := [row_from_json(orjson.loads(line)) for line in islice(lines, _CHUNK)]:
-            yield chunk
+    rows = read_rows(path)
+    while chunk := list(islice(rows, _CHUNK)):
+        yield chunk
 
 
 def digests_of(rows: Iterable[SidecarRow]) -> Digests:
@@ -175,15 +176,6 @@ def digests_of(rows: Iterable[SidecarRow]) -> Digests:
 def _from_hex(texts: list[str]) -> Digests:
     """16 hex digits each, as numbers."""
     return np.frombuffer(bytes.fromhex("".join(texts)), ">u8").astype(np.uint64)
-
-
-def _keep_rejected(found: Statistics, rows: Iterable[Row]) -> None:
-    for row in rows:
-        if (
-            isinstance(row, RejectedRow)
-            and len(kept := found.rejected.setdefault(row.rejected, [])) < REJECTED_EXAMPLES
-        ):
-            kept.append(row)
 
 
 class _Samples:
@@ -214,10 +206,6 @@ class _Samples:
         return {
             name: kept or [self._first[name]] if name in self._first else kept for name, kept in self._chosen.items()
         }
-
-
-def _count_boxes(found: Statistics, rows: Iterable[SidecarRow]) -> None:
-    found.boxes.update(min(row.boxes.get("written", 0), MOST_BOXES_COUNTED) for row in rows if row.boxes is not None)
 
 
 def _count_sizes(found: Statistics, rows: list[SidecarRow]) -> None:

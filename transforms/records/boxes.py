@@ -73,7 +73,7 @@ def place_boxes(
     for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
         box = [math.nan if side is None else side for side in box]
         whole = box if given["boxes_fractions"] else [v / side for v, side in zip(box, (*size, *size), strict=True)]
-        name = label_map.name_for_number(label) if isinstance(label, int) else label_map.name_for(label)
+        name = label_map.name_for(label)
         fault = "unknown_class" if name is None else _find_fault(whole)
         if fault and settings.invalid == "reject":
             raise Rejected("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")

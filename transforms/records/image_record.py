@@ -40,7 +40,7 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
         Rejected: stage `encode`, `unknown_label`: the label map has no place for it.
     """
     if isinstance(label, int):
-        name = label_map.name_for_number(label)
+        name = label_map.name_for(label)
         if name is None:
             raise Rejected("encode", "unknown_label", f"the label number {label} is not one of the classes")
         return name, label_map.ids[name]

@@ -12,15 +12,15 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.sidecar_rows import FORGED, add_rows
+from recordmill.reading.sidecar_rows import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
+from recordmill.schemas.dataset.annotation_counts import count_dropped
 from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES, SIDECARS
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes, SplitEntry, plan_id_of
-from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.dataset.totals import RowTotals
+from recordmill.storage.dataset_files import read_rows
 
 _MOST_REPORTED = 100
 
@@ -85,8 +85,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
     try:
         for name in marker.files:
             if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl"):  # of shards without a record
-                lines = storage.read_range(storage.join(dataset.folder, name)).splitlines()
-                totals.merge(add_rows(row_from_json(orjson.loads(line)) for line in lines))
+                totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name))))
     except (OSError, *FORGED):
         return None
     return totals
@@ -98,13 +97,7 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
     for name, split in marker.splits.items():
         own = [check for check in checks if check.shard.split == name]
         rows = _totals_of(own) or RowTotals()
-        splits[name] = SplitEntry(
-            records=rows.records,
-            bytes=sum(check.shard.bytes or 0 for check in own),
-            classes=dict(rows.classes),
-            instances=dict(rows.instances) if totals.instances else None,
-            shards=split.shards,
-        )
+        splits[name] = SplitEntry.of(rows, split.shards, bool(totals.instances))
     named = totals.records + totals.rejected.total() - totals.rejected_when_listed
     named += sum(marker.ledger.left_out.values())
     return replace(
@@ -115,7 +108,7 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
         boxes=dict(totals.boxes) or None,
         changes=dict(totals.changes),
         input_bytes=totals.input_bytes,
-        output_bytes=sum(check.shard.bytes or 0 for check in checks),
+        output_bytes=sum(split.bytes for split in splits.values()),
     )
 
 
@@ -140,8 +133,7 @@ def _compare_sums(marker: Marker, totals: RowTotals | None) -> Iterator[str]:
         ("images_without_boxes.dropped", without.dropped, totals.boxes_of_bare),
     ):
         sums = {reason: sum(counts.values()) for reason, counts in listed.items()}
-        dropped = {reason: count for reason, count in boxes.items() if reason not in NOT_DROPPED and count}
-        yield from differences(sums, dropped, key)
+        yield from differences(sums, count_dropped(boxes), key)
 
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:

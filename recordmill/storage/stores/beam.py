@@ -1,7 +1,5 @@
 """Beam's file systems as a store, and what Recordmill uses of Beam's internals; the test names the version."""
 
-import errno
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -11,10 +9,10 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.tfrecordio import WriteToTFRecord
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.storage.stores.store import Store
+from recordmill.storage.stores.store import Store, system_error
 
 _PLAIN = CompressionTypes.UNCOMPRESSED  # by default Beam unpacks by extension
-_HTTP_CODES = {404: FileNotFoundError, 403: PermissionError}
+_BY_STATUS = {404: FileNotFoundError, 403: PermissionError}
 
 
 def file_system_options() -> PipelineOptions | None:
@@ -35,19 +33,10 @@ def beam_errors_as_systems(path: str) -> Iterator[None]:
     except Exception as error:  # Google's and Amazon's are not OSErrors, and their packages may not be installed
         details = getattr(error, "exception_details", None)  # of a BeamIOError, by path
         for cause in (error, error.__cause__, *(details.values() if isinstance(details, dict) else ())):
-            kind = _system_error(cause)
-            if kind is not None:
-                code = errno.ENOENT if kind is FileNotFoundError else errno.EACCES
-                raise OSError(code, os.strerror(code), path) from error
+            for status, kind in _BY_STATUS.items():
+                if isinstance(cause, kind) or getattr(cause, "code", None) == status:
+                    raise system_error(status, str(error), path) from error
         raise
-
-
-def _system_error(error: Any) -> type[OSError] | None:
-    for kind in _HTTP_CODES.values():
-        if isinstance(error, kind):
-            return kind
-    code = getattr(error, "code", None)
-    return _HTTP_CODES.get(code) if isinstance(code, int) else None
 
 
 class BeamStore(Store):

@@ -112,18 +112,18 @@ class _RangeReader(io.RawIOBase):
         return self._at
 
     def readall(self) -> bytes:
-        if self._end is not None and self._at >= self._end:
-            return b""
-        data = self._store.read(self._uri, self._at, -1)
-        self._at = self._end = self._at + len(data)
-        return data
+        return self._read_on(-1)
 
     def readinto(self, buffer: Any) -> int:
-        if self._end is not None and self._at >= self._end:
-            return 0
-        data = self._store.read(self._uri, self._at, len(buffer))
+        data = self._read_on(len(buffer))
         buffer[: len(data)] = data
-        self._at += len(data)
-        if len(data) < len(buffer):
-            self._end = self._at
         return len(data)
+
+    def _read_on(self, length: int) -> bytes:
+        if self._end is not None and self._at >= self._end:
+            return b""
+        data = self._store.read(self._uri, self._at, length)
+        self._at += len(data)
+        if length < 0 or len(data) < length:
+            self._end = self._at
+        return data

@@ -28,7 +28,7 @@ from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.annotations import resolve_annotations
 from recordmill.transforms.records.image_record import image_record
 

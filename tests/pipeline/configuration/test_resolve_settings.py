@@ -17,7 +17,7 @@ from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.table import Table
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.cells import ColumnSettings
 
 OWN_IMAGE = {"img": CustomFeature(field="encoded", type="bytes")}
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})

@@ -151,10 +151,10 @@ def test_ctrl_c_cancels_the_job(flink, spawn, collection, through, in_workers, w
 
 
 def test_no_one_waits(flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path):
-    told = tmp_path / "outcome.json"
+    summary = tmp_path / "outcome.json"
     flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1", "--no_wait"]
-    code, line, _ = on_flink(collection, tmp_path / "flink", *flags, f"--outcome_file={told}")
+    code, line, _ = on_flink(collection, tmp_path / "flink", *flags, f"--outcome_file={summary}")
     assert (code, line["status"]) == (0, "submitted")
-    wait_until(told.exists)
-    assert json.loads(told.read_bytes())["status"] == "published"
+    wait_until(summary.exists)
+    assert json.loads(summary.read_bytes())["status"] == "published"
     assert_same(tmp_path / "flink", reference)

@@ -39,7 +39,7 @@ class Job:
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Makes `--runner=elsewhere.Runner` a runner whose job behaves as told; gives the list of its jobs."""
+    """Makes `--runner=elsewhere.Runner` a runner whose job behaves as given; gives the list of its jobs."""
 
     def make(works=True, **behaviour):
         jobs = []
@@ -177,9 +177,9 @@ def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
     with pytest.raises(no_exit, match=str(code)):
         convert(photos, ON)
     assert jobs[0].cancelled == 1
-    told = json.loads(capsys.readouterr().out)
+    line = json.loads(capsys.readouterr().out)
     again = "run the same command again to continue from its finished shards"
-    assert told["sentence"] == f"{how}: the job on elsewhere.Runner was cancelled; {again}"
+    assert line["sentence"] == f"{how}: the job on elsewhere.Runner was cancelled; {again}"
 
 
 def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, elsewhere, no_exit, monkeypatch):
@@ -234,11 +234,11 @@ def test_a_remote_job_that_cannot_be_cancelled(
     convert, photos, elsewhere, no_exit, capsys, monkeypatch, cancel, why, tmp_path
 ):
     monkeypatch.setattr(run_job, "SECONDS_TO_CANCEL", 60 if cancel else 0.2)
-    told = threading.Event()
-    elsewhere(wait=KeyboardInterrupt(), cancel=cancel or (lambda: told.wait(60)))
+    stopped = threading.Event()
+    elsewhere(wait=KeyboardInterrupt(), cancel=cancel or (lambda: stopped.wait(60)))
     with pytest.raises(no_exit):
         convert(photos, ON, f"--outcome_file={tmp_path / 'outcome.json'}")
-    told.set()
+    stopped.set()
     line = json.loads(capsys.readouterr().out)
     assert line["sentence"] == (
         f"interrupted: the job on elsewhere.Runner could not be cancelled ({why}) and may go on: stop it there"
@@ -255,12 +255,12 @@ def test_a_crash_in_a_worker_is_in_the_outcome_file_too(convert, photos, monkeyp
     done = convert(photos, f"--outcome_file={file}")
     assert (done.code, done.line["status"]) == (1, "failed")
     assert "10 listed, 9 written" in done.line["sentence"]
-    told = json.loads(file.read_bytes())
-    assert (told["status"], told["exit_code"], told["sentence"]) == ("failed", 1, done.line["sentence"])
-    assert told["run_id"]
+    line = json.loads(file.read_bytes())
+    assert (line["status"], line["exit_code"], line["sentence"]) == ("failed", 1, done.line["sentence"])
+    assert line["run_id"]
 
 
 def test_a_run_that_never_began_is_in_the_outcome_file_too(convert, photos, tmp_path):
     done = convert(photos, "--set=seeed=1", f"--outcome_file={tmp_path / 'outcome.json'}")
-    told = json.loads((tmp_path / "outcome.json").read_bytes())
-    assert (told["exit_code"], told["sentence"]) == (2, done.line["sentence"])
+    line = json.loads((tmp_path / "outcome.json").read_bytes())
+    assert (line["exit_code"], line["sentence"]) == (2, done.line["sentence"])

@@ -192,12 +192,12 @@ def test_joined_members_are_all_read_and_reported(victim):
     count = len(victim.rows)
     halves = gzip.compress(victim.content[: victim.offset]) + gzip.compress(victim.content[victim.offset :])
     victim.path.write_bytes(halves)
-    told = f"{victim.path.name}: 2 concatenated gzip streams, all read"
-    assert lines(victim.path.parent) == [told]
+    note = f"{victim.path.name}: 2 concatenated gzip streams, all read"
+    assert lines(victim.path.parent) == [note]
     assert lines(victim.path.parent, "files")[1].startswith(f"{victim.path.name}: ")
     victim.path.write_bytes(halves + gzip.compress(victim.frames[0]))
     expected = f"{victim.path.name}: expected {count} records, found {count + 1}"
-    assert lines(victim.path.parent) == [told.replace("2 concatenated", "3 concatenated"), expected]
+    assert lines(victim.path.parent) == [note.replace("2 concatenated", "3 concatenated"), expected]
 
 
 @packed

@@ -38,6 +38,6 @@ def test_whatever_this_machine_says_is_one_sentence(error):
     ],
 )
 def test_a_name_that_cannot_be_used_is_reported(code, why):
-    told = f"the output out cannot be written: {why}"
-    assert explain_output_error(OSError(code, os.strerror(code), "out/labels.txt"), "out") == told
-    assert explain_output_error(OSError(code, os.strerror(code), "a.part", None, "out/labels.txt"), "out") == told
+    sentence = f"the output out cannot be written: {why}"
+    assert explain_output_error(OSError(code, os.strerror(code), "out/labels.txt"), "out") == sentence
+    assert explain_output_error(OSError(code, os.strerror(code), "a.part", None, "out/labels.txt"), "out") == sentence

@@ -117,3 +117,24 @@ def test_classes_that_are_spelled_nearly_alike_are_named():
     assert notes_of([*TWO, "Cat/2.jpg", "cat /3.jpg", "sea  lion/1.jpg", "Sea lion/1.jpg"]) == [
         "classes differ in case or blanks alone: 'Cat' and 'cat' and 'cat ', 'Sea lion' and 'sea  lion'"
     ]
+
+
+SORTED_AS_TEXTS = (
+    "classes are numbers, and are sorted as texts: 10 comes before 2; "
+    "labels.ids=integers makes each number the id of its class"
+)
+
+
+@pytest.mark.parametrize(
+    ("classes", "settings", "expected"),
+    [
+        ("1 10 2", {}, [SORTED_AS_TEXTS]),
+        ("1 2 9", {}, []),
+        ("01 02 10", {}, []),
+        ("1 10 2 cat", {}, []),
+        ("1 10 2", {"ids": "integers"}, []),
+        ("1 10 2", {"classes": ("1", "10", "2")}, []),
+    ],
+)
+def test_numbers_that_are_sorted_as_texts_are_noted(classes, settings, expected):
+    assert notes_of([f"{name}/1.jpg" for name in classes.split()], LabelSettings(**settings)) == expected

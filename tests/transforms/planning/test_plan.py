@@ -9,6 +9,7 @@ from make_settings import make_settings
 from recordmill.imaging import ImageSettings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
@@ -340,7 +341,7 @@ def test_the_recipe_holds_what_a_convention_and_its_files_are():
     settings = replace(BASE, name="pets", labels=LabelSettings(offset=4), compression="gzip")
     plan = plan_of(settings=settings)
     recipe = plan.recipe
-    assert recipe["feature_schema"] == feature_schema(ExampleLayout(settings).features)
+    assert recipe["feature_schema"] == to_json(feature_schema(ExampleLayout(settings).features))
     assert recipe["format_names"] == dict(ExampleLayout(settings).convention.format_names)
     names = ExampleLayout(settings).file_name
     assert recipe["file_names"] == [names("train", 0, 1, 1), names("test", 0, 1, 1)]

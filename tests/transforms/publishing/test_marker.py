@@ -107,7 +107,7 @@ def test_the_marker_is_exact():
         "plan": {"id": "id", "recipe": {"seed": 0}},
         "convention": "default",
         "unit": "image",
-        "features": feature_schema(ExampleLayout(SETTINGS).features),
+        "features": to_json(feature_schema(ExampleLayout(SETTINGS).features)),
         "labels": {"cat": 0, "dog": 1},
         "ledger": to_json(LEDGER),
         "changes": {"rotated": 3},

@@ -25,8 +25,8 @@ def test_all_near_pairs_are_found_and_no_others(centres, copies):
     near = {pair: distance for pair, distance in distances(hashes).items() if distance <= MOST_BITS}
     assert found.complete
     assert dict(zip(map(tuple, found.pairs.tolist()), found.distances.tolist(), strict=True)) == near
-    told = [(distance, *pair) for distance, pair in zip(found.distances, found.pairs.tolist(), strict=True)]
-    assert told == sorted(told)
+    measured = [(distance, *pair) for distance, pair in zip(found.distances, found.pairs.tolist(), strict=True)]
+    assert measured == sorted(measured)
 
 
 def test_equal_hashes_are_paired_with_the_first_of_them():

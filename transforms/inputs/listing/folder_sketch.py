@@ -2,7 +2,8 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -85,23 +86,19 @@ class FolderSketch:
     @staticmethod
     def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":
         """The sketch of a list of files, by their paths."""
-        files: dict[str, set[str]] = {"": set()}
-        folders: dict[str, set[str]] = {"": set()}
+        contents: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()), {"": (set(), set())})
         for path in paths:
             *above, name = path.split("/")
             for depth, folder in enumerate(above):
-                folders.setdefault("/".join(above[:depth]), set()).add(folder)
-            files.setdefault("/".join(above), set()).add(name)
-        names = {
-            folder: Names(tuple(sorted(files.get(folder, ()))), tuple(sorted(folders.get(folder, ()))))
-            for folder in sorted({*files, *folders})
-        }
+                contents["/".join(above[:depth])][1].add(folder)
+            contents["/".join(above)][0].add(name)
+        names = {at: Names(*(tuple(sorted(each)) for each in contents[at])) for at in sorted(contents)}
         return FolderSketch(names, heads or {})
 
     @property
     def top(self) -> Names:
         """The contents of the input itself."""
-        return self.names.get("", Names())
+        return self.at("")
 
     def at(self, folder: str) -> Names:
         """The contents of a folder; nothing where it was not read."""
@@ -117,6 +114,10 @@ class FolderSketch:
         """The folders in the input, if the names of all of them are those of splits."""
         folders = self.top.folders
         return folders if folders and all(name.lower() in SPLIT_NAMES for name in folders) else ()
+
+    def splits_by_folder(self, folders: Collection[str]) -> dict[str, Any]:
+        """The settings by which these folders give splits; nothing if they do not all have names of splits."""
+        return given_splits("from_folders", folders) if set(folders) <= set(self.split_folders) else {}
 
     @property
     def image_folders(self) -> tuple[str, ...]:

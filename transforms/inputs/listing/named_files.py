@@ -5,10 +5,10 @@ import os
 import posixpath
 import stat
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import orjson
 
@@ -20,11 +20,14 @@ from recordmill.storage.read_image import read_image
 IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 """The endings of images' names, for data that name images without them."""
 
+T = TypeVar("T")
+
 MAX_BYTES = 16 * 2**20
 """Longer than any file that describes one image and does not contain it."""
 
 _WHY = {"vanished": "there is no such file", "too_many_bytes": "it is longer than {:,} bytes"}
 
+bad_annotations = partial(Rejected, "list", "bad_annotations")
 _outside_root = partial(Rejected, "list", "outside_root")
 
 
@@ -176,3 +179,27 @@ def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
         why = _WHY.get(rejected.reason, rejected.detail).format(max_bytes)
         kind = NoFileError if rejected.reason == "vanished" else Rejected
         raise kind("list", "bad_annotations", f"{uri.rpartition('/')[2]}: {why}") from None
+
+
+def parse_sibling(uri: str, parse: Callable[[bytes], T]) -> T | None:
+    """What a function makes of a file that concerns many images; None if there is no such file.
+
+    Both the reading and the parsing are done once, and again if the file changes.
+
+    Raises:
+        Rejected: as `read_sibling`.
+        Exception: what `parse` raises.
+    """
+    try:
+        found: T | None = _parse_sibling(uri, parse, *size_and_version(uri))
+    except OSError:
+        return None
+    return found
+
+
+@lru_cache(maxsize=64)
+def _parse_sibling(uri: str, parse: Callable[[bytes], Any], size: int, version: str) -> Any:
+    try:
+        return parse(read_sibling(uri))
+    except NoFileError:
+        return None

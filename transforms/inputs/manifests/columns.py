@@ -3,15 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cache
 from string import Formatter
 from typing import Any, ClassVar
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
-from recordmill.transforms.inputs.manifests.cell_values import feature_value, list_of, refuse, text_of, texts_of
-from recordmill.transforms.inputs.manifests.cells_of_boxes import box_from_sides, boxes_from, objects_from, size_from
+from recordmill.transforms.inputs.manifests.cell_values import (
+    box_from_sides,
+    boxes_from,
+    check_labels,
+    feature_value,
+    list_of,
+    objects_from,
+    refuse,
+    size_from,
+    text_of,
+    texts_of,
+)
 from recordmill.transforms.inputs.manifests.entry import Entry
 from recordmill.transforms.inputs.manifests.feature_from import FeatureFrom
 from recordmill.transforms.inputs.tables.row import bad_row
@@ -67,16 +77,20 @@ class Columns:
     def named(self) -> Iterator[tuple[str, str]]:
         """(YAML key, column) of each that is named."""
         for each in fields(self):
-            if column := getattr(self, each.name):
-                parts = template_parts(column) if each.name == "uri" else None
-                named = (name for _, name in parts if name) if parts else (column,)
-                yield from ((f"source.columns.{each.name}", name) for name in named)
+            column = getattr(self, each.name)
+            named = [name for _, name in template_parts(column)] if each.name == "uri" else [column]
+            yield from ((f"source.columns.{each.name}", name) for name in named if name)
 
     @property
     def row_boxes(self) -> tuple[str, ...]:
         """The columns of a row's one box: four sides and a class; empty where rows have no such box."""
         columns = (self.xmin, self.ymin, self.xmax, self.ymax, self.box_label)
         return columns if any(columns) else ()
+
+    @property
+    def of_classes(self) -> tuple[str, ...]:
+        """The columns that name classes."""
+        return tuple(filter(None, (self.label, self.labels, self.box_labels, self.objects, self.box_label)))
 
     def check(self) -> None:
         """Raises ValueError where there is no image, or two, or boxes without labels."""
@@ -150,17 +164,6 @@ class CellReader:
     base64_column: str = ""
     keeps_unlabelled: bool = False
 
-    @cached_property
-    def _texts(self) -> list[tuple[str, str, Sequence[str]]]:
-        plain = ("key", "label", "split", "group", "sha256")
-        named = {name: column for name in plain if (column := getattr(self.columns, name))}
-        return [(name, column, self.class_names.get(column, ())) for name, column in named.items()]
-
-    @cached_property
-    def _required(self) -> tuple[str, ...]:
-        names = ("key",) if self.keeps_unlabelled else ("key", "label")
-        return tuple(name for name in names if getattr(self.columns, name))
-
     def read(self, cells: Mapping[str, Any]) -> Entry:
         """What the cells say.
 
@@ -177,18 +180,15 @@ class CellReader:
             return Entry(uri=uri, boxes=[], fault=error.detail)
 
     def _read_uri(self, cells: Mapping[str, Any]) -> str:
-        if not self.columns.uri:
-            return ""
-        parts = template_parts(self.columns.uri) or (("", self.columns.uri),)
-        return "".join(text + (_required_name(cells, column) if column else "") for text, column in parts)
+        parts = template_parts(self.columns.uri)
+        return "".join(text + (self._name(cells, column, is_required=True) if column else "") for text, column in parts)
 
     def _read(self, uri: str, cells: Mapping[str, Any]) -> Entry:
         entry = Entry(uri=uri, fractions=self.fractions)
-        for name, column, names in self._texts:
-            text = _name_in(cells.get(column), column, names)
-            if not text and name in self._required:
-                raise _missing(cells, column)
-            setattr(entry, name, text)
+        for name in ("key", "label", "split", "group", "sha256"):
+            if column := getattr(self.columns, name):
+                is_required = name == "key" or (name == "label" and not self.keeps_unlabelled)
+                setattr(entry, name, self._name(cells, column, is_required))
         if self.base64_column:
             image = cells.get(self.base64_column)
             if not isinstance(image, str) or not image.strip():
@@ -207,15 +207,13 @@ class CellReader:
         if columns.boxes:
             entry.boxes = boxes_from(cells.get(columns.boxes), columns.boxes)
             entry.box_labels = self._texts_in(columns.box_labels, cells)
-            if len(entry.boxes) != len(entry.box_labels):
-                counts = f"{len(entry.boxes)} boxes and {len(entry.box_labels)} labels"
-                raise bad_row(f"column {columns.box_labels!r}: there are {counts}")
+            check_labels(columns.box_labels, entry.boxes, entry.box_labels)
         if columns.objects:
             names = self.class_names.get(columns.objects, ())
             entry.boxes, entry.box_labels = objects_from(cells.get(columns.objects), columns.objects, names)
         if columns.row_boxes:
             *sides, column = columns.row_boxes
-            label = _name_in(cells.get(column), column, self.class_names.get(column, ()))
+            label = self._name(cells, column)
             entry.boxes = box_from_sides([(side, cells.get(side)) for side in sides], (column, label))
             entry.box_labels = [label] * len(entry.boxes)
         if columns.width:
@@ -225,16 +223,27 @@ class CellReader:
     def _texts_in(self, column: str, cells: Mapping[str, Any]) -> list[str]:
         return texts_of(cells.get(column), column, self.separator, self.class_names.get(column, ()))
 
+    def _name(self, cells: Mapping[str, Any], column: str, is_required: bool = False) -> str:
+        text = text_of(cells.get(column), column, self.class_names.get(column, ()))
+        if len(text) > LONGEST_NAME:
+            count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
+            raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
+        if text.strip():
+            return text
+        if is_required:
+            raise _missing(cells, column)
+        return ""
+
 
 @cache
 def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
-    """The texts of `source.columns.uri`, each with the column that follows it; nothing where it names one column.
+    """The texts of `source.columns.uri`, each with the column that follows it.
 
     Raises:
         ValueError: braces do not fit together, or hold something else than a column's name.
     """
     if "{" not in uri:
-        return ()
+        return (("", uri),)
     try:
         parts = [(text, column or "", bool(how or kind)) for text, column, how, kind in Formatter().parse(uri)]
     except ValueError as error:
@@ -242,13 +251,6 @@ def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
     if not any(column for _, column, _ in parts) or any(formatted for *_, formatted in parts):
         raise ValueError(f"source.columns.uri is {uri!r}: write columns in braces, such as images/{{id}}.jpg")
     return tuple((text, column) for text, column, _ in parts)
-
-
-def _required_name(cells: Mapping[str, Any], column: str) -> str:
-    text = _name_in(cells.get(column), column, ())
-    if not text:
-        raise _missing(cells, column)
-    return text
 
 
 def _missing(cells: Mapping[str, Any], column: str) -> Rejected:
@@ -262,14 +264,6 @@ def did_you_mean(column: str, names: Iterable[str]) -> str:
     """The end of a sentence on a column that is not there: the nearest of those that are."""
     near = get_close_matches(column.casefold(), by_case := {name.casefold(): name for name in names}, n=1)
     return f": did you mean {by_case[near[0]]!r}?" if near else ""
-
-
-def _name_in(cell: Any, column: str, names: Sequence[str]) -> str:
-    text = text_of(cell, column, names)
-    if len(text) > LONGEST_NAME:
-        count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
-        raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
-    return text if text.strip() else ""
 
 
 Reader = Callable[[Any], Entry]

@@ -1,8 +1,9 @@
 """Manifests of Google's services: Vertex AI's JSON lines and AutoML's CSV."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from recordmill.transforms.inputs.manifests.cell_values import list_of, refuse, text_of
 from recordmill.transforms.inputs.manifests.entry import Entry
@@ -24,10 +25,7 @@ def read_vertex(cells: Mapping[str, Any]) -> Entry:
     Raises:
         Rejected: something is missing or of another kind.
     """
-    uri = text_of(cells.get("imageGcsUri"), "imageGcsUri")
-    if not uri:
-        raise refuse("imageGcsUri", uri, "")
-    entry = Entry(uri=uri, fractions=True)
+    entry = Entry(uri=_text_in(cells, "imageGcsUri", "imageGcsUri"), fractions=True)
     use = _object(cells.get("dataItemResourceLabels") or {}, "dataItemResourceLabels")
     entry.split = text_of(use.get(ML_USE), ML_USE)
     if "classificationAnnotation" in cells:
@@ -50,10 +48,13 @@ def _object(value: Any, column: str) -> dict[str, Any]:
 
 
 def _name(annotation: Any, column: str) -> str:
-    name = text_of(_object(annotation, column).get("displayName"), f"{column}.displayName")
-    if not name:
-        raise refuse(f"{column}.displayName", name, "")
-    return name
+    return _text_in(_object(annotation, column), "displayName", f"{column}.displayName")
+
+
+def _text_in(values: Mapping[str, Any], key: str, column: str) -> str:
+    if text := text_of(values.get(key), column):
+        return text
+    raise refuse(column, "", "")
 
 
 def _number(annotation: Any, side: str, column: str) -> float:
@@ -101,3 +102,36 @@ def _box(label: str, corners: Sequence[str]) -> tuple[list[list[float]], list[st
     if not label or len(xs) < 2 or len(ys) < 2:
         raise bad_row("its box needs a label and two opposite corners")
     return [[min(xs), min(ys), max(xs), max(ys)]], [label]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """Tables that are known.
+
+    Attributes:
+        format: as `TableFormat.format`.
+        read: makes an entry of a row's cells.
+        uri_column: the column of the images, if columns have names.
+        splits: the words for splits, and the splits.
+    """
+
+    format: Literal["jsonl", "csv"]
+    read: Callable[[Any], Entry]
+    uri_column: str = ""
+    splits: Mapping[str, str]
+
+
+PRESETS = {
+    "vertex": Preset(
+        format="jsonl",
+        read=read_vertex,
+        uri_column="imageGcsUri",
+        splits={"training": "train", "validation": "validation", "test": "test"},
+    ),
+    "automl": Preset(
+        format="csv",
+        read=read_automl,
+        splits={"TRAIN": "train", "VALIDATION": "validation", "TEST": "test", "UNASSIGNED": "train"},
+    ),
+}
+"""By name."""

@@ -11,7 +11,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.packing import Gzip, TextCell, parse_packing
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.read_image import read_image
-from recordmill.transforms.inputs.tables.parquet_cells import PARQUET_CELLS
+from recordmill.transforms.inputs.tables.parquet import PARQUET_CELLS
 from recordmill.transforms.inputs.tables.read_table import TableFormat
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, UnreadableTableError
 from recordmill.transforms.inputs.tables.text_rows import read_csv_record

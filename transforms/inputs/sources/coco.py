@@ -3,19 +3,18 @@
 import posixpath
 import re
 import shlex
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import orjson
 
+from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
-from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
-from recordmill.transforms.inputs.listing.named_files import DataFile, read_sibling
+from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_sibling
 from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
@@ -59,32 +58,24 @@ class Coco(Source):
         if set(found) <= set(sketch.split_folders) and set(found.values()) == {files}:
             source = {"split": re.escape(files[0]), "images": "{folder}"}
             splits = given_splits("from_folders", sketch.split_folders)
-            needs, key = "", "split"
-            if len(files) > 1:
-                needs = f"{', '.join(files)} are next to each other: name one, as by {_flag_of(files[0])}"
+            key, needs = "split", _name_one(files, "are next to each other") if len(files) > 1 else ""
         else:
             pattern, words = _pattern_of(files, cls().split)
             images = _images_of(sketch, first, words)
             source, splits = {"split": pattern, "images": images or ""}, given_splits("from_source", words)
-            needs, key = "", "images"
-            if images is None:
-                needs = "the folder of the images is not one of the usual: add --set source.images=..."
-            if not pattern:
-                needs = (
-                    f"{', '.join(files)} have no words for splits in one place: name one, as by {_flag_of(files[0])}"
-                )
-                key = "split"
+            key, needs = "images", ""
             if len(found) > 1:
-                needs = (
-                    f"such files are in {', '.join(each or 'the input' for each in found)}: let --input name one folder"
-                )
-                key = ""
+                folders = ", ".join(each or "the input" for each in found)
+                key, needs = "", f"such files are in {folders}: let --input name one folder"
+            elif not pattern:
+                key, needs = "split", _name_one(files, "have no words for splits in one place")
+            elif images is None:
+                needs = "the folder of the images is not one of the usual: add --set source.images=..."
         source = {key: value for key, value in source.items() if value != getattr(cls(), key)}
-        settings = {"source": {"kind": "coco", **source}, **splits, "labels": {"ids": "raised"}}
+        usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
+        settings = {"source": {"kind": "coco", **source}, **splits, **usual}
         why = f"COCO's JSON files such as {posixpath.join(first, files[0])}"
-        yield Recognised(
-            {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key=key and f"source.{key}"
-        )
+        yield Recognised(settings, why, needs=needs, needed_key=key and f"source.{key}")
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -100,7 +91,7 @@ class Coco(Source):
         try:
             annotations = Annotations(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
         except ValueError as error:
-            raise Rejected("list", "bad_annotations", f"not COCO annotations: {error}") from None
+            raise bad_annotations(f"not COCO annotations: {error}") from None
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         if annotations.strays:
@@ -131,34 +122,31 @@ class Annotations:
             raise ValueError("it is not a JSON object with images, categories and annotations")
         self.images = sorted(_entries(data, "images", "id", "file_name"), key=lambda image: image["file_name"])
         categories = _entries(data, "categories", "id", "name")
-        names = {category["id"]: category["name"] for category in categories}
+        names = {category["id"]: str(category["name"]) for category in categories}
         self.classes = {name: _category_number(number) for number, name in names.items()}
         if len(self.classes) < len(categories):
             raise ValueError("two categories have one name or one id")
-        known = {image["id"] for image in self.images}
-        if len(known) < len(self.images):
+        self._sizes = {image["id"]: _size_of(image) for image in self.images}
+        if len(self._sizes) < len(self.images):
             raise ValueError("two images have one id")
-        self._by_image: dict[Any, list[dict[str, Any]]] = defaultdict(list)
-        self._sizes: dict[Any, tuple[int, int]] = {}
+        self._boxes: dict[Any, list[tuple[Box, str, int, float]]] = {key: [] for key in self._sizes}
         self.strays = 0
         annotations = _entries(data, "annotations", "id", "image_id", "category_id") if "annotations" in data else []
         for each in sorted(annotations, key=lambda each: (isinstance(each["id"], str), each["id"])):
-            if each["image_id"] in known and each["category_id"] in names:
-                x, y, width, height = _numbers(each, "bbox", 4)
-                (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
-                values = (names[each["category_id"]], int(bool(each.get("iscrowd"))), area)
-                self._by_image[each["image_id"]].append({"box": (x, y, x + width, y + height), "values": values})
-            else:
+            boxes, label = self._boxes.get(each["image_id"]), names.get(each["category_id"])
+            if boxes is None or label is None:
                 self.strays += 1
-        for image in self.images:
-            self._sizes[image["id"]] = _size_of(image)
+                continue
+            x, y, width, height = _numbers(each, "bbox", 4)
+            (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
+            boxes.append(((x, y, x + width, y + height), label, int(bool(each.get("iscrowd"))), area))
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
         """An image's boxes, as `schemas.reference_boxes.boxes_of` gives them."""
-        own = self._by_image.get(image["id"], [])
-        labels, is_crowd, area = zip(*(each["values"] for each in own), strict=True) if own else ((), (), ())
+        own = self._boxes[image["id"]]
+        boxes, labels, is_crowd, area = zip(*own, strict=True) if own else ((), (), (), ())
         values = {"is_crowd": is_crowd, "area": area}
-        return boxes_of([each["box"] for each in own], labels, values=values, drawn_on_size=self._sizes[image["id"]])
+        return boxes_of(boxes, labels, values=values, drawn_on_size=self._sizes[image["id"]])
 
 
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
@@ -176,10 +164,9 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
 
 def _looks_like_coco(head: bytes) -> bool:
     keys = (b"images", b"annotations", b"categories", b"info", b"licenses")
-    told = [b'"%s"' % key in head for key in keys]
-    return head.lstrip().startswith(b"{") and (
-        sum(told) > 1 or (any(told[:2]) and b'_id"' in head) or b'"file_name"' in head
-    )
+    found = [b'"%s"' % key in head for key in keys]
+    is_known = sum(found) > 1 or (any(found[:2]) and b'_id"' in head) or b'"file_name"' in head
+    return is_known and head.lstrip().startswith(b"{")
 
 
 def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
@@ -196,9 +183,10 @@ def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
     return split_pattern(files)
 
 
-def _flag_of(file: str) -> str:
-    """The flag by which one file is read."""
-    return f"--set {shlex.quote(f'source.split={re.escape(file)}')}"
+def _name_one(files: tuple[str, ...], why: str) -> str:
+    """Why one of the files must be named, and how."""
+    flag = f"--set {shlex.quote(f'source.split={re.escape(files[0])}')}"
+    return f"{', '.join(files)} {why}: name one, as by {flag}"
 
 
 def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:
@@ -241,8 +229,6 @@ def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any
                 raise ValueError(f"{key}[{place}] has no key {name!r}")
             if not isinstance(each[name], _KINDS.get(name, (int, str))):
                 raise ValueError(f"{name} of {key}[{place}] cannot be {each[name]!r:.60}")
-        if "name" in needed:
-            each["name"] = str(each["name"])
     entries: list[dict[str, Any]] = data[key]
     return entries
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from recordmill.schemas.bounds import Count
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.bounds import Count
 from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.arrays.image_stack import interleave, list_ranges
 from recordmill.transforms.inputs.listing.class_names import (
@@ -25,26 +25,23 @@ from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Rec
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource
 
+_CIFAR = {"height": 32, "width": 32, "channels": 3}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "": {"files": {"all": "*.bin"}, "labels": ("label",)},
+    "": {"data": {"all": "*.bin"}, "labels": ("label",)},
     # https://www.cs.toronto.edu/~kriz/cifar.html, "Binary version"
-    "cifar10": {
-        "files": {"train": "data_batch_*.bin", "test": "test_batch.bin"},
+    "cifar10": _CIFAR
+    | {
+        "data": {"train": "data_batch_*.bin", "test": "test_batch.bin"},
         "labels": ("label",),
         "class_names_file": "batches.meta.txt",
         "classes": {"label": 10},
-        "height": 32,
-        "width": 32,
-        "channels": 3,
     },
-    "cifar100": {
-        "files": {"train": "train.bin", "test": "test.bin"},
+    "cifar100": _CIFAR
+    | {
+        "data": {"train": "train.bin", "test": "test.bin"},
         "labels": ("coarse_label", "fine_label"),
         "class_names_file": "{label}_names.txt",
         "classes": {"coarse_label": 20, "fine_label": 100},
-        "height": 32,
-        "width": 32,
-        "channels": 3,
     },
 }
 
@@ -95,9 +92,8 @@ class FixedRecords(ArraySource):
         """The source with the preset's values for what is not given; itself where all is."""
         preset = PRESETS[self.preset]
         given = {
-            "data": self.data or preset["files"],
             "labels": preset["labels"] if self.labels is None else self.labels,
-            **{key: getattr(self, key) or preset.get(key, 0) for key in ("height", "width", "channels")},
+            **{key: getattr(self, key) or preset.get(key, 0) for key in ("data", "height", "width", "channels")},
         }
         given["label"] = self.label or (given["labels"] or ("",))[-1]
         names = self.class_names_file or ("" if self.class_names else preset.get("class_names_file", ""))
@@ -131,20 +127,14 @@ class FixedRecords(ArraySource):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """CIFAR's binary files."""
-        for preset, words in (("cifar10", ("train", "test")), ("cifar100", ("train", "test"))):
-            patterns = PRESETS[preset]["files"]
-            found = [word for word in words if any(fnmatchcase(name, patterns[word]) for name in sketch.top.files)]
-            if found and (preset == "cifar10" or "fine_label_names.txt" in sketch.top.files):
+        for preset, title in (("cifar10", "CIFAR-10"), ("cifar100", "CIFAR-100")):
+            files = PRESETS[preset]["data"].items()
+            words = [word for word, pattern in files if any(fnmatchcase(name, pattern) for name in sketch.top.files)]
+            if words and (preset == "cifar10" or "fine_label_names.txt" in sketch.top.files):
                 source = {"kind": "fixed_records", "preset": preset}
-                yield Recognised(
-                    {
-                        "source": source,
-                        "splits": {"from_source": {word: word for word in found}},
-                        "images": {"store": "raw"},
-                        "convention": "raw_pixels",
-                    },
-                    f"the binary files of {preset.upper().replace('R', 'R-')}",
-                )
+                stored = {"images": {"store": "raw"}, "convention": "raw_pixels"}
+                splits = {"from_source": {word: word for word in words}}
+                yield Recognised({"source": source, "splits": splits, **stored}, f"the binary files of {title}")
 
     @property
     def _preset_classes(self) -> int:
@@ -171,9 +161,7 @@ class FixedRecords(ArraySource):
             reason = "class_names" if name == self.class_names_file else "not_included"
             yield file.notice("ignored", reason)
             return
-        count, over = divmod(file.size - self.header, self.record_bytes)
-        if over or count < 1:
-            raise Rejected("list", "wrong_length", self._describe_length(file.size))
+        count = self._count_records(file.size)
         if self.labels and self.class_names_file:
             try:
                 classes = read_class_names(DataFile(path, file), self.class_names_file)
@@ -190,12 +178,18 @@ class FixedRecords(ArraySource):
             yield ClassNames.of(file, classes)
         yield from list_ranges(file, file.key, self.header, self.record_bytes, count, split=file.split or word)
 
-    def _describe_length(self, size: int) -> str:
-        header = f" after a header of {self.header:,}" if self.header else ""
-        if size <= self.header:
-            return f"{size:,} bytes, in which there is no record of {self.record_bytes:,} bytes{header}"
+    def _count_records(self, size: int) -> int:
+        """How many records are in a file of that many bytes; Rejected where it does not hold whole ones."""
         count, over = divmod(size - self.header, self.record_bytes)
-        return f"{size:,} bytes are {count:,} records of {self.record_bytes:,} bytes{header}, and {over:,} bytes over"
+        header = f" after a header of {self.header:,}" if self.header else ""
+        each = f"of {self.record_bytes:,} bytes{header}"
+        if size <= self.header:
+            raise Rejected("list", "wrong_length", f"{size:,} bytes, in which there is no record {each}")
+        if over:
+            raise Rejected(
+                "list", "wrong_length", f"{size:,} bytes are {count:,} records {each}, and {over:,} bytes over"
+            )
+        return count
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One record: its pixels, and what its label bytes say."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
 from recordmill.transforms.inputs.manifests.recognise_columns import column_names
 from recordmill.transforms.inputs.sources.manifest import Manifest
@@ -63,7 +63,7 @@ class ImageFolder(Source):
         if text := next((name for name in ("text", "caption") if name in columns), ""):
             source["features_from"] = {"image/caption": {"column": text}}
         folders = {folder for folder, names in sketch.names.items() if set(names.files) & set(cls.files)}
-        given = given_splits("from_folders", folders) if folders <= set(sketch.split_folders) else {}
+        given = sketch.splits_by_folder(folders)
         boxes = {"convention": "tf_object_detection"} if "objects" in columns else {}
         yield Recognised({"source": source, **given, **boxes}, f"Hugging Face's imagefolder, {tables[0]}")
 

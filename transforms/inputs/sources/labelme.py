@@ -14,7 +14,7 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_files import IMAGE_ENDINGS, DataFile, read_sibling
+from recordmill.transforms.inputs.listing.named_files import IMAGE_ENDINGS, DataFile, bad_annotations, read_sibling
 from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20
@@ -53,10 +53,9 @@ class LabelMe(Source):
         """JSON files with shapes next to images."""
         folders = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
         if any(b'"shapes"' in sketch.first_head(folder, ".json") for folder in folders):
-            settings: dict[str, Any] = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
-            if set(folders) <= set(sketch.split_folders):
-                settings |= given_splits("from_folders", sketch.split_folders)
-            yield Recognised(settings, "LabelMe's JSON files next to images")
+            settings = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
+            splits = given_splits("from_folders", sketch.split_folders) if sketch.splits_by_folder(folders) else {}
+            yield Recognised({**settings, **splits}, "LabelMe's JSON files next to images")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""
@@ -65,7 +64,7 @@ class LabelMe(Source):
             name, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
             place = find_image(annotation, name)
         except ValueError as error:
-            raise Rejected("list", "bad_annotations", f"not a LabelMe annotation: {error}") from None
+            raise bad_annotations(f"not a LabelMe annotation: {error}") from None
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
 
     def read_annotation(self, data: Any) -> tuple[str, dict[str, Any]]:

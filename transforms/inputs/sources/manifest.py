@@ -22,22 +22,14 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
 )
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.manifests.columns import CellReader, Columns, FeatureColumn, Reader, did_you_mean
-from recordmill.transforms.inputs.manifests.presets import read_automl, read_vertex
+from recordmill.transforms.inputs.manifests.presets import PRESETS
 from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumns, find_columns, preset_of
 from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
 from recordmill.transforms.inputs.manifests.row_reader import RowReader
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tables.parquet_rows import bytes_type_fault, class_names
+from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
 from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
-
-PRESET_SPLITS = {
-    "vertex": {"training": "train", "validation": "validation", "test": "test"},
-    "automl": {"TRAIN": "train", "VALIDATION": "validation", "TEST": "test", "UNASSIGNED": "train"},
-}
-"""The words for splits in the tables of the presets."""
-
-_PRESET_FORMATS: dict[str, Literal["jsonl", "csv"]] = {"vertex": "jsonl", "automl": "csv"}
 
 TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
 
@@ -110,7 +102,7 @@ class Manifest(TableFormat, Source):
         tables = [path for path in tables if not posixpath.basename(path).startswith("metadata.")]
         for path in tables:
             if preset := preset_of(sketch.heads[path]):
-                words = PRESET_SPLITS[preset]
+                words = PRESETS[preset].splits
                 settings = {"source": {"kind": "manifest", "preset": preset}, "splits": {"from_source": words}}
                 yield Recognised(settings, f"a table for {preset}, {path}")
                 return
@@ -135,10 +127,7 @@ class Manifest(TableFormat, Source):
     @property
     def gives_labels(self) -> bool:
         """If a column of classes is named; a preset has one."""
-        return bool(
-            self.preset
-            or any(getattr(self.columns, name) for name in ("label", "labels", "objects", "box_labels", "box_label"))
-        )
+        return bool(self.preset or self.columns.of_classes)
 
     def idle_settings(self) -> Mapping[str, str]:
         """What concerns text in tables without text, and boxes, classes or lists where no column has any."""
@@ -151,9 +140,8 @@ class Manifest(TableFormat, Source):
             idle["unlabelled"] = "no column of classes is named"
         if not self.columns.uri:
             idle["root"] = "no column names images"
-        if not (
-            self.columns.labels or self.columns.box_labels or any(each.many for each in self.features_from.values())
-        ):
+        lists = (self.columns.labels, self.columns.box_labels, *(each.many for each in self.features_from.values()))
+        if not any(lists):
             idle["separator"] = "no column has several values"
         return idle
 
@@ -171,7 +159,7 @@ class Manifest(TableFormat, Source):
         try:
             with read_table(file.uri, self._table_format(), wanted, unread, self.preset == "automl") as table:
                 yield from self._announce(table, file)
-                column = {"vertex": "imageGcsUri", "automl": ""}.get(self.preset, self.columns.uri)
+                column = PRESETS[self.preset].uri_column if self.preset else self.columns.uri
                 packing = self._packing(table)
                 joined = self.preset == "automl" or bool(self.columns.row_boxes)
                 word = (match["split"] or "") if match else ""
@@ -219,7 +207,7 @@ class Manifest(TableFormat, Source):
         return Content(data, data)
 
     def _table_format(self) -> TableFormat:
-        return replace(self, format=_PRESET_FORMATS[self.preset]) if self.preset else self
+        return replace(self, format=PRESETS[self.preset].format) if self.preset else self
 
     def _packing(self, table: Table) -> str:
         if not (column := self.columns.bytes):
@@ -234,7 +222,7 @@ class Manifest(TableFormat, Source):
 
     def _reader(self, table: Table) -> Reader:
         if self.preset:
-            return read_vertex if self.preset == "vertex" else read_automl
+            return PRESETS[self.preset].read
         return CellReader(
             self.columns,
             self.features_from,
@@ -246,9 +234,7 @@ class Manifest(TableFormat, Source):
         ).read
 
     def _class_names(self, table: Table) -> dict[str, list[str]]:
-        columns = self.columns
-        labelled = [columns.label, columns.labels, columns.box_labels, columns.objects, columns.box_label]
-        labelled = [each for each in labelled if each]
+        labelled = self.columns.of_classes
         if self.class_names:
             return {column: list(self.class_names) for column in labelled}
         return {} if table.schema is None else {column: class_names(table.schema, column) for column in labelled}

@@ -15,9 +15,15 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tables.cells import CellError, from_json, is_rounded, read_cell, to_json
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
-from recordmill.transforms.inputs.tables.infer_types import ColumnTypes, TypeInferenceError
+from recordmill.transforms.inputs.tables.cells import (
+    CellError,
+    ColumnSettings,
+    from_json,
+    is_rounded,
+    read_cell,
+    to_json,
+)
+from recordmill.transforms.inputs.tables.infer_types import ColumnTypes
 from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, TableFormat, read_table
 from recordmill.transforms.inputs.tables.read_table import Table as OpenTable
 from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError, bad_row
@@ -86,10 +92,7 @@ class Table(TableFormat, Source):
                     types.add(table, file.key)
             except UnreadableTableError as error:
                 raise ValueError(f"source: {file.key} cannot be read: {error}") from None
-        try:
-            found = types.settled()
-        except TypeInferenceError as error:
-            raise ValueError(f"source: {error}") from None
+        found = types.settled()
         for name, cell in types.blanks.items():
             note(f"column {name!r} has numbers after blanks, such as {cell}, which are texts: set source.blanks=skip")
         for name in types.empty:
@@ -152,7 +155,7 @@ class Table(TableFormat, Source):
         """The reference of a row, and the values of its columns."""
         if row.cells is None:
             raise bad_row(f": {row.fault}")
-        said: dict[str, Any] = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
+        said = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
         if "key" in said:
             said["key"] = below + said["key"]
         values, found = {}, {}

@@ -2,31 +2,29 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import orjson
 from pathspec import GitIgnoreSpec
 
+from recordmill.schemas.bounds import AtLeastOne, ClassId
 from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
-from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.bounds import AtLeastOne
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.read_image import read_image
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded
-from recordmill.transforms.inputs.listing.class_names import ClassNamesError
+from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tfrecord_input.example_boxes import read_boxes
-from recordmill.transforms.inputs.tfrecord_input.example_fields import (
+from recordmill.transforms.inputs.tfrecord_input.examples import (
     KeptType,
     class_of,
     find_convention,
@@ -34,13 +32,13 @@ from recordmill.transforms.inputs.tfrecord_input.example_fields import (
     kind_of,
     own_features,
     parse_entries,
+    read_boxes,
     read_fields,
+    read_image_of,
     read_kept,
     text_in,
     text_of,
 )
-from recordmill.transforms.inputs.tfrecord_input.example_image import read_image_of
-from recordmill.transforms.inputs.tfrecord_input.label_files import LabelFiles
 
 _DATA_AT = 12  # after the length and its checksum
 
@@ -75,7 +73,7 @@ class Tfrecords(Source):
     convention: str | CustomConvention = "auto"
     class_names: tuple[str, ...] = ()
     class_names_file: str = "auto"
-    first_label: int | None = None
+    first_label: ClassId | None = None
     keep_ids: bool | None = None
     key_feature: str = ""
     split: str = r"(?P<split>train|validation|valid|val|test|eval|dev)"
@@ -95,42 +93,39 @@ class Tfrecords(Source):
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible."""
         compile_pattern(self.split, "source.split", "split")
-        if self.convention != "auto":
-            try:
-                self._declared()
-            except ValueError as error:
-                raise ValueError(f"source.convention: {error}") from None
-        if self.class_names and self.first_label is None and self.convention == "auto":
+        try:
+            declared = self._declared
+        except ValueError as error:
+            raise ValueError(f"source.convention: {error}") from None
+        if self.class_names and self.first_label is None and declared is None:
             raise ValueError("source.class_names needs source.first_label, the number of the first, or convention")
         if self.class_names and self.class_names_file not in ("", "auto"):
             raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
-        if self.first_label is not None and abs(self.first_label) > LARGEST_OFFSET:
-            raise ValueError(f"source.first_label is {self.first_label}: give a number from -2^62 to 2^62")
         if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
             raise ValueError(f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels")
-        for key, kept in self.keep.items():
-            if kept not in get_args(KeptType):
-                raise ValueError(f"source.keep.{key} is {kept!r}: choose one of {', '.join(get_args(KeptType))}")
 
     @property
     def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # the settings say which
         """Rows where the convention has no images."""
-        return "images" if self.convention == "auto" or holds_images(self._declared()) else "rows"
+        declared = self._declared
+        return "images" if declared is None or holds_images(declared) else "rows"
 
     @property
     def may_give_pixels(self) -> bool:
         """Whether Examples may hold raw pixels."""
-        unknown = self.convention == "auto" or isinstance(self.convention, CustomConvention)
-        return unknown or self._declared().stores == "raw"
+        declared = self._declared
+        return declared is None or isinstance(self.convention, CustomConvention) or declared.stores == "raw"
 
     def idle_settings(self) -> Mapping[str, str]:
         """The word in a file's name where a feature has it."""
         return {"split": "source.split_feature gives the split"} if self.split_feature else {}
 
-    def _declared(self) -> Convention:
+    @property
+    def _declared(self) -> Convention | None:
+        """The convention of all Examples; None if each shows its own."""
         if isinstance(self.convention, CustomConvention):
             return self.convention.as_convention()
-        return load_convention(self.convention)
+        return None if self.convention == "auto" else load_convention(self.convention)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -146,13 +141,11 @@ class Tfrecords(Source):
 
     def classes(self) -> Mapping[str, int]:
         """Those that `class_names` numbers."""
-        return {name: number for number, name in enumerate(self.class_names, self._first_label(None))}
+        return {name: number for number, name in enumerate(self.class_names, self._first_label(self._declared))}
 
     def _first_label(self, convention: Convention | None) -> int:
         if self.first_label is not None:
             return self.first_label
-        if convention is None:
-            convention = None if self.convention == "auto" else self._declared()
         return 0 if convention is None else convention.label_offset
 
     def features(self) -> tuple[Feature, ...]:
@@ -161,7 +154,7 @@ class Tfrecords(Source):
             Feature(key, kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
             for key, kept in self.keep.items()
         )
-        own = () if self.convention == "auto" else own_features(self._declared())
+        own = own_features(self._declared) if self._declared else ()
         return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
 
     def annotations(self) -> Mapping[str, str]:
@@ -240,7 +233,7 @@ class Tfrecords(Source):
         return ref.replace(key=key, label=label, split=split, features=packed)
 
     def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
-        convention = find_convention(entries) if self.convention == "auto" else self._declared()
+        convention = self._declared or find_convention(entries)
         return convention, read_fields(entries, convention)
 
     def _split_word(self, path: str, entries: Mapping[str, Any]) -> str:

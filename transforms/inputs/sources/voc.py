@@ -3,7 +3,6 @@
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
@@ -14,15 +13,8 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
-from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import (
-    FolderSketch,
-    Recognised,
-    given_splits,
-    split_of,
-    stems_of,
-)
-from recordmill.transforms.inputs.listing.named_files import DataFile, NoFileError, read_sibling, size_and_version
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, split_of, stems_of
+from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, parse_sibling, read_sibling
 from recordmill.transforms.inputs.listing.patterns import check_template
 from recordmill.transforms.inputs.sources.source import Source
 
@@ -60,14 +52,13 @@ class Voc(Source):
             if images != cls().images:
                 source["images"] = images
             splits = {folder.split("/")[0] for folder in folders if folder.partition("/")[2] or images == "{folder}"}
-            settings = given_splits("from_folders", splits) if splits <= set(sketch.split_folders) else {}
+            settings = sketch.splits_by_folder(splits)
             above = posixpath.dirname(min(folders))
             lists = stems_of(sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")) & set(SETS)
             if lists:
                 source["sets"] = "ImageSets/Main"
-                words = [
-                    word for word in SETS if word in lists and (word != "trainval" or not lists & {"train", "val"})
-                ]
+                lists -= {"trainval"} if lists & {"train", "val"} else set()
+                words = [word for word in SETS if word in lists]
                 settings = {"splits": {"from_source": {word: split_of(word) or "train" for word in words}}}
             example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
             where = "next to images" if images == "{folder}" else f"with images in {images}"
@@ -98,7 +89,7 @@ class Voc(Source):
         try:
             name, fields = read_annotation(fromstring(read_sibling(file.uri)))
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
-            raise Rejected("list", "bad_annotations", f"not a VOC annotation: {error}") from None
+            raise bad_annotations(f"not a VOC annotation: {error}") from None
         image = posixpath.join(above, self.images.format(folder=folder), name)
         yield from annotation.list_annotated(image, fields, fields["boxes_labels"])
 
@@ -123,21 +114,18 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
     for folder in annotated:
         above, _, own = folder.rpartition("/")
         stems = stems_of(sketch.at(folder).ending(".xml"))
-        beside = [
-            other
-            for other in sketch.at(above).folders
-            if other != own
-            and (
-                stems & stems_of(sketch.at(f"{above}/{other}".lstrip("/")).images)
-                or (above and other.lower() in IMAGE_FOLDERS)
-            )
-        ]
+        others = {each: sketch.at(f"{above}/{each}".lstrip("/")) for each in sketch.at(above).folders if each != own}
+        known = IMAGE_FOLDERS if above else ()
+        near = [each for each in others if each.lower() in known or stems & stems_of(others[each].images)]
         if sketch.at(folder).beside_images(".xml"):
-            groups.setdefault("{folder}", []).append(folder)
-        elif folder and beside:
-            groups.setdefault(beside[0], []).append(folder)
+            images = "{folder}"
+        elif folder and near:
+            images = near[0]
         elif folder and stems & stems_of(sketch.at(above).images):
-            groups.setdefault(".", []).append(folder)
+            images = "."
+        else:
+            continue
+        groups.setdefault(images, []).append(folder)
     return groups
 
 
@@ -149,11 +137,10 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     """
     found = False
     for word in SETS:
-        uri = f"{sets}/{word}.txt"
         try:
-            names = _read_set(uri, *size_and_version(uri))
-        except OSError:
-            continue
+            names = parse_sibling(f"{sets}/{word}.txt", _parse_set) or frozenset()
+        except UnicodeDecodeError as error:
+            raise bad_annotations(f"{word}.txt is not UTF-8, from byte {error.start} on") from None
         if name in names:
             return file.replace(split=word)
         found = found or bool(names)
@@ -163,17 +150,9 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     return file.notice("ignored", "in_no_set")
 
 
-@lru_cache(maxsize=16)
-def _read_set(uri: str, size: int, version: str) -> frozenset[str]:
-    """The names on a list, one a line; none where there is no such list. The size and version mark a changed file."""
-    try:
-        lines = read_sibling(uri).decode().splitlines()
-    except NoFileError:
-        return frozenset()
-    except UnicodeDecodeError as error:
-        why = f"{posixpath.basename(uri)} is not UTF-8, from byte {error.start} on"
-        raise Rejected("list", "bad_annotations", why) from None
-    return frozenset(words[0] for words in map(str.split, lines) if words)
+def _parse_set(data: bytes) -> frozenset[str]:
+    """The names on a list, one per line."""
+    return frozenset(words[0] for words in map(str.split, data.decode().splitlines()) if words)
 
 
 def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:

@@ -1,16 +1,17 @@
 """YOLO: for each image a text file, one box a line: class number, middle, width and height in parts of the image."""
 
+import math
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import orjson
 import yaml
 
+from recordmill.imaging.geometry import Box
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
@@ -23,8 +24,13 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
     given_splits,
     split_of,
 )
-from recordmill.transforms.inputs.listing.named_files import DataFile, NoFileError, read_sibling, size_and_version
-from recordmill.transforms.inputs.listing.yolo_lines import OtherShapes, read_yolo_lines
+from recordmill.transforms.inputs.listing.named_files import (
+    DataFile,
+    NoFileError,
+    bad_annotations,
+    parse_sibling,
+    read_sibling,
+)
 from recordmill.transforms.inputs.sources.source import Source
 
 NAMES_FILES = ("data.yaml", "classes.txt")
@@ -39,6 +45,13 @@ _IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
 """A path in data.yaml: the folders with `images` next to them or below."""
 
 _BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
+
+
+OtherShapes = Literal["enclose", "drop", "reject"]
+
+_CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
+
+_FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +100,8 @@ class Yolo(Source):
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
             splits = given_splits("from_source", words, _splits_of_data_yaml(sketch))
-            settings = {"source": {"kind": "yolo", **source}, **splits}
-            yield Recognised(
-                {**settings, "convention": "tf_object_detection"}, why, needs=needs, needed_key="source.names"
-            )
+            settings = {"source": {"kind": "yolo", **source}, **splits, "convention": "tf_object_detection"}
+            yield Recognised(settings, why, needs=needs, needed_key="source.names")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a file, with its boxes; or the classes."""
@@ -201,11 +212,105 @@ def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
 
 def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
     """Whether one of the text files that were looked into holds boxes; of those that hold something."""
-    heads = [
-        head for path, head in sketch.heads.items() if path.endswith(".txt") and posixpath.dirname(path) in {*folders}
-    ]
+    texts = {path: head for path, head in sketch.heads.items() if path.endswith(".txt")}
+    heads = [head for path, head in texts.items() if posixpath.dirname(path) in {*folders}]
     lines = [head.splitlines()[0] for head in heads if head.strip() and not head.startswith(b"\n")]
     return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
+
+
+@dataclass(slots=True)
+class YoloBoxes:
+    """What one text file says.
+
+    Attributes:
+        boxes: xmin, ymin, xmax, ymax of each, in parts of the image.
+        labels: the class number of each.
+        enclosed: how many of them are boxes around polygons.
+        dropped: polygons that were left out.
+    """
+
+    boxes: list[Box] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
+    enclosed: int = 0
+    dropped: int = 0
+
+
+def read_yolo_lines(
+    text: str,
+    other_shapes: OtherShapes = "enclose",
+    key_points: tuple[int, int] | None = None,
+    boxes_only: bool = False,
+) -> YoloBoxes:
+    """The boxes of one text file.
+
+    Each line is a class number and more numbers, all in parts of the image. How many there are says what they are, as
+    in Ultralytics' own loader (ultralytics/data/utils.py, `verify_image_label`), but line by line: one file may hold
+    boxes and polygons, as Roboflow exports them.
+
+    Args:
+        text: of the file.
+        other_shapes: what to do with polygons.
+        key_points: `kpt_shape` of data.yaml: how many key points each box has, and of how many numbers each.
+        boxes_only: whether the first four numbers of each line are a box, whatever follows.
+
+    Raises:
+        Rejected: a line is neither.
+    """
+    found = YoloBoxes()
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if not words:
+            continue
+        values = _numbers(words[1:])
+        if len(values) < 4 or not _CLASS.fullmatch(words[0]):
+            raise bad_annotations(f"line {number} is not a class number and four numbers or more")
+        if boxes_only or _begins_with_box(values, key_points, number):
+            x, y, width, height = values[:4]
+            found.boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+        elif other_shapes == "reject":
+            raise Rejected("list", "refused_shape", f"line {number} is a polygon, and source.other_shapes is reject")
+        elif other_shapes == "drop":
+            found.dropped += 1
+            continue
+        else:
+            found.boxes.append((min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2])))
+            found.enclosed += 1
+        found.labels.append(int(words[0].partition(".")[0]))
+    return found
+
+
+def _numbers(words: list[str]) -> list[float]:
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return []
+
+
+def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, number: int) -> bool:
+    """Whether the first four numbers of a line are a box; else all of them are the points of a polygon.
+
+    Raises:
+        Rejected: the numbers fit neither.
+    """
+    count, further = len(values), values[4:]
+    found = f"line {number} has {count} numbers after its class"
+    if count <= 5:  # a box, or one with a confidence
+        return True
+    if key_points:
+        wanted = 4 + math.prod(key_points)
+        if count != wanted:
+            raise bad_annotations(f"{found}, not {wanted} by kpt_shape: {list(key_points)}")
+        return True
+    flagged = count >= 13 and len(further) % 3 == 0 and _FLAGS.issuperset(further[2::3])
+    if flagged:  # three key points or more, each with a flag
+        return True
+    in_image = all(-1 < value < 2 for value in values)
+    if count % 2 == 0 and in_image:
+        return False
+    if count % 2 and (not in_image or all(value.is_integer() for value in further)):  # attributes
+        return True
+    neither = "which are neither a box nor the points of a polygon"
+    raise bad_annotations(f"{found}, {neither}: if the first four are a box, set source.lines=boxes")
 
 
 def read_names(path: str, text: str) -> dict[str, int]:
@@ -238,21 +343,16 @@ def _find_key_points(image: DataFile) -> tuple[int, int] | None:
     root = image.root
     # Where the first folder gives the split, it is not in `path`, and data.yaml is next to it.
     for folder in (root, root.rpartition("/")[0]) if image.ref.key != image.path else (root,):
-        uri = f"{folder}/data.yaml"
-        with suppress(OSError):
-            if shape := _key_points(uri, *size_and_version(uri)):
+        with suppress(Rejected, yaml.YAMLError, RecursionError):  # `list_references` reports it
+            if shape := parse_sibling(f"{folder}/data.yaml", _key_points):
                 return shape
     return None
 
 
-@lru_cache(maxsize=64)
-def _key_points(uri: str, size: int, version: str) -> tuple[int, int] | None:
-    """`kpt_shape` of a data.yaml; None where it has none. A rewritten file has another size or version."""
-    try:
-        data = yaml.safe_load(read_sibling(uri))
-    except (Rejected, yaml.YAMLError, RecursionError):  # `list_references` tells of it
-        return None
-    shape = data.get("kpt_shape") if isinstance(data, dict) else None
+def _key_points(data: bytes) -> tuple[int, int] | None:
+    """`kpt_shape` of a data.yaml; None where it has none."""
+    settings = yaml.safe_load(data)
+    shape = settings.get("kpt_shape") if isinstance(settings, dict) else None
     if not isinstance(shape, list) or len(shape) != 2 or not all(type(each) is int and each > 0 for each in shape):
         return None
     return shape[0], shape[1]

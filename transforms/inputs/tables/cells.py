@@ -1,21 +1,22 @@
-"""From a cell of a table to a value that fits its column's type, and on to JSON and back.
+"""Typed columns of tables: from a cell to a value that fits its column's type, and on to JSON and back.
 
 Nothing is rounded or guessed: a cell either is of its column's type or raises. Cells of CSV are text, which is read as
 the type says; those of JSON lines and Parquet have types of their own, which must be the column's.
 """
 
 import base64
-import binascii
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import orjson
 
-from recordmill.schemas.coercion import COERCE, FeatureValueError
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
+from recordmill.schemas.features import Feature, Kind
 
 _EXACT = 2**24
 """Whole numbers up to this are exact in 32-bit floats."""
@@ -23,6 +24,142 @@ _EXACT = 2**24
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?|[+-]?(nan|inf|infinity)", re.I | re.A)
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A type of single values.
+
+    Attributes:
+        kind: the list of an Example that values are stored in, as TensorFlow's tutorial on TFRecord coerces them.
+        convert: the value of a cell; None where the cell is not of the type.
+        parse: the cell that a text stands for; None where texts stand for themselves.
+    """
+
+    kind: Kind
+    convert: Callable[[Any], Any]
+    parse: Callable[[str], Any] | None = None
+
+
+def _parse_integer(text: str) -> int | None:
+    whole, dot, zeros = text.partition(".")  # as pandas writes integers of a column with gaps
+    return int(whole) if _INTEGER.fullmatch(whole) and (not dot or zeros.strip("0") == "") else None
+
+
+def _parse_decimal(text: str) -> float | None:
+    return float(text) if _DECIMAL.fullmatch(text) else None
+
+
+def _integer(cell: Any) -> int | None:
+    return cell if isinstance(cell, int) and not isinstance(cell, bool) else None
+
+
+def _unsigned(cell: Any) -> int | None:
+    return cell if _integer(cell) is not None and cell >= 0 else None
+
+
+def _float(cell: Any) -> float | None:
+    return cell if isinstance(cell, float) else None
+
+
+def _number(cell: Any) -> float | None:
+    whole = _integer(cell)
+    return _float(cell) if whole is None else float(whole) if abs(whole) <= 2**1000 else None
+
+
+def _string(cell: Any) -> bytes | None:
+    try:
+        return cell.encode() if isinstance(cell, str) else None
+    except UnicodeEncodeError:
+        return None
+
+
+def _bytes(cell: Any) -> bytes | None:
+    if isinstance(cell, bytes):
+        return cell
+    try:
+        return base64.b64decode(cell, validate=True)
+    except (ValueError, TypeError):
+        return None
+
+
+TYPES = {
+    "bool": ColumnType(
+        "int64", lambda cell: cell if isinstance(cell, bool) else None, lambda text: _TRUTH.get(text.lower())
+    ),
+    "enum": ColumnType("int64", _string),  # its column has the numbers of its names
+    "int": ColumnType("int64", _integer, _parse_integer),
+    "uint": ColumnType("int64", _unsigned, _parse_integer),
+    "float": ColumnType("float", _float, _parse_decimal),
+    "double": ColumnType("float", _float, _parse_decimal),
+    "number": ColumnType("float", _number, _parse_decimal),
+    "string": ColumnType("bytes", _string),
+    "bytes": ColumnType("bytes", _bytes),
+}
+"""By the names that users write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSettings:
+    """One column: the YAML keys below its name.
+
+    Attributes:
+        type: `bool`, `enum`, `int`, `uint` (stored as int64), `float`, `double`, `number` (which takes integers too),
+            `string` or `bytes` (base64 where a cell is text); followed by `[]` for a list.
+        feature: the feature's name in the Example; empty: the column's.
+        enum: the number of each name that a column of type `enum` has.
+        default: what a reader takes where the column has no value. Without one, a row without a value is rejected.
+        meaning: one line for people.
+    """
+
+    type: str
+    feature: str = ""
+    enum: Mapping[str, int] = field(default_factory=dict)
+    default: bool | int | float | str | None = None
+    meaning: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the column cannot be."""
+        if self.base not in TYPES or not re.fullmatch(r"\w+(\[\])?", self.type):
+            known = ", ".join(TYPES)
+            raise ValueError(f"type is {self.type!r}: write one of {known}, or one of them and [] for a list")
+        if (self.base == "enum") != bool(self.enum):
+            raise ValueError("enum: goes with type: enum, and names the number of each name: {low: 0, high: 1}")
+        if self.many and self.default is not None:
+            raise ValueError("default: a list has no default: without values, it is empty")
+        try:
+            self._coerced_default()
+        except FeatureValueError as error:
+            raise ValueError(f"default: {error}") from None
+
+    @property
+    def base(self) -> str:
+        """The type of one value."""
+        return self.type.removesuffix("[]")
+
+    @property
+    def many(self) -> bool:
+        """Whether a cell holds a list."""
+        return self.type.endswith("[]")
+
+    @property
+    def kind(self) -> Kind:
+        """The list of an Example that its values go to."""
+        return TYPES[self.base].kind
+
+    def _coerced_default(self) -> Value | None:
+        value = self.default
+        if isinstance(value, str):
+            value = self.enum.get(value) if self.enum else value.encode()  # type: ignore[assignment]
+        elif self.kind == "float" and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)  # YAML's 0
+        return None if value is None else COERCE[self.kind](value)
+
+    def as_feature(self, column: str) -> Feature:
+        """The feature that the column becomes."""
+        name = self.feature or column
+        meaning = self.meaning or f"the column `{column}`, {self.type}"
+        return Feature(name, self.kind, name, meaning, many=self.many, default=self._coerced_default())
 
 
 class CellError(ValueError):
@@ -44,23 +181,21 @@ def read_cell(cell: Any, column: ColumnSettings, as_text: bool) -> Any:
     if cell is None or (as_text and cell == "" and column.type != "string"):
         return None
     if not column.many:
-        return _read_value(cell, column, _FROM_TEXT if as_text else _TYPED)
+        return _read_value(cell, column, TYPES[column.base].parse if as_text else None)
     values = cell
     if as_text:
-        try:
+        with suppress(orjson.JSONDecodeError):
             values = orjson.loads(cell)
-        except orjson.JSONDecodeError:
-            values = cell
     if not isinstance(values, list):
         raise CellError(f"{_shown(cell)} is no {column.type}" + (", written as in JSON" if as_text else ""))
-    return [_read_value(value, column, _TYPED) for value in values]
+    return [_read_value(value, column) for value in values]
 
 
-def _read_value(cell: Any, column: ColumnSettings, readers: dict[str, Callable[[Any], Any]]) -> Any:
+def _read_value(cell: Any, column: ColumnSettings, parse: Callable[[str], Any] | None = None) -> Any:
     if column.base == "enum":
         value = column.enum.get(cell) if isinstance(cell, str) else None
     else:
-        value = readers[column.base](cell)
+        value = TYPES[column.base].convert(parse(cell) if parse else cell)
     if value is None:
         names = f" ({', '.join(column.enum)})" if column.enum else ""
         raise CellError(f"{_shown(cell)} is no {column.base}{names}")
@@ -72,74 +207,6 @@ def _read_value(cell: Any, column: ColumnSettings, readers: dict[str, Callable[[
 
 def _shown(cell: Any) -> str:
     return repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}..."
-
-
-def _decode_base64(cell: Any) -> bytes | None:
-    if isinstance(cell, bytes):
-        return cell
-    try:
-        return base64.b64decode(cell, validate=True)
-    except (binascii.Error, ValueError, TypeError):
-        return None
-
-
-def _integer_of(text: str) -> int | None:
-    whole, dot, zeros = text.partition(".")  # as pandas writes integers of a column with gaps
-    return int(whole) if _INTEGER.fullmatch(whole) and (not dot or zeros.strip("0") == "") else None
-
-
-def _decimal_of(text: str) -> float | None:
-    return float(text) if _DECIMAL.fullmatch(text) else None
-
-
-def _integer(cell: Any) -> int | None:
-    return cell if isinstance(cell, int) and not isinstance(cell, bool) else None
-
-
-def _unsigned(value: int | None) -> int | None:
-    return value if value is not None and value >= 0 else None
-
-
-def _number(cell: Any) -> float | None:
-    if isinstance(cell, float):
-        return cell
-    whole = _integer(cell)
-    return None if whole is None or abs(whole) > 2**1000 else float(whole)
-
-
-def _float(cell: Any) -> float | None:
-    return cell if isinstance(cell, float) else None
-
-
-def _string(cell: Any) -> bytes | None:
-    try:
-        return cell.encode() if isinstance(cell, str) else None
-    except UnicodeEncodeError:
-        return None
-
-
-# One value of each type; None where the cell is none.
-_FROM_TEXT: dict[str, Callable[[Any], Any]] = {
-    "bool": lambda text: _TRUTH.get(text.lower()),
-    "int": _integer_of,
-    "uint": lambda text: _unsigned(_integer_of(text)),
-    "float": _decimal_of,
-    "double": _decimal_of,
-    "number": _decimal_of,
-    "string": _string,
-    "bytes": _decode_base64,
-}
-
-_TYPED: dict[str, Callable[[Any], Any]] = {
-    "bool": lambda cell: cell if isinstance(cell, bool) else None,
-    "int": _integer,
-    "uint": lambda cell: _unsigned(_integer(cell)),
-    "float": _float,
-    "double": _float,
-    "number": _number,
-    "string": _string,
-    "bytes": _decode_base64,
-}
 
 
 def looks_like(text: str) -> str:

@@ -1,20 +1,15 @@
 """The types of a table's columns, from all of its rows."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
-from recordmill.transforms.inputs.tables.cells import looks_like
-from recordmill.transforms.inputs.tables.column_settings import KINDS, ColumnSettings
+from recordmill.transforms.inputs.tables.cells import TYPES, ColumnSettings, looks_like
 from recordmill.transforms.inputs.tables.read_table import Table
 
 _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
-
-
-class TypeInferenceError(ValueError):
-    """A column has no one type; the message names it, and two rows."""
 
 
 @dataclass
@@ -93,17 +88,16 @@ class ColumnTypes:
         A column that lacks values somewhere has its type's zero for a default, as TensorFlow's tutorial reads it.
 
         Raises:
-            TypeInferenceError: a column has several types, or one that no feature can have.
+            ValueError: a column has several types, or one that no feature can have; the message names it and its rows.
         """
         found = {}
         for name, column in sorted(self._columns.items()):
             seen = column.first
             if not seen:
                 continue
-            word = _merge_texts(seen) if column.as_text else _merge(name, seen)
-            settings = ColumnSettings(type=word)
+            settings = ColumnSettings(type=_merge_texts(seen) if column.as_text else _merge(name, seen))
             zero = _ZEROS[settings.kind] if column.missing and not settings.many else None
-            found[name] = ColumnSettings(type=word, default=zero)
+            found[name] = replace(settings, default=zero)
         return found
 
 
@@ -124,11 +118,10 @@ def _type_of(cell: Any, as_text: bool) -> str:
 _WORDS = {bool: "bool", int: "int", float: "float", str: "string", bytes: "bytes"}
 
 
-def _merge_texts(seen: Iterable[str]) -> str:
-    types = set(seen)
-    if types == {"int", "float"}:
-        return "float"
-    return types.pop() if len(types) == 1 else "string"
+def _merge_texts(seen: Collection[str]) -> str:
+    if len(seen) == 1:
+        return next(iter(seen))
+    return "float" if set(seen) == {"int", "float"} else "string"
 
 
 def _merge(name: str, seen: dict[str, str]) -> str:
@@ -137,16 +130,16 @@ def _merge(name: str, seen: dict[str, str]) -> str:
         types.discard("[]")
     if types == {"int", "uint"}:
         return "int"
-    if len(types) == 1 and (word := types.pop()).removesuffix("[]") in KINDS:
+    if len(types) == 1 and (word := types.pop()).removesuffix("[]") in TYPES:
         return word
     if len(seen) == 1:
         (word, place), *_ = seen.items()
         hint = "it holds only empty lists" if word == "[]" else f"it holds a {word}, which no feature can be"
-        raise TypeInferenceError(f"column {name!r}: {hint} ({place}): name the columns that you want in source.columns")
+        raise ValueError(f"source: column {name!r}: {hint} ({place}): name the columns that you want in source.columns")
     (one, where), (other, place), *_ = seen.items()
     word = "number" if set(seen) == {"int", "float"} else "string"
-    raise TypeInferenceError(
-        f"column {name!r} holds a value of type {one} ({where}) and one of type {other} ({place}): "
+    raise ValueError(
+        f"source: column {name!r} holds a value of type {one} ({where}) and one of type {other} ({place}): "
         f"declare source.columns.{name}, such as {word}"
     )
 

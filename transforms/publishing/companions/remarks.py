@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, show_dropped, show_names
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, count_dropped, show_dropped, show_names
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -90,7 +90,7 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
 
 def _find_boxes(marker: Marker) -> Iterator[Remark]:
     boxes = marker.boxes or {}
-    if dropped := sum(count for what, count in boxes.items() if what not in NOT_DROPPED):
+    if dropped := sum(count_dropped(boxes).values()):
         reasons = show_dropped(marker.dropped_boxes or {})
         what = f"{dropped:,} of {format_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")

@@ -14,6 +14,7 @@ from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.features import Feature, encode_example, feature_schema
 from recordmill.storage.tfrecord_file import RecordSink, read_back
 
@@ -109,7 +110,7 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
         split = {"records": len(records), "classes": classes or {}, "shards": files, **several}
         marker = marker_json(
             {"compression": compression, "images": images or {}},
-            features=feature_schema(features),
+            features=to_json(feature_schema(features)),
             labels=labels or {},
             splits={"train": split},
         )

@@ -116,8 +116,8 @@ def test_images_in_several_splits_are_noted(tmp_path, convert, draw):
     output = convert(tmp_path, "--set", "splits.from_folders={train: train, test: test}", "--set", "shards.count=1")
     verification = verify_dataset(open_dataset(str(output)))
     (finding,) = verification.findings
-    told = "one image in several splits: train/cat/train.jpg in train and test/cat/test.jpg in test"
-    assert (finding.detail, verification.failed) == (told, 0)
+    detail = "one image in several splits: train/cat/train.jpg in train and test/cat/test.jpg in test"
+    assert (finding.detail, verification.failed) == (detail, 0)
 
 
 def test_pixels_are_decoded_and_named(tmp_path, frame, example, draw):

@@ -60,6 +60,6 @@ def test_endless_findings_are_counted(verify, frame):
 
 def test_progress_adds_up(tmp_path, frame, example):
     (tmp_path / "a").write_bytes(frame(example(a=1)) * 1000)
-    told = []
-    verify_shard(Shard("a", "a", str(tmp_path / "a")), STRANGER, "frames", progress=told.append)
-    assert sum(told) == 1000
+    counts = []
+    verify_shard(Shard("a", "a", str(tmp_path / "a")), STRANGER, "frames", progress=counts.append)
+    assert sum(counts) == 1000

@@ -3,11 +3,15 @@ import unicodedata
 
 import pytest
 
+from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.inputs.listing.class_names import (
     MAX_TEXT_BYTES,
     ClassNamesError,
+    LabelFiles,
     number_classes,
+    parse_label_file,
     read_class_names,
     state_classes,
 )
@@ -94,3 +98,108 @@ def test_names_and_a_number_of_classes():
 def test_names_that_cannot_be_raise_and_name_the_key(names, message):
     with pytest.raises(ValueError, match=message):
         state_classes(names)
+
+
+SLIM = load_convention("slim")
+
+COCO = r"""
+item {
+  name: "/m/01g317"  # as models/research/object_detection/data/mscoco_label_map.pbtxt has it
+  id: 1
+  display_name: "person"
+}
+item { id: 90 name: 'gr\303\274n "x"' keypoints { id: 1 label: "nose" } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names"),
+    [
+        ("labels.txt", "daisy\nrose, red\n\n", ["daisy", "rose, red"]),
+        ("labels.txt", "\ufeff0:daisy\r\n5:a:b\r\n", {0: "daisy", 5: "a:b"}),
+        ("labels.txt", "0:daisy\nrose\n", ["0:daisy", "rose"]),
+        ("label.labels.txt", "3:4\n16:9\n", {3: "4", 16: "9"}),
+        ("label_map.pbtxt", COCO, {1: "person", 90: 'grün "x"'}),
+        ("label_map.pbtxt", LabelMap({"a\\b": 1, "é": 2}).as_pbtxt(), {1: "a\\b", 2: "é"}),
+    ],
+)
+def test_each_form(name, text, names):
+    assert parse_label_file(name, text.encode()) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("labels.txt", b" \n", "it is empty"),
+        ("labels.txt", b"a\n\nb\n", "class 2 has no name"),
+        ("labels.txt", b"0:a\n1:\n", "class 1 has no name"),
+        ("labels.txt", b"0:a\n0:b\n", "it names class 0 twice"),
+        ("labels.txt", b"a\nb\na\n", "two classes are named 'a'"),
+        ("labels.txt", b"\xff\xfe", "'utf-8' codec can't decode"),
+        ("x.pbtxt", b"item { id: 1 ", "it is not a label map: "),
+        ("x.pbtxt", b"item { id: 1 }", "class 1 has no name"),
+        ("x.pbtxt", b"", "it is empty"),
+    ],
+)
+def test_what_names_no_classes(name, data, why):
+    with pytest.raises(ValueError, match=f"^{why}"):
+        parse_label_file(name, data)
+
+
+def files_of(folder, path="a/b/x.tfrecord", **more):
+    return LabelFiles(DataFile(path, ImageRef(path, str(folder / "in" / path))), **more)
+
+
+def put(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_files_are_found_next_to_it_and_above_but_not_outside_the_input(tmp_path):
+    (tmp_path / "in/a/b").mkdir(parents=True)
+    put(tmp_path / "labels.txt", "outside\n")
+    assert files_of(tmp_path).names_for(SLIM, 0) == ("", {})
+    put(tmp_path / "in/image.class.label.labels.txt", "tfds\n")
+    assert files_of(tmp_path).names_for(SLIM, 3) == ("image.class.label.labels.txt", {3: "tfds"})
+    put(tmp_path / "in/a/label_map.pbtxt", 'item { id: 7 name: "map" }')
+    assert files_of(tmp_path).names_for(SLIM, 0) == ("label_map.pbtxt", {7: "map"})
+    put(tmp_path / "in/a/b/labels.txt", "beside\n")
+    assert files_of(tmp_path).names_for(SLIM, 0) == ("labels.txt", {0: "beside"})
+
+
+def test_folders_are_named_as_the_store_spells_them(tmp_path):
+    folder = tmp_path / "in" / unicodedata.normalize("NFD", "é")
+    put(folder / "labels.txt", "above\n")
+    file = DataFile("é/b/x.tfrecord", ImageRef("", str(folder / "b/x.tfrecord")))
+    assert LabelFiles(file).names_for(SLIM, 0) == (
+        "labels.txt",
+        {0: "above"},
+    )
+
+
+def test_the_settings_say_which_file_or_none(tmp_path):
+    put(tmp_path / "in/a/b/labels.txt", "beside\n")
+    put(tmp_path / "in/a/b/names/other.txt", "1:other\n")
+    put(tmp_path / "far.pbtxt", 'item { id: 7 name: "far" }')
+    assert files_of(tmp_path, name="").names_for(SLIM, 0) == ("source.class_names", {})
+    assert files_of(tmp_path, listed=("x", "y")).names_for(SLIM, 1) == ("source.class_names", {1: "x", 2: "y"})
+    assert files_of(tmp_path, name="names/other.txt").names_for(SLIM, 0) == ("names/other.txt", {1: "other"})
+    far = str(tmp_path / "far.pbtxt")
+    assert files_of(tmp_path, name=far).names_for(SLIM, 0) == (far, {7: "far"})
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("gone.txt", r"^there is no gone\.txt to name the classes \(source\.class_names_file\)$"),
+        ("../../../far.txt", r"^\.\./\.\./\.\./far\.txt names no classes: .* leads out of "),
+        ("link.txt", r"^link\.txt names no classes: .* is a link that leads out of "),
+        ("auto", r"^labels\.txt names no classes: it is empty$"),
+    ],
+)
+def test_a_file_that_cannot_be_used(name, sentence, tmp_path):
+    put(tmp_path / "far.txt", "far\n")
+    put(tmp_path / "in/a/b/labels.txt", "\n")
+    (tmp_path / "in/a/b/link.txt").symlink_to(tmp_path / "far.txt")
+    with pytest.raises(ClassNamesError, match=sentence):
+        files_of(tmp_path, name=name).names_for(SLIM, 0)

@@ -10,6 +10,7 @@ from recordmill.transforms.inputs.listing.named_files import (
     NoFileError,
     NotAFileError,
     key_of,
+    parse_sibling,
     read_sibling,
     reason_of,
     resolve_inside,
@@ -166,3 +167,18 @@ def test_what_cannot_be_read_or_is_too_long_is_a_rejection(tmp_path):
         assert not isinstance(raised.value, NoFileError)
         assert raised.value.detail.startswith(f"{name}: ")
         assert why in raised.value.detail
+
+
+def test_a_file_that_many_images_need_is_parsed_once_until_it_changes(tmp_path):
+    parsed = []
+
+    def parse(data):
+        parsed.append(data)
+        return len(data)
+
+    uri = str(tmp_path / "list.txt")
+    assert parse_sibling(uri, parse) is None
+    for text, times in (("four", 2), ("longer", 2)):
+        (tmp_path / "list.txt").write_text(text, encoding="utf-8")
+        assert [parse_sibling(uri, parse) for _ in range(times)] == [len(text)] * times
+    assert parsed == [b"four", b"longer"]

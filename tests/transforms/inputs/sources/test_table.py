@@ -10,7 +10,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.table import Table
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.cells import ColumnSettings
 
 COLUMNS = {"truth": "bool", "n": "int", "text": "string", "x": "float"}
 

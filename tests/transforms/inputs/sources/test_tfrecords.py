@@ -283,7 +283,6 @@ def test_whatever_the_damage_references_are_inside_the_file(data, tmp_path_facto
         ),
         ({"shape": (1, 2)}, r"source\.shape is \[1, 2\]: give height, width, and 1 or 3 channels"),
         ({"shape": (1, 2, 4)}, r"source\.shape is"),
-        ({"keep": {"x": "text"}}, r"source\.keep\.x is 'text': choose one of bytes"),
     ],
 )
 def test_settings_that_cannot_be_name_their_key(settings, message):

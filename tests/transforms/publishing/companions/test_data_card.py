@@ -59,8 +59,8 @@ def test_it_accounts_for_everything(stage, say):
 
 def test_it_repeats_what_is_worth_a_look(stage, say):
     dataset = stage()
-    told = replace(dataset, remarks=[Remark("test has no image of *emu*.", "classes"), Remark("Two.", "sizes")])
-    assert section(card(say, told), "Worth a look") == "- test has no image of \\*emu\\*.\n- Two."
+    remarked = replace(dataset, remarks=[Remark("test has no image of *emu*.", "classes"), Remark("Two.", "sizes")])
+    assert section(card(say, remarked), "Worth a look") == "- test has no image of \\*emu\\*.\n- Two."
     assert "Worth a look" not in card(say, dataset)
 
 

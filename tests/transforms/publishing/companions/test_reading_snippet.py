@@ -10,6 +10,7 @@ from run_python import run_python
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.features import Feature, encode_example, feature_schema
 from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.tfrecord_file import RecordSink
@@ -69,7 +70,7 @@ def publish(folder, features, records, *, store="encoded", rows=(), labels=None,
     shard = {"name": "x.tfrecord", "sidecar": "x.jsonl", "records": len(records)}
     split = {"records": len(records), "classes": classes or {}, "shards": [shard]}
     recipe = {"compression": compression, "images": {"store": store}}
-    marker = marker_json(recipe, features=feature_schema(features), labels=labels or {}, splits={"all": split})
+    marker = marker_json(recipe, features=to_json(feature_schema(features)), labels=labels or {}, splits={"all": split})
     (folder / "recordmill.json").write_text(json.dumps(marker))
     return folder
 
@@ -135,7 +136,7 @@ def test_boxes_are_read_with_their_image(read, tmp_path):
 
 
 def test_the_text_word_for_word():
-    features = feature_schema((ENCODED, LABEL, BOXES, TEXT))
+    features = to_json(feature_schema((ENCODED, LABEL, BOXES, TEXT)))
     splits = {"empty": {}, "dev": {"classes": {"cat": 1}}}
     marker = make_marker({"compression": "gzip"}, features=features, labels={"cat": 0}, splits=splits)
     assert (

@@ -11,7 +11,7 @@ from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.publishing.companions import StagedDataset, stored_values
 from recordmill.transforms.publishing.companions.stored_values import (
     Column,

@@ -10,7 +10,7 @@ from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
-from recordmill.transforms.inputs.tables.column_settings import ColumnSettings
+from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.publishing.companions import thumbnails
 from recordmill.transforms.publishing.companions.thumbnails import (
     MOST_CLASSES,

@@ -1,16 +1,21 @@
-"""The fields of an Example that exists already: by a convention that is declared, or found by its keys."""
+"""Examples that exist already: their fields, by a convention that is declared or found by its keys, boxes and image."""
 
+import base64
+import binascii
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Literal
 
+import numpy as np
 from google.protobuf.message import DecodeError
 
+from recordmill.schemas.content import Pixels
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, Kind
 from recordmill.schemas.record_fields import IMAGE_FIELDS as RECORD_FIELDS
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 
 IMAGE_FIELDS = ("encoded", "pixels_base64")
@@ -20,6 +25,8 @@ IMAGE_FIELDS = ("encoded", "pixels_base64")
 KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]
 """What a feature that is passed on holds: one value, or a list."""
 
+
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 bad_example = partial(Rejected, "read", "bad_example")
 """The record is not an Example of the convention."""
@@ -203,3 +210,76 @@ def class_of(number: int, names: Mapping[int, str], where: str) -> str:
     if number not in names:
         raise bad_example(f"its label is {number}, where {where} names those of {min(names)} to {max(names)}")
     return names[number]
+
+
+def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]) -> dict[str, Any]:
+    """What `schemas.reference_boxes.boxes_of` gives for the boxes of an Example; nothing where it has none.
+
+    Args:
+        fields: of the Example, by the convention's fields: sides in parts of the image.
+        name_of: the class of a name and a number.
+
+    Raises:
+        Rejected: the lists do not belong together.
+    """
+    boxes = _boxes(fields)
+    if boxes is None:
+        return {}
+    texts = [text_of(text, "the class of a box") for text in fields.get("box_label_texts", ())]
+    numbers = list(fields.get("box_labels", ()))
+    for what, each in (("classes' names", texts), ("labels", numbers)):
+        if each and len(each) != len(boxes):
+            raise bad_example(f"it has {len(boxes)} boxes and {len(each)} {what} of boxes")
+    if boxes and not texts and not numbers:
+        raise bad_example(f"it has {len(boxes)} boxes without labels")
+    labels = [
+        name_of(texts[index] if texts else "", numbers[index] if numbers else None) for index in range(len(boxes))
+    ]
+    values = {key: fields[key] for key in ("is_crowd", "area") if key in fields and len(fields[key]) == len(boxes)}
+    return boxes_of(boxes, labels, values=values, fractions=True)
+
+
+def _boxes(fields: Mapping[str, Any]) -> list[list[float]] | None:
+    if "bbox" in fields:
+        flat = fields["bbox"]
+        if len(flat) % 4:
+            raise bad_example(f"its boxes have {len(flat)} sides, which is not a multiple of 4")
+        return [[flat[at + 1], flat[at], flat[at + 3], flat[at + 2]] for at in range(0, len(flat), 4)]
+    sides = [fields.get(side) for side in _SIDES]
+    if all(side is None for side in sides):
+        return None
+    lengths = {0 if side is None else len(side) for side in sides}
+    if len(lengths) > 1:
+        raise bad_example("its lists of boxes' sides differ in length")
+    return [list(box) for box in zip(*(side or () for side in sides), strict=True)]
+
+
+def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]) -> tuple[bytes, bytes | Pixels]:
+    """The bytes that hold the image, and the image.
+
+    Args:
+        fields: of the Example, by the convention's fields.
+        is_raw: whether pixels are stored instead of an encoded image: height x width x channels bytes, red first.
+        shape: height, width and channels of raw pixels where the Example does not say.
+
+    Raises:
+        Rejected: raw pixels have no shape, or another number of bytes.
+    """
+    if "pixels_base64" in fields:
+        try:
+            data = base64.b64decode(fields["pixels_base64"], altchars=b"-_", validate=True)
+        except binascii.Error as error:
+            raise bad_example(f"its image is not url-safe base64 ({error})") from None
+    else:
+        data = fields["encoded"]
+        if not is_raw:
+            return data, data
+    stated = [fields.get(side) for side in ("height", "width", "channels")]
+    height, width, channels = stated if None not in stated else (tuple(shape) or (None, None, None))
+    if height is None or width is None or channels is None:
+        raise bad_example("its image is raw pixels of unknown height, width and channels: set source.shape")
+    if channels not in (1, 3):
+        raise bad_example(f"its image has {channels} channels, where 1 or 3 can be stored")
+    if min(height, width) < 1 or height * width * channels != len(data):
+        raise bad_example(f"its image has {len(data)} bytes, where {height} x {width} x {channels} are declared")
+    return data, np.frombuffer(data, np.uint8).reshape(height, width, channels)

@@ -1,15 +1,21 @@
+import base64
+
+import numpy as np
 import pytest
 
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.tfrecord_input.example_fields import (
+from recordmill.transforms.inputs.tfrecord_input.examples import (
     class_of,
     find_convention,
     kind_of,
     own_features,
     parse_entries,
+    read_boxes,
     read_fields,
+    read_image_of,
     read_kept,
     text_in,
     text_of,
@@ -158,3 +164,89 @@ def test_examples_without_images(make_example):
         read_fields(parse_entries(make_example({"label": 3})), convention)
     with pytest.raises(Rejected, match=r"\(feature, label, sha256\): set source\.convention: feature_vector$"):
         find_convention(entries)
+
+
+SIDES = {"xmin": [0.0, 0.25], "ymin": [0.5, 0.5], "xmax": [0.5, 1.0], "ymax": [1.0, 0.75]}
+BOXES = [(0.0, 0.5, 0.5, 1.0), (0.25, 0.5, 1.0, 0.75)]
+
+
+def name_of(text, number):
+    return text or f"class {number}"
+
+
+def test_sides_become_boxes():
+    fields = {**SIDES, "box_label_texts": [b"cat", b"dog"], "box_labels": [1, 2], "is_crowd": [0, 1], "area": [2.0]}
+    expected = boxes_of(BOXES, ["cat", "dog"], values={"is_crowd": [0, 1]}, fractions=True)
+    assert read_boxes(fields, name_of) == expected
+
+
+def test_boxes_in_one_list_are_top_left_bottom_right():
+    fields = {"bbox": [0.5, 0.0, 1.0, 0.5, 0.5, 0.25, 0.75, 1.0], "box_labels": [1, 2]}
+    assert read_boxes(fields, name_of) == boxes_of(BOXES, ["class 1", "class 2"], fractions=True)
+
+
+def test_no_boxes_are_boxes_and_no_features_are_none():
+    empty = {side: [] for side in SIDES}
+    assert read_boxes({**empty, "is_crowd": []}, name_of) == boxes_of([], [], values={"is_crowd": []}, fractions=True)
+    assert read_boxes({"encoded": b"x"}, name_of) == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"bbox": [0.0] * 5}, "its boxes have 5 sides, which is not a multiple of 4"),
+        ({**SIDES, "xmax": [0.5]}, "its lists of boxes' sides differ in length"),
+        ({**SIDES, "xmax": None}, "differ in length"),
+        ({**SIDES, "box_labels": [1]}, "it has 2 boxes and 1 labels of boxes"),
+        ({**SIDES, "box_label_texts": [b"a"] * 3}, "it has 2 boxes and 3 classes' names of boxes"),
+        (SIDES, "it has 2 boxes without labels"),
+        ({**SIDES, "box_label_texts": [b"a", b"\xff"]}, "the class of a box is not UTF-8"),
+    ],
+)
+def test_mismatched_lists_are_reported(fields, message):
+    with pytest.raises(Rejected, match=message):
+        read_boxes({key: value for key, value in fields.items() if value is not None}, name_of)
+
+
+PIXELS = np.arange(36, dtype=np.uint8).reshape(3, 4, 3) * 7
+SIZE = {"height": 3, "width": 4, "channels": 3}
+
+
+def test_an_encoded_image_is_its_bytes():
+    assert read_image_of({"encoded": b"image", **SIZE}, False, (9, 9, 3)) == (b"image", b"image")
+
+
+@pytest.mark.parametrize(
+    ("fields", "shape"),
+    [
+        ({"encoded": PIXELS.tobytes()}, (3, 4, 3)),
+        ({"encoded": PIXELS.tobytes(), **SIZE}, ()),
+        ({"encoded": PIXELS.tobytes(), **SIZE}, (9, 9, 3)),
+        ({"pixels_base64": base64.urlsafe_b64encode(PIXELS.tobytes()), **SIZE}, ()),
+    ],
+)
+def test_raw_pixels_have_the_shape_of_the_example_or_the_declared_one(fields, shape):
+    data, image = read_image_of(fields, True, shape)
+    assert data == PIXELS.tobytes()
+    np.testing.assert_array_equal(image, PIXELS)
+
+
+def test_gray_pixels_have_one_channel():
+    _, image = read_image_of({"encoded": bytes(range(12))}, True, (3, 4, 1))
+    assert image.shape == (3, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"encoded": b"x" * 36}, r"raw pixels of unknown height, width and channels: set source\.shape"),
+        ({"encoded": b"x" * 35, **SIZE}, "its image has 35 bytes, where 3 x 4 x 3 are declared"),
+        ({"encoded": b"x" * 36, **SIZE, "height": -3}, "36 bytes, where -3 x 4 x 3"),
+        ({"encoded": b"x" * 48, **SIZE, "channels": 4}, "its image has 4 channels, where 1 or 3 can be stored"),
+        ({"pixels_base64": b"a", **SIZE}, "not url-safe base64"),
+        ({"pixels_base64": b"!!!!", **SIZE}, "not url-safe base64"),
+    ],
+)
+def test_pixels_that_do_not_fit_are_reported(fields, message):
+    with pytest.raises(Rejected, match=message):
+        read_image_of(fields, True, ())

@@ -1,0 +1,212 @@
+"""Parquet: its rows, what its schema says, and files inside cells, in any order.
+
+Images are read in the order of their hashes, and a row group cannot be entered in its middle. So each row group's cells
+are unpacked once in each process that reads from it, one after the other to a temporary file without a name, which goes
+with the process. Memory holds 16 bytes a cell, and while a row group is unpacked what pyarrow decodes of it.
+"""
+
+import os
+import tempfile
+import threading
+from array import array
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, BinaryIO
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from recordmill import storage
+from recordmill.storage.unpacking import MAX_RATIO, most_unpacked
+from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
+
+_ROWS = 1024
+"""Rows that are decoded at once."""
+
+_ROWS_OF_IMAGES = 16
+"""The same of cells that hold files."""
+
+
+@contextmanager
+def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
+    """Opens a Parquet file; pyarrow's errors, here or below, become one sentence.
+
+    Raises:
+        UnreadableTableError: it is not Parquet, or damaged.
+    """
+    try:
+        # Without pre_buffer a column is read in pieces of buffer_size; with it, a whole row group at once.
+        yield pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # a file system's own
+            raise
+        raise UnreadableTableError(f"it is not Parquet, or it is damaged: {' '.join(str(error).split())}") from None
+
+
+def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
+    """Sees to it that no column is a bomb.
+
+    Raises:
+        UnreadableTableError: what is stored of one in a row group becomes more than `unpacking.FREE_BYTES` and
+            `unpacking.MAX_RATIO` times its size.
+    """
+    for number in range(parquet.num_row_groups):
+        group = parquet.metadata.row_group(number)
+        if group.total_byte_size <= most_unpacked(0):
+            continue  # no column of it can be too large, and at odd statistics of one pyarrow ends the process
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            name = chunk.path_in_schema.partition(".")[0]
+            if name in columns and chunk.total_uncompressed_size > most_unpacked(chunk.total_compressed_size):
+                raise UnreadableTableError(
+                    f"column {name!r} becomes more than {MAX_RATIO} times its size in row group {number + 1}"
+                )
+
+
+def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[Row]:
+    """Yields rows with the values of some columns by name."""
+    number = 0
+    for batch in parquet.iter_batches(_ROWS, columns=list(columns), use_threads=False):
+        if not columns:
+            found: list[Any] = [{}] * batch.num_rows
+        else:
+            found = _values(batch)
+        for cells in found:
+            number += 1
+            fault = "" if cells is not None else "a text in it is not UTF-8"
+            yield Row(number, cells, number - 1, -1, fault)
+
+
+def _values(batch: pa.RecordBatch) -> list[Any]:
+    try:
+        values: list[Any] = batch.to_pylist()
+    except UnicodeDecodeError:
+        if batch.num_rows == 1:
+            return [None]
+        return [value for row in range(batch.num_rows) for value in _values(batch.slice(row, 1))]
+    return values
+
+
+def class_names(schema: pa.Schema, column: str) -> list[str]:
+    """The names of a column's classes, where Hugging Face's `ClassLabel` states them; their numbers are 0, 1, ...
+
+    Those of a list, or inside a struct, count too.
+    """
+    try:
+        said: Any = orjson.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        feature = said["info"]["features"][column]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return []
+    return [str(name) for name in _names_in(feature)]
+
+
+def _names_in(feature: Any) -> list[Any]:
+    if isinstance(feature, dict) and isinstance(names := feature.get("names"), list):
+        return names
+    inner = feature.values() if isinstance(feature, dict) else feature if isinstance(feature, list) else ()
+    return next((names for each in inner if (names := _names_in(each))), [])
+
+
+def bytes_type_fault(schema: pa.Schema, column: str) -> str:
+    """Why a column cannot hold files' bytes; the empty string where it can: binary, or a struct with such `bytes`."""
+    kind = schema.field(column).type
+    if pa.types.is_struct(kind):
+        inner = [kind.field(index) for index in range(kind.num_fields) if kind.field(index).name == "bytes"]
+        kind = inner[0].type if inner else kind
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return ""
+    return f"its type is {kind}, not binary or a struct with binary `bytes`"
+
+
+@dataclass(slots=True)
+class _RowGroup:
+    """Where the cells of one row group are in the temporary file; a length of -1 means no value."""
+
+    starts: array = field(default_factory=lambda: array("q"))
+    lengths: array = field(default_factory=lambda: array("q"))
+    fault: str = ""
+
+
+class ParquetCells:
+    """The cells of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file = -1
+        self._end = 0
+        self._first_rows: dict[tuple[str, str], list[int]] = {}
+        self._groups: dict[tuple[str, str, str, int], _RowGroup] = {}
+
+    def read(self, uri: str, version: str, column: str, row: int, max_bytes: int) -> bytes | None:
+        """The bytes in one cell; None where there are none.
+
+        Args:
+            uri: the Parquet file.
+            version: the file's, so that a rewritten file is unpacked again.
+            column: of binary values, or of structs with `bytes`.
+            row: from 0.
+            max_bytes: at most this many are read, and one more.
+
+        Raises:
+            UnreadableTableError: the file is damaged.
+            IndexError: there is no such row.
+            OSError: the file cannot be read, or there is no room to unpack it.
+        """
+        with self._lock:
+            group, at = self._find(uri, version, column, row)
+        if group.fault:
+            raise UnreadableTableError(group.fault)
+        start, length = group.starts[at], group.lengths[at]
+        return None if length < 0 else os.pread(self._file, min(length, max_bytes + 1), start)
+
+    def _find(self, uri: str, version: str, column: str, row: int) -> tuple[_RowGroup, int]:
+        key = (uri, version)
+        if key not in self._first_rows:
+            with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
+                counts = [parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)]
+            self._first_rows[key] = [0, *accumulate(counts)]
+        firsts = self._first_rows[key]
+        if not 0 <= row < firsts[-1]:
+            raise IndexError(f"there is no row {row + 1}, only {firsts[-1]}")
+        index = bisect_right(firsts, row) - 1
+        if (*key, column, index) not in self._groups:
+            self._groups[*key, column, index] = self._unpack(uri, column, index)
+        return self._groups[*key, column, index], row - firsts[index]
+
+    def _unpack(self, uri: str, column: str, index: int) -> _RowGroup:
+        if self._file < 0:
+            with tempfile.TemporaryFile(prefix="recordmill-cells-") as file:
+                self._file = os.dup(file.fileno())
+        group = _RowGroup()
+        try:
+            with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
+                self._append(parquet, column, index, group)
+        except UnreadableTableError as error:  # reported once per group, not tried again for every row of it
+            group.fault = str(error)
+        return group
+
+    def _append(self, parquet: pq.ParquetFile, column: str, index: int, group: _RowGroup) -> None:
+        most = self._end + most_unpacked(parquet.metadata.row_group(index).total_byte_size)
+        for batch in parquet.iter_batches(_ROWS_OF_IMAGES, row_groups=[index], columns=[column], use_threads=False):
+            cells = batch.column(0)
+            if pa.types.is_struct(cells.type):
+                # flatten() gives the structs' own nulls to their fields; field() would not.
+                cells = cells.flatten()[[each.name for each in cells.type].index("bytes")]
+            for cell in cells:
+                content = cell.as_buffer()
+                group.starts.append(self._end)
+                group.lengths.append(-1 if content is None else content.size)
+                written = 0
+                while content is not None and written < content.size:
+                    written += os.pwrite(self._file, memoryview(content)[written:], self._end + written)
+                self._end += written
+            if self._end > most:  # as many rows may share one large value
+                raise UnreadableTableError(f"column {column!r} becomes more than {MAX_RATIO} times its size")
+
+
+PARQUET_CELLS = ParquetCells()
+"""This process's."""

@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from recordmill.schemas.bounds import ClassId
 from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
-
-LARGEST_OFFSET = 2**62
-"""The largest id of a first class: all others still fit in 64 bits."""
-
 
 MOST_TFDS_NAMES = 65_536
 """Class ids from 0 below this number have names in TFDS; labels beyond are plain integers there."""
@@ -29,7 +26,7 @@ class LabelSettings:
     """
 
     classes: tuple[str, ...] = ()
-    offset: int | None = None
+    offset: ClassId | None = None
     catch_all: str | None = None
     ids: Literal["names", "integers", "raised"] = "names"
 
@@ -42,8 +39,6 @@ class LabelSettings:
             raise ValueError(
                 f"labels.catch_all is {self.catch_all!r}, which labels.classes does not list: add it there"
             )
-        if self.offset is not None and abs(self.offset) > LARGEST_OFFSET:
-            raise ValueError(f"labels.offset is {self.offset}: give a number from -2^62 to 2^62")
         if self.ids != "names" and (self.classes or self.offset is not None):
             takes = f"labels.ids: {self.ids} takes each label as its id"
             raise ValueError(f"{takes}: remove labels.classes and labels.offset")

@@ -111,14 +111,9 @@ def _check_source_features(layout: ExampleLayout) -> None:
         other = stored.get(feature.field)
         if feature.field in reserved or (other is None and feature.key in taken):
             own = next((each.field for each in convention.features if each.key == feature.key), "")
-            raise ValueError(
-                f"source: the feature name {feature.key!r} is taken: choose another, such as x/{feature.key}"
-                + (
-                    "; in a manifest the column under source.columns.key fills it"
-                    if own in ("key", "filename", "source_id")
-                    else ""
-                )
-            )
+            advice = "; in a manifest the column under source.columns.key fills it" if own in _NAMED_BY_KEY else ""
+            taken_by = f"source: the feature name {feature.key!r} is taken"
+            raise ValueError(f"{taken_by}: choose another, such as x/{feature.key}{advice}")
         if other and (feature.kind, feature.many) != (other.kind, other.many):
             stores, gives = _kind(other.kind, other.many), _kind(feature.kind, feature.many)
             raise ValueError(

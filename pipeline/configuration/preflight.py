@@ -2,12 +2,11 @@
 
 import errno
 import os
-import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
 from importlib.util import find_spec
 
 from recordmill import storage
+from recordmill.pipeline.configuration.call_with_timeout import call_with_timeout
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.listing import Input
@@ -122,20 +121,7 @@ def _is_file(what: str, place: str, path: str, here: bool) -> bool:
 
 
 def _describe_with_timeout(path: str) -> object:
-    """What `storage.describe` gives or raises; TimeoutError after `SECONDS_TO_ANSWER`."""
-    answer: Future[object] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(storage.describe(path))
-        except Exception as error:  # noqa: BLE001  # raised by the caller's thread
-            answer.set_exception(error)
-
-    threading.Thread(target=ask, daemon=True, name="recordmill-ask").start()
-    try:
-        return answer.result(SECONDS_TO_ANSWER)
-    except TimeoutError:
-        raise TimeoutError(f"no answer in {SECONDS_TO_ANSWER:.0f} s") from None
+    return call_with_timeout(lambda: storage.describe(path), SECONDS_TO_ANSWER)
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:

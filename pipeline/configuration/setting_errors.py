@@ -49,7 +49,7 @@ def _explain(error: Any, kind: Any) -> str:
         return f"the key {value!r:.80} is not text: write it in quotes"
     if error["type"] in _BOUNDS:
         (bound,) = error["ctx"].values()
-        return f"{key} is {value}: give {_BOUNDS[error['type']]} {bound:,g}"
+        return f"{key} is {value}: give {_BOUNDS[error['type']]} {int(bound):,}"
     if error["type"] == "missing" and isinstance(loc[-1], str):
         return f"{key} is missing: add it"
     expected, found = _follow(kind, loc[:-1] if error["type"] == "missing" else loc)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
@@ -13,6 +12,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from recordmill import storage
+from recordmill.pipeline.configuration.call_with_timeout import call_with_timeout
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, LaunchOptions
 from recordmill.pipeline.runners.dataflow import explain_built, is_dataflow, name_job
@@ -62,7 +62,7 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
         terminal.say(f"note: --no_wait has no effect, since the job server of {options.runner} ends with this process")
         leave = False
     build(pipeline, job)
-    result, end_server = None, _nothing_to_end
+    result, end_server = None, None
     try:
         with terminal.watch(PROGRESS) if here else nullcontext():
             result, end_server = _start(pipeline)
@@ -81,10 +81,10 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
             release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_stop(error)):
             raise
-        cancelled = (
-            _cancel(result, options.runner, pipeline.options) if options.runner not in IN_PROCESS_RUNNERS else ""
-        )
-        end_server()
+        in_process = options.runner in IN_PROCESS_RUNNERS
+        cancelled = "" if in_process else _cancel(result, options.runner, pipeline.options)
+        if end_server:
+            end_server()
         raise type(stop)(*([] if options.runner in LOCAL_RUNNERS else [cancelled])) from None
     return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
 
@@ -105,7 +105,7 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
         raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
 
 
-def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None]]:
+def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
     """Submits the job to its runner, and handles Ctrl-C itself.
 
     A runner that starts a job server would end it at Ctrl-C, before the job could be cancelled through it.
@@ -117,7 +117,7 @@ def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None]]:
     result = pipeline.run()
     theirs = signal.getsignal(signal.SIGINT)
     if theirs is ours or not callable(theirs):
-        return result, _nothing_to_end
+        return result, None
     signal.signal(signal.SIGINT, ours)
 
     def end_server() -> None:
@@ -125,10 +125,6 @@ def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None]]:
             theirs(signal.SIGINT, None)
 
     return result, end_server
-
-
-def _nothing_to_end() -> None:
-    pass
 
 
 def _find_stop(error: BaseException | None) -> BaseException | None:
@@ -142,28 +138,22 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
     """Cancels a job that would continue without this process; returns a sentence about it."""
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
-    problem, certain = [f"no answer in {SECONDS_TO_CANCEL:.0f} s"], [runner not in JOB_SERVER_RUNNERS]
-
-    def attempt() -> None:
-        try:
-            if runner == "FlinkRunner":
-                certain[0] = cancel_on_flink(options, options.view_as(GoogleCloudOptions).job_name)
-            result.cancel()
-            problem[0] = ""
-        except Exception as error:  # noqa: BLE001  # whatever a runner raises is reported
-            problem[0] = last_line(error)
-
-    thread = threading.Thread(target=attempt, daemon=True)
-    thread.start()
+    has_server = runner in JOB_SERVER_RUNNERS
+    certain, problem = not has_server, ""
     try:
-        thread.join(SECONDS_TO_CANCEL)
+        if runner == "FlinkRunner":
+            name = options.view_as(GoogleCloudOptions).job_name
+            certain = call_with_timeout(lambda: cancel_on_flink(options, name), SECONDS_TO_CANCEL)
+        call_with_timeout(result.cancel, SECONDS_TO_CANCEL)
     except (KeyboardInterrupt, Terminated):
-        problem[0] = "stopped while asking"
+        problem = "stopped while asking"
+    except Exception as error:  # noqa: BLE001  # whatever a runner raises is reported
+        problem = last_line(error)
     again = "run the same command again to continue from its finished shards"
-    if certain[0] and (not problem[0] or runner in JOB_SERVER_RUNNERS):
+    if certain and (not problem or has_server):
         return f"the job on {runner} was cancelled; {again}"
-    if problem[0]:
-        return f"the job on {runner} could not be cancelled ({problem[0]}) and may go on: stop it there"
+    if problem:
+        return f"the job on {runner} could not be cancelled ({problem}) and may go on: stop it there"
     return f"the job server of {runner} was asked to cancel the job, which may go on all the same: look there; {again}"
 
 

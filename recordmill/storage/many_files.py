@@ -17,7 +17,7 @@ R = TypeVar("R")
 def move_files(pairs: Iterable[tuple[str, str]]) -> None:
     """Renames files as `storage.move_file` does; stops at an error."""
     ordered = list(pairs)
-    _of_each(lambda pair: storage.move_file(*pair), ordered, all(storage.is_local(source) for source, _ in ordered))
+    map_each(lambda pair: storage.move_file(*pair), ordered, all(storage.is_local(source) for source, _ in ordered))
 
 
 def force_to_disk(paths: Iterable[str]) -> None:
@@ -33,7 +33,7 @@ def force_to_disk(paths: Iterable[str]) -> None:
 def sizes_of(paths: Iterable[str]) -> list[int | None]:
     """The size of each file in bytes, in their order; None if there is no such file."""
     ordered = list(paths)
-    return _of_each(storage.size_of, ordered, all(map(storage.is_local, ordered)))
+    return map_each(storage.size_of, ordered, all(map(storage.is_local, ordered)))
 
 
 def check_targets(paths: Iterable[str]) -> None:
@@ -65,7 +65,7 @@ def digests_of(paths: Iterable[str]) -> list[str]:
         OSError: one of them does not exist, or cannot be read.
     """
     ordered = list(paths)
-    return _of_each(_digest_of, ordered, all(map(storage.is_local, ordered)))
+    return map_each(_digest_of, ordered, all(map(storage.is_local, ordered)))
 
 
 def _digest_of(path: str) -> str:
@@ -73,7 +73,8 @@ def _digest_of(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can `readinto`
 
 
-def _of_each(function: Callable[[T], R], items: Iterable[T], are_local: bool) -> list[R]:
+def map_each(function: Callable[[T], R], items: Iterable[T], are_local: bool) -> list[R]:
+    """Calls a function for each item: one by one for files on this machine, concurrently on a store."""
     if are_local:
         return list(map(function, items))
     from recordmill.storage.stores.store import in_parallel

@@ -9,7 +9,6 @@ import hashlib
 import os
 import shutil
 import time
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +27,6 @@ DEFAULT_SIZE = (224, 224)
 NOTE = "analysis.json"
 _MODEL = "saved_model.pb"
 
-_HIDDEN, _TEMPORARY = f".{TRANSFORM_FN}.", ".tmp"
 _HOUR = 3600.0
 
 
@@ -104,26 +102,28 @@ def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> N
         _publish_locally(built, output)
     else:
         _remove(output)
-        for path in sorted((path for path in built.rglob("*") if path.is_file()), key=_upload_order):
-            with storage.open_to_write(storage.join(target, *path.relative_to(built).parts)) as file:
-                file.write(path.read_bytes())
+        # The model comes last: without it the folder is incomplete, and without a note it is not recognised as ours.
+        for path in sorted(built.rglob("*"), key=lambda path: (path.name == _MODEL, path.name == NOTE)):
+            if path.is_file():
+                storage.write_file(storage.join(target, *path.relative_to(built).parts), path.read_bytes())
 
 
 def _publish_locally(built: Path, output: str) -> None:
+    target = os.path.join(output, TRANSFORM_FN)
     _remove_leftovers(output)
-    hidden = _hidden_name(output)
+    hidden = storage.temporary_name(target)
     try:
         shutil.copytree(built, hidden)
         for _ in range(100):
             _remove(output)
             try:
-                os.rename(hidden, os.path.join(output, TRANSFORM_FN))
+                os.rename(hidden, target)
             except OSError as error:  # another run was slightly faster
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
             else:
                 return
-        raise FileExistsError(errno.EEXIST, "other runs keep writing it", os.path.join(output, TRANSFORM_FN))
+        raise FileExistsError(errno.EEXIST, "other runs keep writing it", target)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
 
@@ -132,7 +132,7 @@ def _remove(output: str) -> None:
     """Removes the folder; an interruption leaves a note without a model, which counts as ours, or hidden remains."""
     target = storage.join(output, TRANSFORM_FN)
     if storage.is_local(output):
-        away = _hidden_name(output)
+        away = storage.temporary_name(target)
         with suppress(FileNotFoundError):
             os.rename(target, away)
             storage.remove_folder(away)
@@ -142,20 +142,9 @@ def _remove(output: str) -> None:
         storage.remove_files([model, *(path for path in others if path not in (model, note)), note])
 
 
-def _upload_order(path: Path) -> int:
-    """Writes the model last: without it the folder is incomplete, and without a note it is not recognised as ours."""
-    return [NOTE, _MODEL].index(path.name) + 1 if path.name in (NOTE, _MODEL) else 0
-
-
-def _hidden_name(output: str) -> str:
-    return os.path.join(output, f"{_HIDDEN}{uuid.uuid4().hex[:12]}{_TEMPORARY}")
-
-
 def _remove_leftovers(output: str) -> None:
     """Deletes the remains of killed runs; younger folders may belong to a run in progress."""
-    for name in os.listdir(output):
-        path = os.path.join(output, name)
-        if name.startswith(_HIDDEN) and name.endswith(_TEMPORARY):
-            with suppress(FileNotFoundError):
-                if time.time() - os.stat(path).st_mtime > _HOUR:
-                    storage.remove_folder(path)
+    for path in Path(output).glob(f".{TRANSFORM_FN}.*.tmp"):
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > _HOUR:
+                storage.remove_folder(str(path))

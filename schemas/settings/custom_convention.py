@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from recordmill.schemas.bounds import ClassId
 from recordmill.schemas.coercion import COERCE, FeatureValueError
 from recordmill.schemas.conventions.convention import Convention
 from recordmill.schemas.features import Feature, Kind
-from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.shard_name import SHARD_NAME, check_pattern
 
 
@@ -76,7 +76,7 @@ class CustomConvention:
 
     features: Mapping[str, CustomFeature]
     shard_name: str = SHARD_NAME
-    label_offset: int = 0
+    label_offset: ClassId = 0
     label_lines: Literal["id:name", "name"] = "id:name"
     format_names: Mapping[str, str] = field(default_factory=dict)
 
@@ -84,8 +84,6 @@ class CustomConvention:
         """Raises ValueError if it has no features, or cannot name files."""
         if not self.features:
             raise ValueError("convention.features names none: give at least one")
-        if abs(self.label_offset) > LARGEST_OFFSET:
-            raise ValueError(f"convention.label_offset is {self.label_offset}: give a number from -2^62 to 2^62")
         check_pattern(self.shard_name, "convention.shard_name")
 
     def as_convention(self) -> Convention:

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
+from recordmill.schemas.bounds import AtLeastOne
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.settings.bounds import AtLeastOne
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from recordmill.schemas.settings.bounds import Count, Share
+from recordmill.schemas.bounds import Count, Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from recordmill.schemas.settings.bounds import AtLeastOne
+from recordmill.schemas.bounds import AtLeastOne
 from recordmill.schemas.shard_name import check_pattern
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from recordmill.schemas.settings.bounds import Fraction
+from recordmill.schemas.bounds import Fraction
 
 SPLIT_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("train", "training"), "train"),

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +17,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
+from recordmill.storage.many_files import map_each
 from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits
@@ -67,8 +67,6 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".csv.gz", ".tsv.gz"
 _HEADS = ((2, ".json"), (1, ".xml"), (1, ".yaml", ".yml"), (4, *_TABLES), (1, ".names", ".labels"), (3, ".txt"))
 """How many files of a folder are looked into, and their endings; the first kinds come first."""
 
-R = TypeVar("R")
-
 
 def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     """The sketch of an input.
@@ -86,7 +84,8 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
         names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
     paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
-    heads = dict(zip(paths, _side_by_side(root, lambda name: _read_head(f"{root}/{name}"), paths), strict=True))
+    found = map_each(lambda name: _read_head(f"{root}/{name}"), paths, storage.is_local(root))
+    heads = dict(zip(paths, found, strict=True))
     archives = {}
     for name in _archives_to_see(sketch):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
@@ -120,7 +119,7 @@ def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, N
     def look(folder: str) -> Names:
         return _names_of(_entries(f"{root}/{folder}"), folder, ignore)
 
-    return dict(zip(chosen, _side_by_side(root, look, chosen), strict=True))
+    return dict(zip(chosen, map_each(look, chosen, storage.is_local(root)), strict=True))
 
 
 def _entries(folder: str) -> list[str]:
@@ -128,7 +127,7 @@ def _entries(folder: str) -> list[str]:
     found = storage.folder_entries(folder, MOST_NAMES)
     if len(found) < MOST_NAMES or storage.is_local(folder):
         return found
-    more = _side_by_side(folder, lambda start: storage.folder_entries(folder, 10, start), list(TELLING))
+    more = map_each(lambda start: storage.folder_entries(folder, 10, start), TELLING, are_local=False)
     return sorted({*found, *(name for names in more for name in names)})
 
 
@@ -155,14 +154,6 @@ def _files_to_read(sketch: FolderSketch, most: int, *endings: str) -> Iterator[s
         beside = set(names.beside_images(endings[0]))
         for name in sorted(found, key=lambda name: (name not in beside, not begins_with_split(name), name))[:most]:
             yield f"{folder}/{name}" if folder else name
-
-
-def _side_by_side(root: str, function: Callable[[str], R], items: list[str]) -> list[R]:
-    if storage.is_local(root):
-        return [function(item) for item in items]
-    from recordmill.storage.stores.store import in_parallel
-
-    return in_parallel(function, items)
 
 
 def _read_head(uri: str) -> bytes:

@@ -110,7 +110,7 @@ def test_an_error_blames_where_the_value_comes_from(tmp_path):
         (f"limit={2**63}", f"limit is {2**63}: give at most {2**63 - 1}"),
         (f"images.max_bytes={2**63 - 1}", "images.max_bytes: must be at most 4,611,686,018,427,387,904"),
         (f"images.max_pixels={2**63 - 1}", "images.max_pixels: must be at most 4,611,686,018,427,387,904"),
-        (f"labels.offset={2**63 - 1}", f"labels.offset is {2**63 - 1}: give a number from -2^62 to 2^62"),
+        (f"labels.offset={2**63 - 1}", f"labels.offset is {2**63 - 1}: give at most 4,611,686,018,427,387,904"),
         ("images.resize.exact=[65500, 65500]",
          "images.resize.exact: an image has at most 89,478,485 pixels: give smaller sides"),
         ("features={x: 'os:system'}",

@@ -11,11 +11,11 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.bounds import AtLeastOne
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.bounds import AtLeastOne
 from recordmill.storage.read_image import read_image
 from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member

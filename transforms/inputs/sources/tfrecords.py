@@ -7,14 +7,13 @@ from typing import Any, ClassVar, Literal
 import orjson
 from pathspec import GitIgnoreSpec
 
+from recordmill.schemas.bounds import AtLeastOne, ClassId
 from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
-from recordmill.schemas.label_map import LARGEST_OFFSET
 from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.bounds import AtLeastOne
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.read_image import read_image
 from recordmill.storage.record_bytes import StoredFile
@@ -74,7 +73,7 @@ class Tfrecords(Source):
     convention: str | CustomConvention = "auto"
     class_names: tuple[str, ...] = ()
     class_names_file: str = "auto"
-    first_label: int | None = None
+    first_label: ClassId | None = None
     keep_ids: bool | None = None
     key_feature: str = ""
     split: str = r"(?P<split>train|validation|valid|val|test|eval|dev)"
@@ -102,8 +101,6 @@ class Tfrecords(Source):
             raise ValueError("source.class_names needs source.first_label, the number of the first, or convention")
         if self.class_names and self.class_names_file not in ("", "auto"):
             raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
-        if self.first_label is not None and abs(self.first_label) > LARGEST_OFFSET:
-            raise ValueError(f"source.first_label is {self.first_label}: give a number from -2^62 to 2^62")
         if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
             raise ValueError(f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels")
 

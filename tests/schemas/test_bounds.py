@@ -18,11 +18,15 @@ from recordmill.schemas.errors import UsageError
         ("splits.fractions.train=1.5", "splits.fractions.train is 1.5: give at most 1"),
         ("source={kind: archives, max_members: 0}", "source.max_members is 0: give at least 1"),
         ("source={kind: tfrecords, max_ratio: 0}", "source.max_ratio is 0: give at least 1"),
+        ("convention={features: {a: {field: label, type: int64}}, label_offset: -4611686018427387905}",
+         "convention.label_offset is -4611686018427387905: give at least -4,611,686,018,427,387,904"),
+        (f"source={{kind: tfrecords, first_label: {2**62 + 1}}}",
+         f"source.first_label is {2**62 + 1}: give at most 4,611,686,018,427,387,904"),
         ("source={kind: fixed_records, header: -1}", "source.header is -1: give at least 0"),
         ("source={kind: fixed_records, preset: cifar11}", "source.preset is 'cifar11': did you mean cifar10?"),
         ("source={kind: arrays, order: upside}", "source.order is 'upside': choose one of interleaved, planar"),
     ],
-)
+)  # fmt: skip
 def test_a_value_out_of_bounds_is_one_sentence(override, sentence):
     with pytest.raises(UsageError) as raised:
         load_settings(None, [override])

@@ -1,0 +1,18 @@
+import threading
+
+import pytest
+
+from recordmill.pipeline.configuration.call_with_timeout import call_with_timeout
+
+
+def test_what_a_function_returns_and_raises():
+    assert call_with_timeout(lambda: 3, 60) == 3
+    with pytest.raises(ZeroDivisionError):
+        call_with_timeout(lambda: 1 // 0, 60)
+
+
+def test_a_function_that_does_not_return_is_not_waited_for():
+    late = threading.Event()
+    with pytest.raises(TimeoutError, match=r"^no answer in 0 s$"):
+        call_with_timeout(late.wait, 0.05)
+    late.set()

@@ -5,6 +5,7 @@ of plan ids. It is parsed where bytes are read.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 STORED, DEFLATED = 0, 8
 """The supported methods of zip archives (APPNOTE.TXT, 4.4.5)."""
@@ -89,6 +90,7 @@ class ParquetCell:
 Packing = Gzip | NamedMember | ZipMember | TextCell | ParquetCell
 
 
+@lru_cache(1024)  # the rows of a table have one
 def parse_packing(text: str) -> Packing:
     """The packing that has this text.
 

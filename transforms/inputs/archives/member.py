@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO
 
@@ -81,7 +81,7 @@ def check_names(members: Iterable[Member]) -> Iterator[Member]:
             name = f"{name} (member {number})"  # rejected under a key of its own
         seen.add(hash(name))
         if member.reason or not fault:
-            yield Member(name, member.offset, member.length, member.packing, member.reason, member.detail)
+            yield replace(member, name=name)
         else:
             yield Member(name, reason="bad_member", detail=fault)
 

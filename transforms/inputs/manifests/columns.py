@@ -87,6 +87,11 @@ class Columns:
         columns = (self.xmin, self.ymin, self.xmax, self.ymax, self.box_label)
         return columns if any(columns) else ()
 
+    @property
+    def of_classes(self) -> tuple[str, ...]:
+        """The columns that name classes."""
+        return tuple(filter(None, (self.label, self.labels, self.box_labels, self.objects, self.box_label)))
+
     def check(self) -> None:
         """Raises ValueError where there is no image, or two, or boxes without labels."""
         if bool(self.uri) == bool(self.bytes):

@@ -76,15 +76,17 @@ class RowReader:
                 if row.cells is None:
                     raise bad_row(row.fault)
                 entry = reader(row.cells)
+                if self.joined and entry.boxes is not None:
+                    _join(images, replace(row, cells=None), entry)
+                else:
+                    yield from self._refer(row, entry)
             except Rejected as error:
                 yield self._refuse(row, error)
-                continue
-            if not self.joined or entry.boxes is None:
-                yield from self._refer(row, entry)
-            else:
-                _join(images, replace(row, cells=None), entry)
         for row, entry in images.values():
-            yield from self._refer(row, entry)
+            try:
+                yield from self._refer(row, entry)
+            except Rejected as error:
+                yield self._refuse(row, error)
 
     def _refuse(self, row: Row, refusal: Rejected) -> ImageRef:
         detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal.detail}"
@@ -95,13 +97,9 @@ class RowReader:
         return f"{self.file.key}/{row.number:06}"
 
     def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef | ClassNames]:
-        try:
-            if entry.fault:
-                raise bad_row(entry.fault)
-            place = self._place(row, entry)
-        except Rejected as refusal:
-            yield self._refuse(row, refusal)
-            return
+        if entry.fault:
+            raise bad_row(entry.fault)
+        place = self._place(row, entry)
         fields = dict(entry.features)
         if entry.labels is not None:
             fields["label_texts"] = list(dict.fromkeys(entry.labels))

@@ -127,10 +127,7 @@ class Manifest(TableFormat, Source):
     @property
     def gives_labels(self) -> bool:
         """If a column of classes is named; a preset has one."""
-        return bool(
-            self.preset
-            or any(getattr(self.columns, name) for name in ("label", "labels", "objects", "box_labels", "box_label"))
-        )
+        return bool(self.preset or self.columns.of_classes)
 
     def idle_settings(self) -> Mapping[str, str]:
         """What concerns text in tables without text, and boxes, classes or lists where no column has any."""
@@ -143,9 +140,8 @@ class Manifest(TableFormat, Source):
             idle["unlabelled"] = "no column of classes is named"
         if not self.columns.uri:
             idle["root"] = "no column names images"
-        if not (
-            self.columns.labels or self.columns.box_labels or any(each.many for each in self.features_from.values())
-        ):
+        lists = (self.columns.labels, self.columns.box_labels, *(each.many for each in self.features_from.values()))
+        if not any(lists):
             idle["separator"] = "no column has several values"
         return idle
 
@@ -238,9 +234,7 @@ class Manifest(TableFormat, Source):
         ).read
 
     def _class_names(self, table: Table) -> dict[str, list[str]]:
-        columns = self.columns
-        labelled = [columns.label, columns.labels, columns.box_labels, columns.objects, columns.box_label]
-        labelled = [each for each in labelled if each]
+        labelled = self.columns.of_classes
         if self.class_names:
             return {column: list(self.class_names) for column in labelled}
         return {} if table.schema is None else {column: class_names(table.schema, column) for column in labelled}

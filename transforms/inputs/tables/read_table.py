@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pyarrow as pa
@@ -166,7 +166,8 @@ def _read_columns(
 ) -> Table:
     """A table of CSV, TSV or a list."""
     dialect = table_format.csv_dialect(kind)
-    dialect = replace(dialect, delimiter=dialect.delimiter or _find_delimiter(lines.peek(), len(table_format.names)))
+    if not dialect.delimiter:
+        dialect = dialect._replace(delimiter=_find_delimiter(lines.peek(), len(table_format.names)))
     if dialect.delimiter == " " and kind == "txt":
         rows = read_word_rows(lines, len(table_format.names))
     else:
@@ -174,7 +175,7 @@ def _read_columns(
     names: Sequence[str] = table_format.names or _read_header(rows)
     bare = [name.lstrip(" ") for name in names]
     if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
-        names, dialect = bare, replace(dialect, skip_blanks=True)
+        names, dialect = bare, dialect._replace(skip_blanks=True)
         rows = read_csv_rows(lines, dialect)
     advice = "" if table_format.names else ", or where the first row names no columns, set source.names"
     wanted = _check_columns(names, wanted, advice)
@@ -214,10 +215,9 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advic
 
 def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int, named: str) -> Iterator[Row]:
     for row in rows:
-        if row.cells is None:
-            yield row
-        elif len(row.cells) != width:
-            fault = f"it has {len(row.cells)} cells, and there are {width} columns{named}"
-            yield replace(row, cells=None, fault=fault)
-        else:
-            yield replace(row, cells={name: row.cells[at] for name, at in positions.items()})
+        if row.cells is not None and len(row.cells) != width:
+            row.fault = f"it has {len(row.cells)} cells, and there are {width} columns{named}"
+            row.cells = None
+        elif row.cells is not None:
+            row.cells = {name: row.cells[at] for name, at in positions.items()}
+        yield row

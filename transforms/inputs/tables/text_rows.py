@@ -3,8 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -12,8 +11,7 @@ from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, Unreadab
 from recordmill.transforms.inputs.tables.text_lines import TextLines
 
 
-@dataclass(frozen=True, slots=True)
-class CsvDialect:
+class CsvDialect(NamedTuple):
     """How rows of CSV are written.
 
     Attributes:

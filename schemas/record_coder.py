@@ -1,36 +1,27 @@
-"""Encodes Recordmill's records for Beam, field by field, and decodes them to their own class in any process."""
+"""Carries Recordmill's records through Beam as JSON, and decodes them to their own class in any process."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any, get_type_hints
+from typing import Any
 
+import orjson
 from apache_beam import coders
-from apache_beam.coders.coder_impl import AbstractComponentCoderImpl, CoderImpl
-from apache_beam.coders.coders import FastCoder
-
-_TEXT = coders.StrUtf8Coder()
-
-FIELD_CODERS: dict[Any, coders.Coder] = {
-    bool: coders.BooleanCoder(),
-    int: coders.VarIntCoder(),
-    str: _TEXT,
-    bytes: coders.BytesCoder(),
-}
 
 
-class RecordCoder(FastCoder):
-    """Encodes a dataclass by its fields, in their order.
+class RecordCoder(coders.Coder):
+    """Encodes a dataclass as the list of its fields' values.
 
     Beam's own coder for rows knows a record's class only in the process that built the pipeline: a worker elsewhere
     gets a tuple without its methods. This one is pickled with the class's name, so that reading it imports the class.
 
     Args:
-        record: the dataclass, of two fields or more; each is of a type in `FIELD_CODERS`.
+        record: the dataclass, of two fields or more, whose values JSON can hold.
     """
 
     def __init__(self, record: type) -> None:
         self._record = record
+        self._values: Callable[[Any], Any] = attrgetter(*(each.name for each in fields(record)))
 
     @classmethod
     def from_type_hint(cls, typehint: type, unused_registry: object) -> "RecordCoder":  # type: ignore[override]
@@ -42,34 +33,22 @@ class RecordCoder(FastCoder):
         return self._record
 
     def is_deterministic(self) -> bool:
-        """Whether equal records are always the same bytes."""
-        return all(coder.is_deterministic() for coder in self._field_coders())
+        """Equal records are always the same bytes."""
+        return True
 
-    def _field_coders(self) -> list[coders.Coder]:
-        types = get_type_hints(self._record)
-        return [FIELD_CODERS[types[field.name]] for field in fields(self._record)]
+    def encode(self, value: Any) -> bytes:
+        """Encodes a record."""
+        return orjson.dumps(self._values(value))
 
-    def _create_impl(self) -> CoderImpl:
-        return _RecordCoderImpl(self._record, [coder.get_impl() for coder in self._field_coders()])
+    def decode(self, encoded: bytes) -> Any:
+        """Decodes a record."""
+        return self._record(*orjson.loads(encoded))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RecordCoder) and self._record is other._record
+        return type(self) is type(other) and isinstance(other, RecordCoder) and self._record is other._record
 
     def __hash__(self) -> int:
         return hash(self._record)
-
-
-class _RecordCoderImpl(AbstractComponentCoderImpl):
-    def __init__(self, record: type, field_coders: list[CoderImpl]) -> None:
-        super().__init__(field_coders)
-        self._construct = record
-        self._extract = attrgetter(*(field.name for field in fields(record)))
-
-    def _extract_components(self, value: Any) -> tuple[Any, ...]:
-        return self._extract(value)
-
-    def _construct_from_components(self, components: Sequence[Any]) -> Any:
-        return self._construct(*components)
 
 
 def register_record(record: type) -> None:

@@ -10,6 +10,7 @@ import orjson
 from apache_beam import coders
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
+from recordmill.schemas.record_coder import RecordCoder
 
 _FIELDS = {each: [attrgetter(field.name) for field in fields(each)] for each in (ImageRef, Notice, ClassNames)}
 
@@ -59,7 +60,7 @@ def decode_batch(data: bytes) -> ReferenceBatch:
     return batch
 
 
-class ReferenceBatchCoder(coders.Coder):
+class ReferenceBatchCoder(RecordCoder):
     """Beam's coder for batches."""
 
     def encode(self, value: ReferenceBatch) -> bytes:
@@ -73,25 +74,6 @@ class ReferenceBatchCoder(coders.Coder):
     def estimate_size(self, value: ReferenceBatch) -> int:
         """The approximate size in bytes; otherwise Beam would encode a batch to estimate it."""
         return 100 * len(value)
-
-    def is_deterministic(self) -> bool:
-        """Equal batches are always the same bytes."""
-        return True
-
-    def to_type_hint(self) -> type:
-        """The batch's class."""
-        return ReferenceBatch
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ReferenceBatchCoder)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    @classmethod
-    def from_type_hint(cls, unused_typehint: Any, unused_registry: Any) -> "ReferenceBatchCoder":  # type: ignore[override]
-        """The coder itself."""
-        return cls()
 
 
 coders.registry.register_coder(ReferenceBatch, ReferenceBatchCoder)

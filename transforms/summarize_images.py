@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
+from apache_beam import coders
 from apache_beam.pvalue import AsIter
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SplitSettings
@@ -17,7 +17,7 @@ from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.planning.used_files import Digests, FileDigests, find_used, settle_ignored
 
-register_record(Digests)
+coders.registry.register_coder(Digests, coders.PickleCoder)
 
 
 def merge_summaries(summaries: Iterable[Summary]) -> Summary:

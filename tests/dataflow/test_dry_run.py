@@ -11,7 +11,7 @@ from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.run_job import _make_pipeline
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.reference_batch import ReferenceBatchCoder
+from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset"]
 WORKERS = [
@@ -69,7 +69,7 @@ def test_references_are_shuffled_but_not_pixels(job):
     (shuffled,) = shuffle.inputs.values()
     coder = PipelineContext(components).coders[components.pcollections[shuffled].coder_id]
     _, batch = coder._get_component_coders()
-    assert batch == ReferenceBatchCoder()
+    assert batch == ReferenceBatchCoder(ReferenceBatch)
 
 
 def test_workers_are_as_asked_for(job):

@@ -2,7 +2,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-import pytest
 from apache_beam import coders
 from apache_beam.typehints import Dict, Tuple
 from hypothesis import given
@@ -17,18 +16,11 @@ class Sheet:
     name: str
     number: int
     there: bool
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Weighed:
-    name: str
-    weight: float
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
-SHEETS = st.builds(Sheet, TEXTS, NUMBERS, st.booleans(), st.binary())
+SHEETS = st.builds(Sheet, TEXTS, NUMBERS, st.booleans())
 
 
 @given(SHEETS)
@@ -43,17 +35,12 @@ def test_several_are_concatenated(sheets):
     assert coder.decode(coder.encode(sheets)) == sheets
 
 
-def test_the_fields_stand_in_their_order_each_with_its_length():
-    assert RecordCoder(Sheet).encode(Sheet("ab", 3, True, b"x")) == b"\x02ab\x03\x01x"
+def test_the_values_stand_in_the_order_of_the_fields():
+    assert RecordCoder(Sheet).encode(Sheet("ab", 3, True)) == b'["ab",3,true]'
 
 
 def test_equal_records_are_the_same_bytes():
     assert RecordCoder(ImageRef).is_deterministic()
-
-
-def test_a_type_without_a_coder_fails():
-    with pytest.raises(KeyError, match="float"):
-        RecordCoder(Weighed).encode(Weighed("a", 1.0))
 
 
 def test_beam_finds_it_inside_other_types():

@@ -38,7 +38,7 @@ def test_what_all_references_have_in_common_is_written_once():
 
 def test_beam_carries_it_inside_other_types():
     found = coders.registry.get_coder(Tuple[str, ReferenceBatch])
-    assert found == coders.TupleCoder([coders.StrUtf8Coder(), ReferenceBatchCoder()])
+    assert found == coders.TupleCoder([coders.StrUtf8Coder(), ReferenceBatchCoder(ReferenceBatch)])
     batches = [ReferenceBatch([ImageRef(f"{n}.jpg", "/x")] * n) for n in range(4)]
     with beam.Pipeline(runner=FnApiRunner()) as root:
         grouped = root | beam.Create([("a", batch) for batch in batches]) | beam.GroupByKey()
@@ -47,6 +47,6 @@ def test_beam_carries_it_inside_other_types():
 
 
 def test_its_size_is_guessed_without_encoding():
-    coder = ReferenceBatchCoder()
+    coder = ReferenceBatchCoder(ReferenceBatch)
     assert coder.get_impl().estimate_size(ReferenceBatch([ImageRef("a", "/a")] * 5)) == 500
     assert coder.is_deterministic()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from recordmill.reading.load.image_tensors import ImageLayout, image_from
 from recordmill.reading.load.split_info import SplitInfo
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.features import Feature, tensorflow_features
+from recordmill.schemas.features import tensorflow_features
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -23,11 +23,15 @@ class ElementLayout:
         shape: `pair`: (image, label), `dict`: values by key, `tuple`: values in the order of `keys`.
         keys: its features.
         image: the key of the image to decode; None if none is decoded.
+        multi_hot: the key of the labels that become multi-hot; None if none do.
+        is_ragged: whether elements have features of any number of values.
     """
 
     shape: Shape
     keys: tuple[str, ...]
     image: str | None
+    multi_hot: str | None
+    is_ragged: bool
 
     @property
     def label(self) -> str:
@@ -51,16 +55,18 @@ def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | 
     label = info.key_of("label") or info.key_of("labels") or info.key_of("label_text")
     decoded = image if decode else None
     every = tuple(feature.key for feature in info.features)
+    many = {feature.key for feature in info.features if feature.many}
     if features is None and image and label:
-        return ElementLayout("pair", (image, label), decoded)
+        hot = label if decoded and label in many else None
+        return ElementLayout("pair", (image, label), decoded, hot, label in many and not hot)
     if features is None or features == "all":
-        return ElementLayout("dict", every, decoded)
+        return ElementLayout("dict", every, decoded, None, bool(many))
     keys = (features,) if isinstance(features, str) else tuple(features)
     unknown = [key for key in keys if key not in every]
     if unknown or not keys:
         missing = unknown[0] if unknown else ""
         raise LoadError(f"{info.folder} has no feature {missing!r}: choose from {', '.join(every)}")
-    return ElementLayout("tuple", keys, decoded if decoded in keys else None)
+    return ElementLayout("tuple", keys, decoded if decoded in keys else None, None, not many.isdisjoint(keys))
 
 
 def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Callable[[tf.Tensor], dict[str, Any]]":
@@ -100,22 +106,11 @@ def finish_function(
         chosen = {key: values[key] for key in layout.keys}
         if layout.image:
             chosen[layout.image] = image_from(values, info, layout.image, images)
-            if layout.shape == "pair" and many_of(info, layout.label):
-                chosen[layout.label] = _multi_hot(values[layout.label], info.label_depth)
+        if layout.multi_hot:
+            chosen[layout.multi_hot] = _multi_hot(values[layout.multi_hot], info.label_depth)
         return chosen if layout.shape == "dict" else tuple(chosen[key] for key in layout.keys)
 
     return finish
-
-
-def many_of(info: SplitInfo, key: str) -> bool:
-    """Whether a feature holds any number of values."""
-    return next(feature.many for feature in info.features if feature.key == key)
-
-
-def ragged_keys(info: SplitInfo, layout: ElementLayout) -> list[Feature]:
-    """The features of many values that are part of an element unchanged."""
-    hot = layout.label if layout.shape == "pair" and layout.image else None
-    return [feature for feature in info.features if feature.many and feature.key in layout.keys and feature.key != hot]
 
 
 def _multi_hot(ids: "tf.Tensor", depth: int) -> "tf.Tensor":

@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from recordmill.reading.load.elements import (
-    ElementLayout,
-    choose_elements,
-    finish_function,
-    parse_function,
-    ragged_keys,
-)
+from recordmill.reading.load.elements import ElementLayout, choose_elements, finish_function, parse_function
 from recordmill.reading.load.image_tensors import Fit, ImageLayout
 from recordmill.reading.load.shard_records import ReadingOrder, read_shards
 from recordmill.reading.load.split_info import SplitInfo, describe_split
@@ -178,7 +172,7 @@ def _make_elements(
         return dataset
     if batches.uneven == "padded":
         return dataset.padded_batch(size, drop_remainder=batches.drop_remainder)
-    if batches.uneven == "ragged" or ragged_keys(info, layout):
+    if batches.uneven == "ragged" or layout.is_ragged:
         return dataset.ragged_batch(size, drop_remainder=batches.drop_remainder)
     return dataset.batch(size, drop_remainder=batches.drop_remainder)
 

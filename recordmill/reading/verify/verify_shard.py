@@ -157,31 +157,36 @@ def _read_records(
     judged: dict[Profile, str] = {}
     offsets: list[int] = []
     end = 0
+
+    def report(kind: str, problem: str, number: int, offset: int) -> None:
+        if problem:
+            check.add(kind, problem, *rows.place(offset, number))
+
     for number, (offset, data) in enumerate(records):
         if isinstance(data, Damage):
             check.damages += 1
-            check.add(data.kind, data.detail, *rows.place(offset, number))
+            report(data.kind, data.detail, number, offset)
             continue
         offsets.append(offset)
         end = offset + len(data) + FRAMING_BYTES
         try:
             example = ParsedExample(data)
         except DamagedExampleError as error:
-            check.add("example", str(error), *rows.place(offset, number))
+            report("example", str(error), number, offset)
             continue
         profile = example.profile
         verdict = judged.get(profile)
         if verdict is None:
             verdict = judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
-        for kind, problem in (("feature", verdict), ("label", judge_labels(example, classes)), check_pixels(example)):
-            if problem:
-                check.add(kind, problem, *rows.place(offset, number))
+        report("feature", verdict, number, offset)
+        report("label", judge_labels(example, classes), number, offset)
+        report(*check_pixels(example), number, offset)
         for problem in judge_names(example, classes):
             names.add(problem, number, offset)
         if not len(offsets) % _REPORTED_EVERY:
             progress(_REPORTED_EVERY)
-    for problem, (number, offset) in names:
-        check.add("names", problem, *rows.place(offset, number))
+    for problem, place in names:
+        report("names", problem, *place)
     progress(len(offsets) % _REPORTED_EVERY)
     return offsets, end
 

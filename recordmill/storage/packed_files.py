@@ -4,6 +4,7 @@ A compressed file without random access is unpacked once in each process that re
 memory does not grow with its size. The temporary file is deleted when the process ends. The unpacked size is bounded.
 """
 
+import atexit
 import os
 import tempfile
 import threading
@@ -67,7 +68,9 @@ class UnpackedFiles:
 
     def _unpack(self, uri: str, packing: Packing, max_ratio: int, most: int) -> Unpacked:
         with self._lock:
-            self._folder = self._folder or tempfile.TemporaryDirectory(prefix="recordmill-unpacked-")
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="recordmill-unpacked-")
+                atexit.register(self._folder.cleanup)  # left to itself, it would warn
         handle, path = tempfile.mkstemp(dir=self._folder.name)
         size, fault, is_doubtful = 0, "", False
         try:
@@ -86,14 +89,6 @@ class UnpackedFiles:
             os.unlink(path)
             raise
         return Unpacked(path, size, fault, is_doubtful)
-
-    def clear(self) -> None:
-        """Deletes the unpacked files."""
-        with self._lock:
-            folder, self._folder = self._folder, None
-            self._unpacked.clear()
-        if folder is not None:
-            folder.cleanup()
 
 
 def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Generator[bytes | memoryview, None, None]:

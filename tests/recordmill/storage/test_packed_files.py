@@ -1,5 +1,7 @@
 import gzip
 import os
+import subprocess
+import sys
 import zipfile
 import zlib
 from pathlib import Path
@@ -38,8 +40,7 @@ def test_a_file_is_unpacked_once_and_again_after_it_changed(packed):
     Path(packed).write_bytes(gzip.compress(b"other"))
     second = files.unpack(packed, Gzip(), "2")
     assert (Path(first.path).read_bytes(), Path(second.path).read_bytes()) == (TEXT, b"other")
-    files.clear()
-    assert not os.path.exists(os.path.dirname(first.path))
+    files._folder.cleanup()
 
 
 def test_bytes_before_the_damage_can_be_read(tmp_path):
@@ -68,7 +69,7 @@ def test_of_a_bomb_nothing_is_kept(tmp_path, monkeypatch):
     found = files.unpack(str(tmp_path / "data.gz"), Gzip())
     assert (found.size, os.path.getsize(found.path)) == (0, 0)
     assert found.fault == "the gzip file unpacks to more than 100 times its size"
-    files.clear()
+    files._folder.cleanup()
 
 
 def test_an_unreadable_file_leaves_no_temporary_file(tmp_path):
@@ -76,7 +77,7 @@ def test_an_unreadable_file_leaves_no_temporary_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         files.unpack(str(tmp_path / "gone.gz"), Gzip())
     assert os.listdir(files._folder.name) == []
-    files.clear()
+    files._folder.cleanup()
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -139,4 +140,14 @@ def test_no_more_is_unpacked_than_there_should_be(tmp_path):
     found = files.unpack(str(path), Gzip(), most=100)
     assert found.fault == "it unpacks to more than the 100 bytes declared"
     assert (found.size, os.path.getsize(found.path)) == (0, 0)
-    files.clear()
+    files._folder.cleanup()
+
+
+def test_unpacked_files_go_with_the_process(packed):
+    code = f"""
+from recordmill.schemas.packing import Gzip
+from recordmill.storage.packed_files import UNPACKED
+print(UNPACKED.unpack({packed!r}, Gzip()).path)
+"""
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert (os.path.exists(os.path.dirname(run.stdout.strip())), run.stderr) == (False, "")

@@ -69,12 +69,10 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
     """
     text = _read_text(path) if path and path != AUTO else ""
     plain = _parse(path, text)
-    parsed = [_parse_override(override) for override in overrides]
-    for override in parsed:
-        _set(plain, override)
+    overridden = [_set(plain, override) for override in overrides]
     if _is_to_be_recognised(plain, path):
         plain = recogniser(plain)
-    settings = _validate(plain, path or "--set", [override.keys for override in parsed])
+    settings = _validate(plain, path or "--set", overridden)
     first = text.partition("\n")[0]
     return LoadedSettings(
         settings, plain.get("convention") is not None, f"{first}\n" if first.startswith(COMMENT) else ""
@@ -111,34 +109,23 @@ def _read_text(path: str) -> str:
         raise UsageError(f"the configuration {path} cannot be read: {str(why).lower()}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Override:
-    """One `--set`: the flag's text, the path of keys, and the value."""
-
-    text: str
-    keys: tuple[str, ...]
-    value: Any
-
-
-def _parse_override(override: str) -> _Override:
-    path, equals, value = override.partition("=")
+def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:
+    """Sets the value of one `--set`, and returns its keys. A mapping keeps its other entries, also its default's."""
+    path, equals, text = override.partition("=")
     keys = tuple(normalize(path.strip()).split("."))
     if not equals or not all(keys) or len(keys) > MAX_DEPTH:
         raise UsageError(f"--set {override:.200}: write key.path=value, such as images.quality=90")
-    return _Override(override, keys, parse_yaml(value, f"--set {override:.200}: the value"))
-
-
-def _set(plain: dict[str, Any], override: _Override) -> None:
-    """Sets a value. A mapping keeps its other entries, including those of its default."""
+    value = parse_yaml(text, f"--set {override:.200}: the value")
     kind: Any = DatasetSettings
-    for key in override.keys[:-1]:
+    for key in keys[:-1]:
         kind, default = _step_into(kind, key, plain.get(key))
         if plain.get(key) is None:
             plain[key] = default
         if not isinstance(plain[key], dict):
-            raise UsageError(f"--set {override.text:.200}: {key} is {plain[key]!r:.80}, which has no keys below it")
+            raise UsageError(f"--set {override:.200}: {key} is {plain[key]!r:.80}, which has no keys below it")
         plain = plain[key]
-    plain[override.keys[-1]] = override.value
+    plain[keys[-1]] = value
+    return keys
 
 
 def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:

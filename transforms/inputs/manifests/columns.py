@@ -171,17 +171,14 @@ class CellReader:
             Rejected: a value is missing or not what its column is for. Where rows of one image are joined, a row
                 that names its image is an entry with a fault instead.
         """
-        uri = self._read_uri(cells)
+        parts = template_parts(self.columns.uri)
+        uri = "".join(text + (self._name(cells, column, is_required=True) if column else "") for text, column in parts)
         try:
             return self._read(uri, cells)
         except Rejected as error:
             if not self.columns.row_boxes:
                 raise
             return Entry(uri=uri, boxes=[], fault=error.detail)
-
-    def _read_uri(self, cells: Mapping[str, Any]) -> str:
-        parts = template_parts(self.columns.uri)
-        return "".join(text + (self._name(cells, column, is_required=True) if column else "") for text, column in parts)
 
     def _read(self, uri: str, cells: Mapping[str, Any]) -> Entry:
         entry = Entry(uri=uri, fractions=self.fractions)

@@ -107,9 +107,7 @@ class Columns:
         if self.row_boxes and not self.uri:
             raise ValueError("source.columns.xmin: rows of one image are joined by source.columns.uri: name it")
         if bool(self.width) != bool(self.height) or (self.width and not given):
-            raise ValueError(
-                "source.columns.width and source.columns.height go together, and with boxes: name them all"
-            )
+            raise ValueError("source.columns.width and height go together, and with boxes: name them all")
         template_parts(self.uri)
 
 
@@ -225,11 +223,9 @@ class CellReader:
         if len(text) > LONGEST_NAME:
             count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
             raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
-        if text.strip():
-            return text
-        if is_required:
+        if is_required and not text.strip():
             raise _missing(cells, column)
-        return ""
+        return text if text.strip() else ""
 
 
 @cache

@@ -103,43 +103,36 @@ def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
     """The folder that paths are below, its contents, and the name of the file that the input is."""
-    top = _names_of(_entries(path), "", ignore)
+    folder = path.rstrip("/") or path
+    top = _names_in(folder, "", ignore)
     if top != Names() or storage.size_of(path) is None:
-        return path.rstrip("/") or path, top, ""
+        return folder, top, ""
     root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
     if not only.lower().endswith((".json", *_TABLES)):
         return root, Names((only,)), only
-    top = _names_of(_entries(root), "", ignore)
+    top = _names_in(root, "", ignore)
     return root, Names((*top.images, only), top.folders), only
 
 
 def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
     chosen = list(islice(folders, MOST_FOLDERS))
-
-    def look(folder: str) -> Names:
-        return _names_of(_entries(f"{root}/{folder}"), folder, ignore)
-
-    return dict(zip(chosen, map_each(look, chosen, storage.is_local(root)), strict=True))
+    found = map_each(lambda folder: _names_in(root, folder, ignore), chosen, storage.is_local(root))
+    return dict(zip(chosen, found, strict=True))
 
 
-def _entries(folder: str) -> list[str]:
-    """The names in a folder; of a large one on a store the first, and those that say something of a layout."""
-    found = storage.folder_entries(folder, MOST_NAMES)
-    if len(found) < MOST_NAMES or storage.is_local(folder):
-        return found
-    more = map_each(lambda start: storage.folder_entries(folder, 10, start), TELLING, are_local=False)
-    return sorted({*found, *(name for names in more for name in names)})
-
-
-def _names_of(entries: Iterable[str], below: str, ignore: Ignore) -> Names:
+def _names_in(root: str, below: str, ignore: Ignore) -> Names:
+    """What a folder below the input holds; of a large one on a store the first, and what says something of a layout."""
+    folder = f"{root}/{below}" if below else root
+    entries = set(storage.folder_entries(folder, MOST_NAMES))
+    if len(entries) >= MOST_NAMES and not storage.is_local(root):
+        entries.update(*map_each(lambda start: storage.folder_entries(folder, 10, start), TELLING, are_local=False))
     prefix = f"{below}/" if below else ""
     texts = (name for name in entries if normal_path(name) is not None)
-    kept = [name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/"))]
+    kept = sorted(name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/")))
     found = Names(tuple(name for name in kept if not name.endswith("/")))
-    images = found.images
-    others = sorted(set(found.files) - set(images))[:MOST_KEPT]
+    others = sorted(set(found.files) - set(found.images))[:MOST_KEPT]
     folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))
-    return Names(tuple(sorted((*images[:MOST_KEPT], *others))), folders)
+    return Names(tuple(sorted((*found.images[:MOST_KEPT], *others))), folders)
 
 
 def _rank(folder: str) -> tuple[bool, str]:

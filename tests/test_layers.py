@@ -200,7 +200,8 @@ def test_files_stay_readable_at_a_sitting():
 
 
 def test_the_product_does_not_grow():
-    assert sum(count_code().values()) <= MOST_CODE_LINES_IN_ALL
+    lines = sum(count_code().values())
+    assert lines <= MOST_CODE_LINES_IN_ALL, "delete something, or raise MOST_CODE_LINES_IN_ALL and say why"
 
 
 def test_functions_fit_on_a_screen():

@@ -93,8 +93,8 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
     parts = []
     if same.get("groups"):
         found, unit = same["groups"] + same["images"], numbers["unit"]
-        hold = f"files contain {format_count(same['groups'], unit)}"
-        only = f"{unit}s contain only {same['groups']:,} different ones"
+        hold = f"files contain only {format_count(same['groups'], 'distinct image')}"
+        only = f"{unit}s contain only {same['groups']:,} distinct ones"
         parts.append(f"{found:,} {hold if unit == 'image' else only}" + _crossing(same))
     if alike.get("pairs"):
         pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
@@ -104,8 +104,8 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
 
 
 def _crossing(numbers: Mapping[str, int]) -> str:
-    kinds = [(numbers["across_splits"], "across splits"), (numbers["conflicting"], "with different classes")]
-    parts = [f"{count:,} {what}" for count, what in kinds if count]
+    kinds = [(numbers["across_splits"], "across splits"), (numbers["conflicting"], "under different classes")]
+    parts = [f"{count:,} of them {what}" for count, what in kinds if count]
     return f", {' and '.join(parts)}" if parts else ""
 
 

@@ -185,7 +185,8 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
         if summary.left_out:
             return f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(summary.ignored.items()))
-        ignored = f": all {summary.listed:,} files there are ignored ({reasons})" if summary.listed else ""
+        files = "the only file there is" if summary.listed == 1 else f"all {summary.listed:,} files there are"
+        ignored = f": {files} ignored ({reasons})" if summary.listed else ""
         by_name = {"not_included", "read_only_with_images"} >= set(summary.ignored)
         hint = ": set include to patterns of their names" if ignored and by_name else ""
         if settings.source.other_files == "taken_only_by_name" and not settings.include and ignored:
@@ -221,7 +222,7 @@ def _fill_splits(
     if unfilled:
         things = "groups" if settings.splits.group else f"{settings.unit}s"
         return selection, (
-            f"there are too few {things} ({summary.references:,} {settings.unit}s) "
+            f"there are too few {things} ({format_count(summary.references, settings.unit)}) "
             f"for the {len(names)} splits {', '.join(names)}: {unfilled[0]} would be empty"
         )
     notes.extend(f"split {name} would have been empty: it was given the nearest {settings.unit}s" for name in empty)

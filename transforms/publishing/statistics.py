@@ -63,7 +63,7 @@ class Statistics:
         sizes: width and height of the images; of more than two different ones, two.
         channels: numbers of channels of the images.
         reencoded: images whose bytes were changed.
-        lossless: those of them whose names are those of formats without loss.
+        lossless: those of them in lossless formats, judging by their names.
         rejected: the keys of the first rejected references of each reason.
     """
 

@@ -120,7 +120,7 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
     ("refs", "settings", "selection", "sentence"),
     [
         ([], BASE, None, "no images were found in the input"),
-        ([IGNORED], BASE, None, "no images were found in the input: all 1 files there are ignored (1 hidden)"),
+        ([IGNORED], BASE, None, "no images were found in the input: the only file there is ignored (1 hidden)"),
         (
             [replace(IGNORED, reason="not_included")] * 2,
             BASE,

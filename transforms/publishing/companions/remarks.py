@@ -86,12 +86,12 @@ def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[R
         return
     lossless, changed = statistics.lossless, statistics.reencoded
     if lossless.images:
-        what = f"{format_count(lossless.images, 'image')} of formats without loss (by the name) became JPEG"
-        yield Remark(f"{what}, a little changed{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
+        what = f"{format_count(lossless.images, 'image')} in lossless formats (judging by their names) became JPEG"
+        yield Remark(f"{what}, slightly changed{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
     others = Reencoded(*(getattr(changed, key) - getattr(lossless, key) for key in ("images", "before", "after")))
     if growth := _growth(others):
         what = f"{format_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"
-        yield Remark(f"{what}, a little changed{growth}.", "changes")
+        yield Remark(f"{what}, slightly changed{growth}.", "changes")
 
 
 def _growth(changed: Reencoded) -> str:

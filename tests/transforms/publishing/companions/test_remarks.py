@@ -99,12 +99,12 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     [
         (
             Reencoded(1, 100, 120),
-            "1 image of formats without loss (by the name) became JPEG, a little changed; "
+            "1 image in lossless formats (judging by their names) became JPEG, slightly changed; "
             "images.store: png keeps every pixel.",
         ),
         (
             Reencoded(20, 100, 402),
-            "20 images of formats without loss (by the name) became JPEG, a little changed and 4.0 times as large; "
+            "20 images in lossless formats (judging by their names) became JPEG, slightly changed and 4.0 times as large; "
             "images.store: png keeps every pixel.",
         ),
     ],
@@ -117,7 +117,7 @@ def test_lost_exact_pixels_are_reported(lossless, text):
 def test_other_images_that_grew_are_reported():
     statistics = Statistics(reencoded=Reencoded(7, 300, 700), lossless=Reencoded(0, 0, 0))
     assert texts(marker(), statistics) == [
-        "7 other images were encoded again, a little changed and 2.3 times as large."
+        "7 other images were encoded again, slightly changed and 2.3 times as large."
     ]
     assert texts(marker(), Statistics(reencoded=Reencoded(7, 300, 400))) == []
 

@@ -68,9 +68,9 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
             release_claim(run.output, plan.plan_id, run.run_id)
             staging = staging_folder(run.output, plan.plan_id)
             storage.make_folder(staging)
-            storage.write_file(storage.join(staging, OUTCOME), as_json(outcome.as_dict()))
+            storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
-    storage.write_file(run.outcome_file, as_json({**outcome.as_dict(), "run_id": run.run_id}))
+    storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
     return outcome
 
 

@@ -16,6 +16,7 @@ from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
@@ -122,7 +123,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     assert marker["run"].items() >= {"id": "run", "runner": "FnApiRunner", "shards_reused": 0}.items()
     assert marker["ledger"]["written"] == 8
     told = json.loads(Path(run.outcome_file).read_bytes())
-    assert told == {**json.loads(json.dumps(outcome.as_dict())), "run_id": "run"}
+    assert told == {**to_json(outcome), "run_id": "run"}
 
 
 def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwritten(

@@ -14,11 +14,10 @@ from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.schemas.settings.dataset import DatasetSettings, as_yaml_dict
+from recordmill.schemas.settings.dataset import DatasetSettings, Recipe, as_yaml_dict
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.listing import Input, ListingSettings
-from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.shard_name import check_file_name
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source

@@ -21,8 +21,8 @@ from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import version_digest_of
+from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.dataset_files import staging_folder

@@ -4,6 +4,7 @@ import re
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import Literal
 
 from recordmill.imaging.orientation import find_orientation, is_turned_sideways
@@ -224,13 +225,14 @@ def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
         raise Rejected("decode", "bad_header", f"JPEG: {width} x {height} pixels, {components} components")
     if len(payload) != 6 + 3 * components:
         raise Rejected("decode", "bad_header", "JPEG: the frame header's length does not fit its components")
-    return precision, height, width, components, _read_subsampling(components, payload[7::3])
+    return precision, height, width, components, _read_subsampling(components, payload[7:16:3])
 
 
+@lru_cache(64)  # nearly all files have one of a few
 def _read_subsampling(components: int, factors: bytes) -> Subsampling:
     if components < 3:
         return "4:2:0" if components == 1 else "4:4:4"
-    (across, down), *colours = [(both >> 4, both & 15) for both in factors[:3]]
+    (across, down), *colours = [(both >> 4, both & 15) for both in factors]
     if colours[0] != colours[1] or 0 in colours[0]:
         return "4:4:4"
     return _SUBSAMPLINGS.get((across / colours[0][0], down / colours[0][1]), "4:4:4")

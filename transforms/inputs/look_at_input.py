@@ -18,6 +18,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.storage.many_files import map_each
+from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits
@@ -84,8 +85,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
         names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
     paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
-    found = map_each(lambda name: _read_head(f"{root}/{name}"), paths, storage.is_local(root))
-    heads = dict(zip(paths, found, strict=True))
+    heads = dict(zip(paths, map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
     archives = {}
     for name in _archives_to_see(sketch):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
@@ -103,43 +103,35 @@ def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
     """The folder that paths are below, its contents, and the name of the file that the input is."""
-    top = _names_of(_entries(path), "", ignore)
+    folder = path.rstrip("/") or path
+    top = _names_in(folder, "", ignore)
     if top != Names() or storage.size_of(path) is None:
-        return path.rstrip("/") or path, top, ""
+        return folder, top, ""
     root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
     if not only.lower().endswith((".json", *_TABLES)):
         return root, Names((only,)), only
-    top = _names_of(_entries(root), "", ignore)
+    top = _names_in(root, "", ignore)
     return root, Names((*top.images, only), top.folders), only
 
 
 def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
-    chosen = list(islice(folders, MOST_FOLDERS))
-
-    def look(folder: str) -> Names:
-        return _names_of(_entries(f"{root}/{folder}"), folder, ignore)
-
-    return dict(zip(chosen, map_each(look, chosen, storage.is_local(root)), strict=True))
+    paths = {f"{root}/{folder}": folder for folder in islice(folders, MOST_FOLDERS)}
+    found = map_each(lambda path: _names_in(path, paths[path], ignore), paths)
+    return dict(zip(paths.values(), found, strict=True))
 
 
-def _entries(folder: str) -> list[str]:
-    """The names in a folder; of a large one on a store the first, and those that say something of a layout."""
-    found = storage.folder_entries(folder, MOST_NAMES)
-    if len(found) < MOST_NAMES or storage.is_local(folder):
-        return found
-    more = map_each(lambda start: storage.folder_entries(folder, 10, start), TELLING, are_local=False)
-    return sorted({*found, *(name for names in more for name in names)})
-
-
-def _names_of(entries: Iterable[str], below: str, ignore: Ignore) -> Names:
+def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
+    """What a folder below the input holds; of a large one on a store the first, and what says something of a layout."""
+    entries = set(storage.folder_entries(folder, MOST_NAMES))
+    if len(entries) >= MOST_NAMES and not storage.is_local(folder):
+        entries.update(*in_parallel(lambda start: storage.folder_entries(folder, 10, start), TELLING))
     prefix = f"{below}/" if below else ""
     texts = (name for name in entries if normal_path(name) is not None)
-    kept = [name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/"))]
+    kept = sorted(name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/")))
     found = Names(tuple(name for name in kept if not name.endswith("/")))
-    images = found.images
-    others = sorted(set(found.files) - set(images))[:MOST_KEPT]
+    others = sorted(set(found.files) - set(found.images))[:MOST_KEPT]
     folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))
-    return Names(tuple(sorted((*images[:MOST_KEPT], *others))), folders)
+    return Names(tuple(sorted((*found.images[:MOST_KEPT], *others))), folders)
 
 
 def _rank(folder: str) -> tuple[bool, str]:

@@ -2,7 +2,7 @@
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,22 +100,22 @@ class Summary:
 
     def add(self, batch: ReferenceBatch, splitter: ImageSplitter) -> None:
         """Counts what is in a batch."""
-        for ref in batch.refs:
-            digest = self._count(ref)
-            self.labels.add(ref.label)
-            if self._place(ref, splitter):
-                self.planned_digest = add_digests(self.planned_digest, digest)
+        digests = self._count(batch.refs)
+        self.labels.update(ref.label for ref in batch.refs)
+        planned = [digest for digest, ref in zip(digests, batch.refs, strict=True) if self._place(ref, splitter)]
+        self.planned_digest = add_digests(self.planned_digest, *planned)
         for notice in batch.notices:
             self._add_notice(notice)
         for classes in batch.classes:
             self._announce(classes)
 
-    def _count(self, ref: ImageRef) -> int:
-        self.listed += 1
-        digest = digest_of(ref)
-        self.digest = add_digests(self.digest, digest)
-        self.versions = add_digests(self.versions, version_digest_of(ref))
-        return digest
+    def _count(self, refs: Sequence[ImageRef]) -> list[int]:
+        """Counts what is not ignored; gives the digests, added up in one go: it is done for every image."""
+        digests = [digest_of(ref) for ref in refs]
+        self.listed += len(digests)
+        self.digest = add_digests(self.digest, *digests)
+        self.versions = add_digests(self.versions, *map(version_digest_of, refs))
+        return digests
 
     def _add_notice(self, notice: Notice) -> None:
         reason = notice.reason
@@ -128,11 +128,11 @@ class Summary:
             case "left_out":
                 if reason not in LEFT_OUT:
                     raise ValueError(f"{reason!r} is not a reason to leave out: add it to LEFT_OUT, with its meaning")
-                self._count(notice)
+                self._count([notice])
                 self.left_out[reason] += 1
                 self.labels.add(notice.label)
             case "rejected":
-                self.planned_digest = add_digests(self.planned_digest, self._count(notice))
+                self.planned_digest = add_digests(self.planned_digest, *self._count([notice]))
                 self.rejected[reason] += 1
                 self._keep_first({reason: f"{notice.key} ({notice.detail:.500})"})
             case "names_images":

@@ -119,7 +119,7 @@ def _convert(
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(each.key for each in layout.optional_features if fields.get(each.field) is None)
+    return tuple([each.key for each in layout.optional_features if fields.get(each.field) is None])
 
 
 def _rejected_row(ref: ImageRef, rejected: Rejected) -> RejectedRow:

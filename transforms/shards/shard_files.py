@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import reduce
 from typing import NamedTuple
 
 import orjson
@@ -45,8 +44,8 @@ class Fingerprint(NamedTuple):
 
 def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
     """The fingerprint of a shard's references."""
-    # One after the other: a shard may have a million references.
-    digest, versions = (reduce(add_digests, map(each, refs), 0) for each in (digest_of, version_digest_of))
+    # Added one after the other: a shard may have a million references.
+    digest, versions = (add_digests(sum(map(each, refs))) for each in (digest_of, version_digest_of))
     return Fingerprint(f"{digest:064x}", f"{versions:064x}")
 
 
@@ -133,7 +132,8 @@ class WrittenShard:
         for change in changes:
             if change != "reencoded" or len(changes) == 1:
                 self.changed.setdefault(change, image.row.key)
-        self._missing.update(image.missing)
+        if image.missing:
+            self._missing.update(image.missing)
         if image.annotations is not None:
             add_image(self._annotations, image.row.key, image.annotations)
         line = orjson.dumps(row_to_json(image.row), option=orjson.OPT_APPEND_NEWLINE)

@@ -85,8 +85,7 @@ class FixedRecords(ArraySource):
     def __post_init__(self) -> None:
         """Raises ValueError where the layout, with what the preset says, is incomplete or impossible."""
         if self._with_preset() is self:  # otherwise that has been checked
-            self._check_layout()
-            self._check_classes()
+            self._check()
 
     def _with_preset(self) -> Self:
         """The source with the preset's values for what is not given; itself where all is."""
@@ -104,14 +103,12 @@ class FixedRecords(ArraySource):
         """Fills in what the preset says; no file is read."""
         return self._with_preset()
 
-    def _check_layout(self) -> None:
+    def _check(self) -> None:
         for key in ("height", "width"):
             if getattr(self, key) < 1:
                 raise ValueError(f"source.{key} is {getattr(self, key)}: say how many pixels, or name a preset")
         if self.channels not in (1, 3):
             raise ValueError(f"source.channels is {self.channels}: give 1, or 3 for red, green, blue")
-
-    def _check_classes(self) -> None:
         if len(set(self.labels or ())) < len(self.labels or ()):
             raise ValueError("source.labels names one label byte twice: give each a name of its own")
         if self.labels and self.label not in self.labels:
@@ -158,8 +155,7 @@ class FixedRecords(ArraySource):
         name = posixpath.basename(path)
         word = next((word for word, pattern in self.data.items() if fnmatchcase(name, pattern)), None)
         if word is None:
-            reason = "class_names" if name == self.class_names_file else "not_included"
-            yield file.notice("ignored", reason)
+            yield file.notice("ignored", "class_names" if name == self.class_names_file else "not_included")
             return
         count = self._count_records(file.size)
         if self.labels and self.class_names_file:
@@ -168,8 +164,7 @@ class FixedRecords(ArraySource):
             except ClassNamesError as error:
                 known = self._preset_classes if isinstance(error, NoClassNamesError) else 0
                 if not known:
-                    detail = f"{error}: correct that, or state source.class_names"
-                    yield file.notice("fatal", "class_names", detail)
+                    yield file.notice("fatal", "class_names", f"{error}: correct that, or set source.class_names")
                     return
                 folder = file.replace(key=file.key[: -len(name)])  # one note for all files of a folder
                 detail = f"there is no {self.class_names_file}, so the {known} classes are called 0 to {known - 1}"

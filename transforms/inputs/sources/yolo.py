@@ -155,10 +155,10 @@ class Yolo(Source):
         try:
             names = read_names(path, read_sibling(file.uri).decode())
         except (Rejected, ValueError) as error:
-            if posixpath.basename(path) not in NAMES_BESIDE:
+            if posixpath.basename(path) in NAMES_BESIDE:
+                yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
+            else:
                 yield file.notice("ignored", self.other_files)
-                return
-            yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
             return
         if not self.names:
             yield ClassNames.of(file, names)

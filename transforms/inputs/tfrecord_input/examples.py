@@ -127,21 +127,18 @@ def _fits_without_image(convention: Convention, kinds: Collection[tuple[str, str
 def _find_name(kinds: frozenset[tuple[str, str | None]]) -> str:
     found = dict(kinds)
     fits: list[tuple[int, int, str]] = []
-    for name in convention_names():
+    for name in sorted(convention_names()):  # the first of the best is taken
         convention = load_convention(name)
         known = {feature.key: f"{feature.kind}_list" for feature in convention.features}
         images = [feature for feature in convention.features if feature.field in IMAGE_FIELDS]
-        needed = {
-            feature.key
-            for feature in convention.features
-            if feature.default is None and not feature.many and feature.constant is None
-        }
+        scalars = [feature for feature in convention.features if not feature.many and feature.constant is None]
+        needed = {feature.key for feature in scalars if feature.default is None}
         is_raw = convention.stores == "raw" and any(feature.field == "encoded" for feature in images)
         contradicted = any(found.get(key) not in (None, kind) for key, kind in known.items())
         if images and needed <= found.keys() and not is_raw and not contradicted:
             present = len(known.keys() & found.keys())
             fits.append((present, present - len(known), name))
-    return max(fits, default=(0, 0, ""), key=lambda fit: (fit[0], fit[1], [-ord(letter) for letter in fit[2]]))[2]
+    return max(fits, default=(0, 0, ""), key=lambda fit: fit[:2])[2]
 
 
 def read_kept(entries: Mapping[str, Any], keep: Mapping[str, KeptType]) -> dict[str, Any]:

@@ -18,8 +18,10 @@ from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.inspect.extract_images import extract_images
 from recordmill.reading.inspect.find_record import FoundRecord, find_source, read_record, read_records
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
+from recordmill.reading.sidecar_rows import FORGED
+from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.sidecar_row import row_to_json
-from recordmill.schemas.errors import UsageError
+from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_count
 
 EPILOG = """\
@@ -31,6 +33,8 @@ examples:
     %(prog)s dataset --where photos/cat/0001.jpg
   ten images as files:
     %(prog)s dataset --extract images --limit 10
+  its report.html, made again:
+    %(prog)s dataset --report
 
 exit codes:
   0 done   1 it cannot be opened, or there is no such record   2 wrong usage   130 interrupted
@@ -55,6 +59,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     parser.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
     parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
     parser.add_argument("--limit", type=int, metavar="N", help="extract at most N images")
+    parser.add_argument("--report", action="store_true", help="make report.html of a dataset again, and show nothing")
+    parser.add_argument("--no_report", dest="report", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
     parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--labels", type=int, default=20, metavar="N", help="labels shown (default: 20)")
@@ -69,13 +75,31 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
         flags.record = (match[1], int(match[2]))
     if flags.record is not None and flags.where is not None:
         raise UsageError("--record and --where both choose records: give one of them")
+    if flags.report and {flags.record, flags.where, flags.extract} != {None}:
+        raise UsageError("--report makes a page of the whole dataset: leave out --record, --where and --extract")
     if flags.limit is not None and flags.limit < 1:
         raise UsageError(f"--limit is {flags.limit}: give 1 or more")
     width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
+    if flags.report:
+        return _make_report(console, flags.path)
     dataset = open_dataset(flags.path)
     shows_all = {flags.record, flags.where, flags.extract} == {None}
     return _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
+
+
+def _make_report(console: Console, path: str) -> dict[str, Any]:
+    """Writes the report of the dataset in a folder."""
+    from recordmill.reading.report.write_report import write_report
+
+    try:
+        page = write_report(path)
+    except LoadError:
+        raise
+    except FORGED as error:
+        raise LoadError(f"{path} is damaged ({error}): recordmill verify lists the damage") from None
+    console.print(Text(f"the report is {printable(page)}"))
+    return {"path": path, "report": REPORT}
 
 
 def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:

@@ -21,6 +21,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     import apache_beam as beam
     from apache_beam.pvalue import AsSingleton
 
+    from recordmill.reading.report.write_report import write_report
     from recordmill.transforms.claim_output import ClaimOutput
     from recordmill.transforms.convert_shards import ConvertShards
     from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
@@ -41,7 +42,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
         refs
         | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle
         | ConvertShards(settings, run, plan)  # one report per finished shard
-        | PublishDataset(settings, run, plan)  # one outcome
+        | PublishDataset(settings, run, plan, write_report)  # one outcome
     )
 
 

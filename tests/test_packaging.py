@@ -48,8 +48,8 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     below = [REPO / name for name in LINKED]
     sources = {path.relative_to(REPO) for folder in below for path in folder.rglob("*.py")}
     data = {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
-    data |= {Path("transforms/publishing/companions", name) for name in ("report.html.jinja", "report.css")}
     reading = {path.relative_to(REPO) for path in (REPO / "recordmill").rglob("*.py")}
+    reading |= {Path("recordmill/reading/report", name) for name in ("report.html.jinja", "report.css")}
     assert {Path("recordmill") / path for path in sources | data} | reading | {Path("setup.py")} <= shipped
     entries = {Path("pipeline", f"{name}.py") for name in ("__init__", "analyze", "inspect", "run", "verify")}
     assert {path for path in shipped if path.parts[:1] and path.parts[0] in LINKED and path.suffix} == entries

@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import apache_beam as beam
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED
+from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.formatting import format_count
@@ -23,7 +23,7 @@ from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.acted_settings import tell_acted
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
-from recordmill.transforms.publishing.companions import StagedDataset, choose_samples, find_remarks
+from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
 from recordmill.transforms.publishing.digest_index import DigestIndex
 from recordmill.transforms.publishing.duplicates import list_duplicates
@@ -44,8 +44,13 @@ from recordmill.transforms.publishing.statistics import gather_statistics, list_
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
+WriteReport = Callable[[str], str]
+"""Writes the report of the dataset in a folder."""
 
-def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+
+def publish(
+    finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings, write_report: WriteReport
+) -> Outcome:
     """Does what the plan says with the finished shards, and writes the outcome file.
 
     What users can fix, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
@@ -69,9 +74,26 @@ def publish(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run
             staging = staging_folder(run.output, plan.plan_id)
             storage.make_folder(staging)
             storage.write_file(storage.join(staging, OUTCOME), as_json(outcome.as_dict()))
+    if settings.report and outcome.status in ("published", "kept"):
+        outcome = _add_report(outcome, run, write_report)
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**outcome.as_dict(), "run_id": run.run_id}))
     return outcome
+
+
+def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -> Outcome:
+    """Makes the report of the dataset that is in place, if it is a new one or has none; a failure is a note."""
+    try:
+        if outcome.status == "published" or not storage.exists(storage.join(run.output, REPORT)):
+            if run.preview:
+                return outcome
+            write_report(run.output)
+    except Exception as error:  # noqa: BLE001  # the dataset is complete without it
+        told = explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
+        why = " ".join(told.split()) or type(error).__name__
+        note = f"{REPORT} was not made ({why}): recordmill inspect {run.output} --report makes it"
+        return replace(outcome, notes=(*outcome.notes, note))
+    return replace(outcome, numbers={**outcome.numbers, "report": REPORT})
 
 
 def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
@@ -133,18 +155,14 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
-    statistics = gather_statistics(
-        sidecars, choose_samples(rows.class_counts, layout.stores_boxes) if settings.report else {}
-    )
+    statistics = gather_statistics(sidecars)
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     records = {name: finished.splits[name].records for name in sorted(finished.splits)}
     moved = _compare_with_replaced(plan, run, statistics.contents, records, settings.unit)
-    marker = build_marker(plan, shards, ledger, settings, finished, duplicates.numbers)
+    marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
     remarks = find_remarks(marker, statistics, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-    dataset = StagedDataset(
-        marker, settings, plan.config_text, shards, reports, folder, statistics, duplicates, remarks, _facts_of(run)
-    )
+    dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, statistics, remarks)
     stage_dataset(dataset, plan, run)
     published = publish_staged(run.output, plan.plan_id, run.run_id)
     reused = sum(report.reused for report in reports)
@@ -179,11 +197,6 @@ def _compare_with_replaced(
         return []
     note = compare_splits(run.output, replaced, contents, records, unit)
     return [note] if note else []
-
-
-def _facts_of(run: RunSettings) -> dict[str, Any]:
-    """What is known of a run that is about to publish."""
-    return {**run.facts, "inputs": dict(run.inputs), "seconds": PROGRESS.seconds()}
 
 
 def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
@@ -246,16 +259,19 @@ class PublishDataset(beam.PTransform):
         settings: what the dataset is.
         run: where and how this run works.
         plan: the `Plan`, as a side input.
+        write_report: writes the report of the dataset in a folder.
     """
 
     settings: DatasetSettings
     run: RunSettings
     plan: Any
+    write_report: WriteReport
 
     def expand(self, reports: beam.PCollection[ShardReport]) -> beam.PCollection[Outcome]:
         """PCollection[ShardReport] -> PCollection[Outcome] of exactly one element, whatever happened before."""
         return (
             reports
             | "GatherReports" >> beam.CombineGlobally(GatherReportsFn())
-            | "Publish" >> beam.Map(publish, self.plan, self.settings, self.run).with_output_types(Outcome)
+            | "Publish"
+            >> beam.Map(publish, self.plan, self.settings, self.run, self.write_report).with_output_types(Outcome)
         )

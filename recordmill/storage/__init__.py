@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from recordmill.storage.stores.local_file import create_local, force_to_disk, read_local
 from recordmill.storage.stores.local_file import parts_kept_open as parts_kept_open
+from recordmill.storage.stores.store import open_to_read as open_object
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
@@ -66,8 +67,6 @@ def open_to_read(path: str) -> BinaryIO:
     """
     if is_local(path):
         return open(path, "rb")
-    from recordmill.storage.stores.store import open_to_read as open_object
-
     return open_object(_find_store(path), path)
 
 
@@ -87,15 +86,21 @@ def make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
 
 
-def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
+def write_file(path: str, content: bytes | Iterable[bytes], temporary: str = "") -> None:
     """Writes a whole file, replacing any other; by temporary name and rename if it could be seen half written.
 
     After a power cut there is either the complete file or the earlier one.
+
+    Args:
+        path: the file.
+        content: its content.
+        temporary: the temporary name, for a file that is written again after an interruption; by default, one that no
+            other writer uses.
     """
     if not is_local(path) and (store := _find_store(path)).is_atomic:
         store.write(path, content)
         return
-    temporary = temporary_name(path)
+    temporary = temporary or temporary_name(path)
     with open_to_write(temporary) as file:
         file.writelines((content,) if isinstance(content, bytes) else content)
     if is_local(temporary):

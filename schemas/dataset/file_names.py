@@ -12,7 +12,10 @@ SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
 """Those that every dataset has."""
 
 REPORT = "report.html"
-"""The report for people, if the settings request it."""
+"""The report for people, if the settings request it. It is made from the published dataset; no marker lists it."""
+
+REPORT_DATA = "report.json"
+"""What the report shows and no other file has, if the settings request a report."""
 
 SIDECARS = "sidecars"
 """The folder of the sidecars."""
@@ -26,7 +29,7 @@ OUTCOME = "outcome.json"
 """Why the last run of a plan failed, in its staging folder."""
 
 EXAMPLES = "examples.json"
-"""Thumbnails of changed images for the report, of a split's first shard, in the staging folder."""
+"""Pictures of changed images for the report, of a split's first shard, in the staging folder."""
 
 
 def sidecar_name(shard: str) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
-from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import Feature, FeatureEntry, features_from_schema
@@ -252,6 +251,7 @@ class RunEntry:
         beam: the version of Beam.
         runner: the name of Beam's runner.
         started: time in UTC.
+        seconds: the duration of each stage, by name; absent unless one process ran all of them.
         id: the run's id.
         inputs: folders or files by input name; the empty name for an only input.
         versions: a digest of the times and sizes of all files that were listed.
@@ -264,6 +264,7 @@ class RunEntry:
     beam: str | None = None
     runner: str | None = None
     started: str | None = None
+    seconds: Mapping[str, float] | None = None
     id: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
     versions: str = ""
@@ -401,5 +402,4 @@ class Marker:
         keys = ("ledger", "named", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
         stored = self.to_json()
         numbers = {key: stored[key] for key in keys if key in stored}
-        report = {"report": REPORT} if REPORT in self.files else {}
-        return {"unit": self.unit, "splits": splits, "classes": len(self.labels), **numbers, **report}
+        return {"unit": self.unit, "splits": splits, "classes": len(self.labels), **numbers}

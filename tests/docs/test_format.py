@@ -33,8 +33,15 @@ TABLES = {
     title: re.findall(r"^\| `(\w+)` \| (.*?) \|", body, re.M)
     for title, body in re.findall(r"^###? (.+)\n((?:(?!##).*\n)*)", PAGE, re.M)
 }
-WORDS = {int: "integer", str: "string", bool: "boolean", Any: "any"}
-PLURALS = {"integer": "integers", "string": "strings", "object": "objects", "array": "arrays", "any": ""}
+WORDS = {int: "integer", float: "number", str: "string", bool: "boolean", Any: "any"}
+PLURALS = {
+    "integer": "integers",
+    "number": "numbers",
+    "string": "strings",
+    "object": "objects",
+    "array": "arrays",
+    "any": "",
+}
 
 
 def type_in_json(kind):

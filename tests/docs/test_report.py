@@ -7,14 +7,14 @@ from pathlib import Path
 from make_settings import make_settings
 from PIL import Image
 
-from recordmill.transforms.publishing.companions.report_sections import MOST_BARS, SMALLEST_BARS
-from recordmill.transforms.publishing.companions.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
-from recordmill.transforms.publishing.companions.thumbnails import (
+from recordmill.reading.report.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
+from recordmill.reading.report.thumbnails import (
     MOST_CLASSES,
     MOST_CLASSES_WITH_BOXES,
     MOST_IMAGES,
     MOST_WITH_BOXES,
 )
+from recordmill.reading.report.write_report import MOST_BARS, SMALLEST_BARS
 from recordmill.transforms.publishing.duplicates import MOST_LISTED
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, MOST_PAIRS
 
@@ -33,7 +33,7 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
         draw(tmp_path / f"photos/{('cat', 'dog')[number % 2]}/{number}.jpg", number)
     draw(tmp_path / "photos/cat/copy.jpg", 0)
     draw(tmp_path / "photos/dog/small.jpg", 0, (80, 60))
-    plain, _, compared = run_page("docs/report.md", tmp_path)
+    plain, _, _, compared = run_page("docs/report.md", tmp_path)
     assert "report.html" in plain.stderr
     assert (tmp_path / "dataset/report.html").is_file()
     assert not (tmp_path / "plain/report.html").exists()

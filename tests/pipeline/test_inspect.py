@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -40,6 +41,26 @@ def test_images_on_request(ours, tmp_path, capsys):
     assert len(list((tmp_path / "images").rglob("*.jpg"))) == 4
 
 
+def test_the_report_is_made_again(ours, capsys):
+    page = (ours / "report.html").read_bytes()
+    (ours / "report.html").unlink()
+    assert main([str(ours), "--report", "--json"]) == 0
+    told = capsys.readouterr()
+    assert (told.err, json.loads(told.out)) == (
+        f"the report is {ours}/report.html\n",
+        {"exit_code": 0, "path": str(ours), "report": "report.html"},
+    )
+    assert (ours / "report.html").read_bytes() == page
+    (sidecar,) = (ours / "sidecars").glob("train-*")
+    sidecar.write_text("x")
+    assert main([str(ours), "--report"]) == 1
+    assert re.fullmatch(
+        rf"error: {re.escape(str(ours))} is damaged \(.+\): recordmill verify lists the damage\n",
+        capsys.readouterr().err,
+    )
+    assert (ours / "report.html").read_bytes() == page
+
+
 @pytest.mark.parametrize(
     ("more", "code", "sentence"),
     [
@@ -47,6 +68,7 @@ def test_images_on_request(ours, tmp_path, capsys):
         (["--record", "val:1"], 1, "error: there is no split and no file 'val' with records: the splits are train,"),
         (["--record", "train:1", "--where", "x"], 2, "error: --record and --where both choose records"),
         (["--where", "nothing.jpg"], 1, "error: no record of "),
+        (["--report", "--record", "train:1"], 2, "error: --report makes a page of the whole dataset: leave out --rec"),
         (["--extract", "x", "--limit", "0"], 2, "error: --limit is 0: give 1 or more"),
     ],
 )

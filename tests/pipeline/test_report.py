@@ -127,13 +127,17 @@ def test_changes_are_shown_before_and_after(convert, class_folders, tmp_path):
 def test_without_a_report_everything_else_is_the_same(convert, photos, tmp_path):
     whole = convert(photos)
     plain = convert(photos, settings={"report": False}, output=tmp_path / "plain")
-    assert whole.files - plain.files == {"report.html"}
+    assert whole.files - plain.files == {"report.html", "report.json"}
     assert plain.files < whole.files
     assert plain.deterministic_files == whole.deterministic_files
     assert plain.marker["plan"] == whole.marker["plan"]
     assert "report" not in plain.line
-    # It is the same dataset, which is there already.
-    assert convert(photos, output=tmp_path / "plain").line["status"] == "kept"
+    # It is the same dataset, which is there already; only its report is not.
+    before = plain.files
+    again = convert(photos, output=tmp_path / "plain")
+    assert (again.line["status"], again.line["report"]) == ("kept", "report.html")
+    assert again.files - before == {"report.html"}
+    assert whole.marker["remarks"][0] in report_of(again)
 
 
 def test_a_gzip_dataset_has_its_pictures_too(convert, photos):

@@ -15,6 +15,7 @@ from PIL import Image
 
 from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.reading.report.write_report import write_report
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
@@ -86,7 +87,7 @@ def run_steps():
             summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)
             plan = AsSingleton(summary | PlanShards(settings, make_recipe(settings), run, selection) | ClaimOutput(run))
             shards = refs | ShuffleReferences(settings, plan)
-            _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan)
+            _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan, write_report)
         return json.loads(Path(run.outcome_file).read_bytes())
 
     return go

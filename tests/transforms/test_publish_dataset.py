@@ -3,6 +3,7 @@ import os
 import re
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from make_settings import make_settings
 from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.dataset import open_dataset
+from recordmill.reading.report.write_report import write_report
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.image_ref import ImageRef
@@ -25,11 +27,12 @@ from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.dataset_files import staging_folder
+from recordmill.transforms import publish_dataset
 from recordmill.transforms.claim_output import settle_action
 from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.publish_dataset import PublishDataset, publish
+from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
@@ -42,10 +45,12 @@ DESCRIPTIONS = [
     "image.class.label.labels.txt",
     "schema.pbtxt",
     "croissant.json",
-    "report.html",
+    "report.json",
 ]
 
 SETTINGS = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
+
+publish = partial(publish_dataset.publish, write_report=write_report)
 
 
 def plan_of(refs, run, settings=SETTINGS):
@@ -101,6 +106,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
         "duplicates.jsonl",
         "recordmill.json",
         *DESCRIPTIONS,
+        "report.html",
     }
     assert (files["labels.txt"], files["config.yaml"]) == (
         b"0:cat\n1:dog\n",
@@ -195,13 +201,78 @@ def test_all_that_a_marker_names_is_on_the_disk_before_it_is(pictures, run, run_
     assert run_steps(SETTINGS, run)["status"] == "published"
     switched = events.index(("moved", output / "recordmill.json"))
     earlier = {inode for what, inode in events[:switched] if what == "forced"}
-    published = [path for path in output.rglob("*") if path.is_file()]
+    published = [path for path in output.rglob("*") if path.is_file() and path.name != "report.html"]
     assert len(published) > 15
     assert [path.name for path in published if path.stat().st_ino not in earlier] == []
     for folder in (output, output / "sidecars"):
         last_move = max(at for at, event in enumerate(events[:switched]) if event[1] in folder.iterdir())
         assert ("forced", folder.stat().st_ino) in events[last_move:switched]
     assert ("forced", output.stat().st_ino) in events[switched:]
+
+
+def test_the_report_is_made_from_the_published_dataset_and_is_in_no_list(refs, run, tree):
+    plan, seen = plan_of(refs, run), []
+
+    def look(output):
+        seen.append(json.loads(Path(output, "recordmill.json").read_bytes()))
+        return write_report(output)
+
+    reports = gather_reports(write_all(plan, refs, run))
+    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, look)
+    (marker,) = seen
+    assert (outcome.numbers["report"], outcome.notes) == ("report.html", ())
+    assert "report.json" in marker["files"]
+    assert "report.html" not in {*marker["files"], *marker["run"]["digests"]}
+    assert json.loads(tree(run.output)["recordmill.json"]) == marker
+    assert verify_dataset(open_dataset(run.output)).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ZeroDivisionError("a chart is\nbroken"), "a chart is broken"),
+        (KeyError(), "KeyError"),
+        (
+            OSError(28, "No space left on device", "OUT/report.html"),
+            "the output OUT cannot be written: no space left on device",
+        ),
+    ],
+)
+def test_a_report_that_fails_is_a_note_and_the_next_run_makes_it(refs, run, tree, error, why):
+    def fail(_):
+        raise error
+
+    plan = plan_of(refs, run)
+    reports = gather_reports(write_all(plan, refs, run))
+    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, fail)
+    why = why.replace("OUT", run.output)
+    note = f"report.html was not made ({why}): recordmill inspect {run.output} --report makes it"
+    assert (outcome.status, outcome.exit_code, outcome.notes) == ("published", 0, (note,))
+    assert "report" not in outcome.numbers
+    before = tree(run.output)
+    assert "report.html" not in before
+    looking = replace(run, preview=True)
+    preview = publish(FinishedShards(), plan_of(refs, looking), SETTINGS, looking)
+    assert "report" not in preview.numbers
+    assert tree(run.output) == before
+    again = publish(FinishedShards(), plan_of(refs, run), SETTINGS, run)
+    assert (again.status, again.numbers["report"], again.notes) == ("kept", "report.html", ())
+    after = tree(run.output)
+    assert b"Worth a look" in after.pop("report.html")
+    assert after == before
+    kept = publish_dataset.publish(FinishedShards(), plan_of(refs, run), SETTINGS, run, fail)
+    assert (kept.status, kept.numbers["report"], kept.notes) == ("kept", "report.html", ())
+
+
+def test_the_report_of_a_replaced_dataset_goes_with_it(refs, run, tree):
+    plan = plan_of(refs, run)
+    publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
+    assert {"report.html", "report.json"} < set(tree(run.output))
+    other = replace(SETTINGS, shards=ShardSettings(count=3), report=False)
+    overwriting = replace(run, overwrite=True)
+    plan = plan_of(refs, overwriting, other)
+    publish(gather_reports(write_all(plan, refs, overwriting, other)), plan, other, overwriting)
+    assert not {"report.html", "report.json"} & set(tree(run.output))
 
 
 def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run, tree):
@@ -279,7 +350,7 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     assert {name for name in tree(run.output) if name.endswith(".tfrecord")} == {
         f"train-0000{index}-of-00003.tfrecord" for index in range(3)
     }
-    assert len(tree(run.output)) == 11 + len(DESCRIPTIONS)
+    assert len(tree(run.output)) == 12 + len(DESCRIPTIONS)
 
 
 def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tree):
@@ -456,6 +527,7 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
         "duplicates.jsonl",
         "recordmill.json",
         *DESCRIPTIONS,
+        "report.html",
     }
     rows = [json.loads(line) for line in tree(run.output)["sidecars/rejected-00000.jsonl"].splitlines()]
     assert {row["key"] for row in rows} == {ref.key for ref in first}
@@ -528,4 +600,4 @@ def test_in_a_pipeline_there_is_one_outcome_even_without_shards(refs, run):
 
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
-        assert_that(root | beam.Create([]) | PublishDataset(SETTINGS, run, side), check)
+        assert_that(root | beam.Create([]) | PublishDataset(SETTINGS, run, side, write_report), check)

@@ -5,24 +5,23 @@ of one pass say which images to look for; a second one fetches their rows, which
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, SameBytes
+from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json, row_to_json
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
 from recordmill.transforms.publishing.temporary_rows import SortedRows
-
-EXAMPLES = 6
-"""Groups, and pairs, that are kept for a report."""
 
 MOST_LISTED = 1_000
 """Images of one group that are listed by name; `count` says how many there are."""
@@ -34,10 +33,6 @@ class Found:
 
     sidecar: Sidecar
     row: SidecarRow
-
-    def as_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {"key": self.row.key, "split": self.sidecar.split, "class": self.row.class_name}
 
 
 @dataclass(slots=True)
@@ -58,28 +53,8 @@ class Group:
     classes: list[str]
     distance: int | None = None
 
-    @property
-    def weight(self) -> tuple[bool, bool]:
-        """What is worst comes first in a report."""
-        return len(self.classes) > 1, len(self.splits) > 1
 
-
-@dataclass(slots=True)
-class Duplicates:
-    """What was found.
-
-    Attributes:
-        numbers: as in the marker.
-        same_bytes: some groups, those with several classes or splits first.
-        look_alike: some pairs that look alike.
-    """
-
-    numbers: DuplicateCounts = field(default_factory=lambda: DuplicateCounts(SameBytes(), None))
-    same_bytes: list[Group] = field(default_factory=list)
-    look_alike: list[Group] = field(default_factory=list)
-
-
-def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statistics) -> Duplicates:
+def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statistics) -> DuplicateCounts:
     """Writes the list of all duplicates, one line a group, sorted by SHA-256, then one line a pair, closest first.
 
     Args:
@@ -87,31 +62,28 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
         sidecars: of all shards, in the order in which the statistics were gathered.
         statistics: of the same sidecars.
 
+    Returns:
+        The numbers for the marker.
+
     Raises:
         OSError: a sidecar cannot be read or the file not written.
     """
-    found = Duplicates()
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
 
-        def keep(groups: Iterator[Group], examples: list[Group]) -> SameBytes:
+        def write(groups: Iterator[Group]) -> SameBytes:
             numbers = SameBytes()
             for group in groups:
                 lines.write(_line(group))
                 numbers.add(group.count, group.splits, group.classes)
-                examples.append(group)
-                examples.sort(key=lambda group: group.weight, reverse=True)  # stable: of equals the first stay
-                del examples[EXAMPLES:]
             return numbers
 
-        same = keep(find_same_bytes(sidecars, statistics.contents), found.same_bytes)
-        found.numbers = DuplicateCounts(same, None)
+        same, alike = write(find_same_bytes(sidecars, statistics.contents)), None
         if len(statistics.hashes) == len(statistics.contents):  # they were taken
             complete, pairs = find_look_alikes(sidecars, statistics)
-            alike = keep(pairs, found.look_alike)
-            found.numbers = DuplicateCounts(same, LookAlikes.of(alike, MOST_BITS, complete))
+            alike = LookAlikes.of(write(pairs), MOST_BITS, complete)
     storage.move_file(temporary, path)
-    return found
+    return DuplicateCounts(same, alike)
 
 
 def find_same_bytes(sidecars: Sequence[Sidecar], contents: DigestIndex) -> Iterator[Group]:
@@ -180,12 +152,18 @@ def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[int, 
 
 
 def _line(group: Group) -> bytes:
-    if group.distance is None:
-        sha256 = group.images[0].row.sha256
-        images = [image.as_dict() for image in group.images]
-        line = {"kind": "same_bytes", "sha256": sha256, "count": group.count}
-    else:
-        images = [{**image.as_dict(), "sha256": image.row.sha256} for image in group.images]
-        line = {"kind": "look_alike", "distance": group.distance}
-    line |= {"splits": group.splits, "classes": group.classes, "images": images}
-    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+    is_pair = group.distance is not None
+    sha256 = group.images[0].row.sha256
+    line = DuplicateGroup(
+        kind="look_alike" if is_pair else "same_bytes",
+        distance=group.distance,
+        sha256=None if is_pair else sha256,
+        count=None if is_pair else group.count,
+        splits=tuple(group.splits),
+        classes=tuple(group.classes),
+        images=tuple(
+            Duplicate(row.key, sidecar.split, row.class_name, row.sha256 if is_pair else None)
+            for sidecar, row in ((image.sidecar, image.row) for image in group.images)
+        ),
+    )
+    return orjson.dumps(to_json(line), option=orjson.OPT_APPEND_NEWLINE)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from recordmill.schemas.dataset.file_names import MARKER, SIDE_FILES, SIDECARS, TRANSFORM_FN, sidecar_name
+from recordmill.schemas.dataset.file_names import MARKER, REPORT, SIDE_FILES, SIDECARS, TRANSFORM_FN, sidecar_name
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import (
     DuplicateCounts,
@@ -63,7 +63,7 @@ def check_names(marker: Marker) -> None:
     Raises:
         ValueError: two have; the sentence says which.
     """
-    names = Counter([MARKER, SIDECARS, TRANSFORM_FN, *marker.files, *(shard.name for shard in marker.shards)])
+    names = Counter([MARKER, REPORT, SIDECARS, TRANSFORM_FN, *marker.files, *(shard.name for shard in marker.shards)])
     if clash := [name for name, times in names.items() if times > 1]:
         raise ValueError(
             f"two files or folders of the dataset would be called {clash[0]}: change shards.name or the splits' names"

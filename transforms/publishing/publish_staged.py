@@ -14,19 +14,27 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any
 
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, LABELS, MARKER, REJECTED, shard_name
+from recordmill.schemas.dataset.file_names import (
+    CONFIGURATION,
+    DUPLICATES,
+    LABELS,
+    MARKER,
+    REJECTED,
+    REPORT,
+    shard_name,
+)
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
 from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
-from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
+from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_lock import remove_staging
 from recordmill.transforms.planning.plan import Plan
@@ -34,6 +42,7 @@ from recordmill.transforms.publishing.companions import StagedDataset, describe_
 from recordmill.transforms.publishing.marker import check_names, name_sidecars_of_nothing
 from recordmill.transforms.publishing.rollback import read_pending, roll_back
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.progress import PROGRESS
 
 
 def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> dict[str, str]:
@@ -56,16 +65,16 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
             ):
                 if isinstance(row, RejectedRow):
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
-                    lines.write(orjson.dumps(_rejected_line(row, run.inputs), option=orjson.OPT_APPEND_NEWLINE))
+                    line = to_json(_rejected_file(row, run.inputs))
+                    lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     storage.move_file(temporary, path)
     return first
 
 
-def _rejected_line(row: RejectedRow, inputs: Mapping[str, str]) -> dict[str, Any]:
+def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
     name, path = ("", row.key) if "" in inputs else row.key.split("/", 1)
     uri = f"{inputs[name].rstrip('/')}/{row.spelling or path}"
-    line = {"uri": uri, "stage": row.stage, "reason": row.rejected, "detail": row.detail}
-    return line | {"bytes": row.bytes, "sha256": row.sha256, "class": row.class_name, "key": row.key}
+    return RejectedFile(uri, row.stage, row.rejected, row.detail, row.bytes, row.sha256, row.class_name, row.key)
 
 
 def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
@@ -93,9 +102,10 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     check_names(marker)
     check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
-    digests = digests_of(staged[name] for name in marker.files)
+    digests = map_each(digest_of, (staged[name] for name in marker.files))
     entry = RunEntry(
         **run.facts,
+        seconds=PROGRESS.seconds() or None,
         id=run.run_id,
         inputs=run.inputs,
         versions=f"{plan.summary.versions:064x}",
@@ -125,7 +135,8 @@ def _old_files(output: str) -> tuple[str, ...]:
     if not storage.exists(storage.join(output, MARKER)):
         return ()
     old = read_marker(output)
-    return (*(name for shard in old.shards for name in (shard.name, shard.sidecar)), *old.files)
+    names = [name for shard in old.shards for name in (shard.name, shard.sidecar)]
+    return tuple(dict.fromkeys((*names, *old.files, REPORT)))
 
 
 def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:

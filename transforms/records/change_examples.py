@@ -1,46 +1,22 @@
 """For the report: the first image with each change in a split's first shard, before and after.
 
-The pictures are made next to the shard, where the source is available, and stay in staging until the report is made;
-readers never see them.
+The pictures are made next to the shard, where the source is available, and published in `report.json`.
 """
 
 import base64
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 
 import orjson
 
 from recordmill import storage
 from recordmill.imaging.before_and_after import draw_before_and_after
+from recordmill.schemas.dataset.json_values import from_json, to_json
+from recordmill.schemas.dataset.side_files import ChangeExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.records.image_record import reencode_image
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeExample:
-    """One image that was changed.
-
-    Attributes:
-        change: the change that it is an example of; `changes` are all.
-        key: its key.
-        changes: as in its row of the sidecar.
-        size: width and height that are stored.
-        before_bytes: of the file.
-        after_bytes: of what is stored.
-        before: a small JPEG in base64.
-        after: another one.
-    """
-
-    change: str
-    key: str
-    changes: tuple[str, ...]
-    size: tuple[int, int]
-    before_bytes: int
-    after_bytes: int
-    before: str
-    after: str
 
 
 def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings) -> None:
@@ -58,11 +34,11 @@ def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str]
     wanted = set(chosen.values())
     made = {ref.key: _make_example(ref, settings) for ref in refs if ref.key in wanted} if wanted else {}
     pairs = [(change, made[key]) for change, key in sorted(chosen.items())]
-    if examples := [{**asdict(example), "change": change} for change, example in pairs if example]:
+    if examples := [to_json(replace(example, change=change)) for change, example in pairs if example]:
         storage.write_file(path, orjson.dumps(examples))
 
 
-def read_examples(paths: Iterable[str]) -> list[ChangeExample]:
+def read_examples(paths: Iterable[str]) -> tuple[ChangeExample, ...]:
     """The examples of several files, one a change: the first file's.
 
     Raises:
@@ -71,8 +47,8 @@ def read_examples(paths: Iterable[str]) -> list[ChangeExample]:
     found: dict[str, ChangeExample] = {}
     for path in paths:
         for fields in orjson.loads(storage.read_range(path)) if storage.exists(path) else ():
-            found.setdefault(fields["change"], ChangeExample(**fields))
-    return list(found.values())
+            found.setdefault(fields["change"], from_json(ChangeExample, fields))
+    return tuple(found.values())
 
 
 def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | None:
@@ -88,5 +64,4 @@ def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | N
     if pictures is None:
         return None
     before, after = (base64.b64encode(picture).decode() for picture in pictures)
-    size = (stored.width, stored.height)
-    return ChangeExample("", ref.key, stored.changes, size, len(content.image), len(stored.encoded), before, after)
+    return ChangeExample("", ref.key, stored.changes, len(content.image), len(stored.encoded), before, after)

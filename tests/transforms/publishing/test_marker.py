@@ -208,11 +208,6 @@ def test_what_is_counted_by_class_has_a_name():
     assert make_marker(**instances).counted_unit == "label"
 
 
-def test_an_outcome_names_the_report_where_there_is_one():
-    described = replace(marker(), files=(*marker().files, "report.html"))
-    assert described.numbers() == {**marker().numbers(), "report": "report.html"}
-
-
 def test_a_preview_tells_what_is_expected():
     summary = Summary(listed=4, splits={"train": SplitSummary(bytes=30)})
     summary.splits["train"].classes.update(cat=2, dog=1)

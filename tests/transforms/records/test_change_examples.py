@@ -26,12 +26,7 @@ def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
     keep_examples(path, refs, {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"}, make_settings())
     keep_examples(other, refs, {"reencoded": "a.png", "flattened": "a.png"}, make_settings())
     first, second = read_examples([str(tmp_path / "none.json"), path, other])
-    assert (first.change, first.key, list(first.changes), list(first.size)) == (
-        "reencoded",
-        "a.png",
-        ["reencoded"],
-        [40, 30],
-    )
+    assert (first.change, first.key, first.changes) == ("reencoded", "a.png", ("reencoded",))
     assert first.before_bytes == os.path.getsize(tmp_path / "a.png")
     assert (second.change, second) == ("flattened", replace(first, change="flattened"))
     picture = Image.open(io.BytesIO(base64.b64decode(first.before)))
@@ -63,4 +58,4 @@ def test_without_changes_there_are_no_examples(refs, tmp_path):
     keep_examples(str(tmp_path / "none.json"), refs, {}, make_settings())
     keep_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, make_settings())
     assert not (tmp_path / "none.json").exists()
-    assert read_examples([str(tmp_path / "none.json")]) == []
+    assert read_examples([str(tmp_path / "none.json")]) == ()

@@ -2,22 +2,93 @@
 
 A describer takes the dataset, complete in staging, and yields `(file name, content)` for each file that it has to say:
 none where it has nothing to say of this dataset. The content comes in pieces, so that a file about every record needs
-no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them, except
-for the one part of the report that says how the dataset was made.
+no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 
+from recordmill.schemas.dataset.file_names import EXAMPLES, REPORT_DATA, index_name
+from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.side_files import ReportData
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.features import Feature
+from recordmill.schemas.label_map import quoted
+from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.croissant import describe_croissant
 from recordmill.transforms.publishing.companions.data_card import describe_card
-from recordmill.transforms.publishing.companions.index_files import describe_index
 from recordmill.transforms.publishing.companions.label_map_text import describe_label_map
-from recordmill.transforms.publishing.companions.report import describe_report
-from recordmill.transforms.publishing.companions.schema_text import describe_schema
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
+from recordmill.transforms.records.change_examples import read_examples
+
+_PIECE_LINES = 10_000
+_TYPES = {"bytes": "BYTES", "float": "FLOAT", "int64": "INT"}
 
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
+
+
+def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """`schema.pbtxt`, of any dataset: the features as a `tensorflow_metadata.proto.v0.Schema`, for TFX and TFT.
+
+    `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` makes of it what `tf.io.parse_example` takes:
+    an empty shape gives `FixedLenFeature([])`, none `VarLenFeature`. Written as text, so that nothing is imported.
+    """
+    sure = {feature.key for feature in dataset.sure_features}
+    blocks = [
+        _feature_block(feature, feature.key in sure, dataset.marker.labels) for feature in dataset.layout.features
+    ]
+    yield "schema.pbtxt", ["".join(blocks).encode()]
+
+
+def _feature_block(feature: Feature, is_sure: bool, labels: Mapping[str, int]) -> str:
+    lines = [f"name: {quoted(feature.key)}", f"type: {_TYPES[feature.kind]}"]
+    if feature.many:
+        lines += ["value_count {", "  min: 0", "}"]
+    elif is_sure:
+        lines += ["presence {", "  min_fraction: 1.0", "  min_count: 1", "}", "shape {", "}"]
+    else:
+        lines += ["value_count {", "  min: 1", "  max: 1", "}"]
+    if feature.field == "label" and labels:
+        low, high = min(labels.values()), max(labels.values())
+        lines += ["int_domain {", f"  min: {low}", f"  max: {high}", "  is_categorical: true", "}"]
+    lines += ["annotation {", f"  comment: {quoted(feature.meaning)}", "}"]
+    return "feature {\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
+
+
+def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """`report.json`, where the settings ask for a report and there is something to say."""
+    if not dataset.settings.report:
+        return
+    first = sorted((report for report in dataset.reports if not report.index), key=attrgetter("split"))
+    data = ReportData(tuple(dataset.remarks), read_examples(dataset.path_of(report, EXAMPLES) for report in first))
+    if data != ReportData():
+        yield REPORT_DATA, [as_json(to_json(data))]
+
+
+def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """`sidecars/<shard>.idx` for each shard, where the settings ask for it.
+
+    Indexes are for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package. One line per record,
+    `<offset> <length>`, in bytes; the length counts the 16 bytes of framing. They are in `sidecars/`, because a reader
+    that globs for shards (`train-*`) must not find them.
+    """
+    if dataset.settings.index_files:
+        for shard in dataset.shards:
+            yield index_name(shard.name), _index_lines(dataset, shard.report)
+
+
+def _index_lines(dataset: StagedDataset, report: ShardReport) -> Iterator[bytes]:
+    lines: list[str] = []
+    for row in dataset.rows_of(report):
+        if isinstance(row, SidecarRow):
+            lines.append(f"{row.offset} {row.length + FRAMING_BYTES}\n")
+        if len(lines) == _PIECE_LINES:
+            yield "".join(lines).encode()
+            lines.clear()
+    yield "".join(lines).encode()
+
 
 DESCRIBERS: tuple[Describer, ...] = (
     describe_card,
@@ -25,7 +96,7 @@ DESCRIBERS: tuple[Describer, ...] = (
     describe_tfds,
     describe_schema,
     describe_croissant,
-    describe_report,
+    describe_report_data,
     describe_index,
 )
 """All of them, in the order in which the marker lists their files."""

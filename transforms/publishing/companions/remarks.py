@@ -2,32 +2,20 @@
 
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, count_dropped, show_dropped, show_names
 from recordmill.schemas.dataset.marker import Marker, SameBytes
+from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics
-
-Section = Literal["ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]
-"""The sections of the report that a remark can point to: their anchors."""
 
 LARGE_IMBALANCE = 10
 """How many times as large as the smallest class the largest is where that is worth a look."""
 
 LARGE_GROWTH = 1.5
 """How many times the bytes of their files re-encoded images take where that is worth a look."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """One sentence, and the section of the report that shows more."""
-
-    text: str
-    section: Section
 
 
 def find_remarks(marker: Marker, statistics: Statistics, settings: DatasetSettings) -> list[Remark]:
@@ -37,15 +25,10 @@ def find_remarks(marker: Marker, statistics: Statistics, settings: DatasetSettin
         *_find_classes(marker),
         *_find_boxes(marker),
         *_find_lossy(statistics, settings),
-        *_find_one_size(statistics, settings),
+        *_find_one_size(marker, statistics, settings),
         *_find_rejected(marker),
         *_find_annotations(statistics, settings),
     ]
-
-
-def found_unit(marker: Marker) -> str:
-    """What was listed, in a word: rows of tables, else files."""
-    return "row" if marker.unit == "row" else "file"
 
 
 def _find_duplicates(marker: Marker) -> Iterator[Remark]:
@@ -118,8 +101,8 @@ def _growth(changed: Reencoded) -> str:
     return f" and {changed.after / changed.before:.1f} times as large"
 
 
-def _find_one_size(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
-    if statistics.images > 1 and len(statistics.sizes) == 1 and settings.images.resize is None:
+def _find_one_size(marker: Marker, statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
+    if marker.ledger.written > 1 and len(statistics.sizes) == 1 and settings.images.resize is None:
         ((width, height),) = statistics.sizes
         yield Remark(f"All images have one size, {width:,} x {height:,} pixels.", "sizes")
 
@@ -127,12 +110,13 @@ def _find_one_size(statistics: Statistics, settings: DatasetSettings) -> Iterato
 def _find_rejected(marker: Marker) -> Iterator[Remark]:
     if rejected := sum(marker.ledger.rejected.values()):
         verb = "was" if rejected == 1 else "were"
-        yield Remark(f"{format_count(rejected, found_unit(marker))} {verb} rejected.", "rejected")
+        thing = "row" if marker.unit == "row" else "file"
+        yield Remark(f"{format_count(rejected, thing)} {verb} rejected.", "rejected")
 
 
 def _find_annotations(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
     """Files that were rejected as images and may hold annotations, which a source of folders does not read."""
-    keys = [row.key for rows in statistics.rejected.values() for row in rows]
+    keys = [key for kept in statistics.rejected.values() for key in kept]
     such = {posixpath.splitext(key)[1].lower(): key for key in reversed(keys)}
     for ending in sorted(such.keys() & READERS.keys()) if settings.source.labels_from_folders else ():
         flag = f"--config {READERS[ending]}"

@@ -1,19 +1,16 @@
 """What describers are given."""
 
-import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from recordmill.schemas.dataset.marker import LABEL_FIELDS, Marker
 from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.sidecar_row import Row
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import read_rows, shard_path
-from recordmill.transforms.publishing.companions.remarks import Remark
-from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import PublishedShard
 from recordmill.transforms.publishing.statistics import Statistics
 
@@ -30,9 +27,7 @@ class StagedDataset:
         reports: of all shards, also of those without records, whose sidecars list rejected images alone.
         folder: where they are until they are published; see `path_of`.
         statistics: what the sidecars add up to.
-        duplicates: what the dataset holds twice.
         remarks: what is worth a look.
-        run: what the marker's `run` part says so far. Of all descriptions the report alone repeats it.
     """
 
     marker: Marker
@@ -42,19 +37,12 @@ class StagedDataset:
     reports: Sequence[ShardReport]
     folder: str
     statistics: Statistics = field(default_factory=Statistics)
-    duplicates: Duplicates = field(default_factory=Duplicates)
     remarks: Sequence[Remark] = ()
-    run: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def layout(self) -> ExampleLayout:
         """What its Examples and files look like."""
         return ExampleLayout(self.settings)
-
-    @property
-    def title(self) -> str:
-        """What people call it: its name, else that of the folder where it will be."""
-        return self.marker.name or posixpath.basename(posixpath.dirname(self.folder)) or "Dataset"
 
     @property
     def sure_features(self) -> tuple[Feature, ...]:

@@ -28,6 +28,7 @@ UNCONFIRMED = {
     "duplicates.look_alike.bits",
     "duplicates.look_alike.complete",
     *(f"run.{key}" for key in ("recordmill", "beam", "runner", "started", "id", "inputs", "versions", "finished")),
+    *(f"run.seconds.{stage}" for stage in ("listing", "converting", "publishing")),
     "run.shards_reused",
 }
 """What is true of the run or meant for people: nothing else in a dataset says it."""

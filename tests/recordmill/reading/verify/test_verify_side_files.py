@@ -1,5 +1,6 @@
 """What lies beside the shards: digests of all files, and that all lists of classes are the marker's."""
 
+import hashlib
 import json
 import shutil
 
@@ -44,7 +45,7 @@ def test_the_marker_has_the_digest_of_every_companion_file(ours):
     assert list(marker["run"]["digests"]) == marker["files"]
     there = {str(path.relative_to(ours)) for path in ours.rglob("*") if path.is_file()}
     shards = {shard[kind] for split in marker["splits"].values() for shard in split["shards"] for kind in shard}
-    assert there - shards == {*marker["files"], "recordmill.json"}
+    assert there - shards == {*marker["files"], "recordmill.json", "report.html"}
 
 
 def test_every_companion_file_is_compared(ours):
@@ -56,7 +57,7 @@ def test_every_companion_file_is_compared(ours):
         verification = verify_dataset(open_dataset(str(ours)), "files")
         (finding,) = verification.findings
         assert str(finding).startswith(f"{name}: ")
-        assert verification.failed == (name not in ("README.md", "croissant.json", "report.html"))
+        assert verification.failed == (name not in ("README.md", "croissant.json"))
         assert lines(ours, "frames") == []
         (ours / name).write_bytes(content)
     assert lines(ours) == []
@@ -67,15 +68,30 @@ def test_every_companion_file_is_compared(ours):
 
 
 def test_the_sentences(ours):
-    for name in ("README.md", "report.html", "config.yaml"):
+    for name in ("README.md", "config.yaml"):
         (ours / name).write_text("x")
     (ours / "rejected.jsonl").unlink()
     assert lines(ours) == [
         "rejected.jsonl: the file is missing",
         "config.yaml: the file has another sha256 than when the dataset was made: it was changed or damaged",
         "README.md: the file was edited after the dataset was made",
-        "report.html: the file was edited after the dataset was made",
     ]
+
+
+def test_the_report_may_be_gone_or_another_one_unless_an_earlier_version_listed_it(plain):
+    (plain / "report.html").write_text("x")
+    assert lines(plain) == []
+
+    def list_report(marker):
+        marker["files"].append("report.html")
+        marker["run"]["digests"]["report.html"] = hashlib.sha256(b"x").hexdigest()
+
+    change_marker(plain, list_report)
+    assert lines(plain) == []
+    (plain / "report.html").write_text("y")
+    assert lines(plain) == ["report.html: the file was edited after the dataset was made"]
+    (plain / "report.html").unlink()
+    assert lines(plain) == ["report.html: the file is missing"]
 
 
 def test_a_dataset_of_before_digests_verifies(plain):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
-from recordmill.schemas.dataset.marker import Ledger
+from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -14,7 +14,6 @@ from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.companions import StagedDataset
-from recordmill.transforms.publishing.duplicates import Duplicates
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
@@ -67,8 +66,7 @@ def stage(tmp_path):
         starts = {"train": [0, 2**63], "test": [0]}
         plan = Plan("0123456789abcdef", "convert", "", SplitCutoffs(), starts, LabelMap(ids), Summary(), [], recipe)
         shards = name_shards(reports, settings)
-        ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), Duplicates().numbers
-        ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), Duplicates().numbers
+        ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), DuplicateCounts(SameBytes(), None)
         marker = build_marker(plan, shards, ledger, settings, gather_reports(reports), found)
         assert len(os.listdir(folder)) == 9
         return StagedDataset(marker, settings, "seed: 0\n", shards, reports, str(folder))

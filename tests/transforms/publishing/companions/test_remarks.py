@@ -2,7 +2,6 @@ import pytest
 from make_marker import make_marker
 from make_settings import make_settings
 
-from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.yolo import Yolo
@@ -124,8 +123,7 @@ def test_other_images_that_grew_are_reported():
 
 
 def test_one_size_is_reported_unless_it_was_asked_for():
-    statistics = Statistics(images=2)
-    statistics.sizes[28, 1_028] = 2
+    statistics = Statistics(sizes={(28, 1_028)})
     assert texts(marker(), statistics) == ["All images have one size, 28 x 1,028 pixels."]
     assert texts(marker(), statistics, resize=Resize(exact=(28, 1_028))) == []
 
@@ -144,10 +142,6 @@ def test_one_size_is_reported_unless_it_was_asked_for():
     ],
 )
 def test_annotations_that_folders_do_not_have_are_reported(source, remarks):
-    texts, others = (
-        [RejectedRow(key, None, 9, None, None, "decode", "empty", "") for key in keys]
-        for keys in (["a/b/labels/1.txt"], ["a/b/2.XML", "a/3.jpg"])
-    )
-    rejected = {"empty": texts, "unknown_format": others}
+    rejected = {"empty": ["a/b/labels/1.txt"], "unknown_format": ["a/b/2.XML", "a/3.jpg"]}
     told = find_remarks(marker(), Statistics(rejected=rejected), make_settings(source=source))
     assert [remark.text for remark in told] == remarks

@@ -6,7 +6,7 @@ from make_settings import make_settings
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.transforms.publishing.companions.schema_text import describe_schema
+from recordmill.transforms.publishing.companions.describe_dataset import describe_schema
 
 
 def test_a_feature_of_one_value_has_an_empty_shape(stage, say):
@@ -71,7 +71,7 @@ def test_what_may_be_missing_or_many_has_no_shape(stage, say, monkeypatch):
 
 @given(st.text(min_size=1))
 def test_any_key_comes_back(key):
-    from recordmill.transforms.publishing.companions.schema_text import _feature_block
+    from recordmill.transforms.publishing.companions.describe_dataset import _feature_block
 
     schema, _ = parse(_feature_block(Feature(key, "bytes", "x", key), True, {}).encode())
     assert (schema.feature[0].name, schema.feature[0].annotation.comment) == (key, [key])

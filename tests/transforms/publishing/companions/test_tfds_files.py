@@ -1,5 +1,4 @@
 import json
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -68,15 +67,15 @@ def test_raw_pixels_are_bytes_to_tfds(stage, say):
 @pytest.mark.parametrize(
     ("sizes", "channels", "shape"),
     [
-        ({(8, 6): 7}, {3: 7}, ["6", "8", "3"]),
-        ({(8, 6): 7}, {1: 7}, ["6", "8", "1"]),
-        ({(8, 6): 6, (6, 8): 1}, {3: 7}, None),
-        ({(8, 6): 7}, {1: 3, 3: 4}, None),
+        ({(8, 6)}, {3}, ["6", "8", "3"]),
+        ({(8, 6)}, {1}, ["6", "8", "1"]),
+        ({(8, 6), (6, 8)}, {3}, None),
+        ({(8, 6)}, {1, 3}, None),
     ],
 )
 def test_raw_pixels_of_one_shape_are_decoded(stage, say, sizes, channels, shape):
     dataset = stage(make_settings(name="pets", images=ImageSettings(store="raw")))
-    found = Statistics(sizes=Counter(sizes), channels=Counter(channels))
+    found = Statistics(sizes=sizes, channels=channels)
     features = json.loads(say(describe_tfds, replace(dataset, statistics=found))["features.json"])
     told = features["featuresDict"]["features"]["image/encoded"].get("tensor")
     expected = {"shape": {"dimensions": shape}, "dtype": "uint8", "encoding": "bytes"}

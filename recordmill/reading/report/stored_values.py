@@ -4,8 +4,9 @@ A sample is the first records of shards that are spread evenly over all. Shards 
 records are as good as any others, and the same each time.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recordmill.schemas.example_proto import Example
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.example import ParsedExample
+from recordmill.reading.shard import Shard
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
-from recordmill.schemas.record_fields import RECORD_FIELDS
-from recordmill.storage.tfrecord_file import read_records
-from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
+from recordmill.schemas.record_fields import BOX_FIELDS, RECORD_FIELDS
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile
 
 MOST_RECORDS = 10_000
 MOST_BYTES = 128 * 2**20
@@ -32,6 +36,8 @@ MOST_VALUES = 200_000
 
 MOST_TEXTS = 1_000
 """Different texts of a column that are counted."""
+
+MOST_TEXTS_SHOWN = 6
 
 LONGEST_TEXT = 200
 """The number of bytes that are read of a text."""
@@ -75,13 +81,25 @@ class Column:
         elif len(self.values) < MOST_VALUES:
             self.values += values
 
+    @property
+    def finite(self) -> list[float]:
+        """The numbers without infinity and NaN."""
+        return [value for value in self.values if math.isfinite(value)]
+
+    @property
+    def frequent(self) -> list[tuple[str, int]]:
+        """The most frequent texts, if any occurs twice; bytes that are not UTF-8 become replacement signs."""
+        if len(self.texts) == self.texts.total():
+            return []
+        ordered = sorted(self.texts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TEXTS_SHOWN]
+        return [(text.decode("utf-8", "replace"), count) for text, count in ordered]
+
     def histogram(self) -> tuple[NDArray[np.int64], list[float]]:
         """Counts by bin, and where each bin begins; none where there are not two different finite numbers.
 
         Whole numbers that do not reach far have a bin each.
         """
-        numbers = np.array(self.values, np.float64)
-        numbers = numbers[np.isfinite(numbers)]
+        numbers = np.array(self.finite, np.float64)
         if not len(numbers) or numbers.min() == numbers.max():
             return np.zeros(0, np.int64), []
         least, most = float(numbers.min()), float(numbers.max())
@@ -114,42 +132,44 @@ class StoredValues:
     further: int = 0
 
 
-def gather_values(dataset: StagedDataset) -> StoredValues:
-    """Reads the records, where any of their features is of interest.
+def gather_values(dataset: Dataset) -> StoredValues:
+    """Reads the records of a Recordmill dataset if they have boxes or columns.
 
     Raises:
+        LoadError: a record is damaged.
         OSError: a shard cannot be read.
     """
-    features = [each for each in dataset.layout.features if each.constant is None]
-    columns = [Column(each) for each in features if each.field not in RECORD_FIELDS]
-    sides = {each.field: each.key for each in features if each.field in ("bbox", "xmin", "ymin", "xmax", "ymax")}
-    has_boxes = bool(dataset.marker.boxes) and ("bbox" in sides or len(sides) == 4)
+    columns = [Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS]
+    keys = {each.field: each.key for each in dataset.features}
+    has_boxes = bool(dataset.marker and dataset.marker.boxes) and not BOX_FIELDS.isdisjoint(keys)
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
-    for record in _sample(dataset, found) if columns or has_boxes else ():
-        entries = Example.FromString(bytes(record)).features.feature
+    for record in _sample(dataset.shards, found) if columns or has_boxes else ():
+        example = ParsedExample(record)
         for column in found.columns:
-            key = column.feature.key
-            column.add(getattr(entries[key], f"{column.feature.kind}_list").value if key in entries else ())
+            column.add(example.values(column.feature.key) or ())
         if has_boxes:
-            np.add.at(found.areas, _bin_areas(_areas_of(entries, sides)), 1)
+            left, top, right, bottom = read_boxes(example, keys).T
+            np.add.at(found.areas, _bin_areas((bottom - top) * (right - left)), 1)
         found.records += 1
     return found
 
 
-def _sample(dataset: StagedDataset, found: StoredValues) -> Iterator[memoryview]:
-    reports = [shard.report for shard in dataset.shards]
-    records, size = sum(report.records for report in reports), sum(report.bytes for report in reports)
-    found.whole = records <= MOST_RECORDS and size <= MOST_BYTES and len(reports) <= MOST_SHARDS
-    chosen = reports if found.whole else choose_evenly(reports, MOST_SHARDS)
+def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview]:
+    records, size = sum(shard.records or 0 for shard in shards), sum(shard.bytes or 0 for shard in shards)
+    found.whole = records <= MOST_RECORDS and size <= MOST_BYTES and len(shards) <= MOST_SHARDS
+    chosen = shards if found.whole else choose_evenly(shards, MOST_SHARDS)
     found.shards = len(chosen)
-    for report in chosen:
+    for shard in chosen:
         most = MOST_RECORDS if found.whole else max(1, MOST_RECORDS // len(chosen))
         left = MOST_BYTES if found.whole else MOST_BYTES // len(chosen)
-        for record in islice(read_records(dataset.path_of(report, "tfrecord")), most):
-            yield record
-            left -= len(record)
-            if left <= 0 and not found.whole:
-                break
+        with StoredFile(shard.path) as stored:
+            for number, (offset, record) in enumerate(islice(RecordFile(stored), most)):
+                if isinstance(record, Damage):
+                    raise LoadError(f"{shard.path} is damaged: record {number} at byte {offset}: {record.detail}")
+                yield record
+                left -= len(record)
+                if left <= 0 and not found.whole:
+                    break
 
 
 def choose_evenly(things: Sequence[Any], most: int) -> Sequence[Any]:
@@ -159,24 +179,19 @@ def choose_evenly(things: Sequence[Any], most: int) -> Sequence[Any]:
     return [things[number * (len(things) - 1) // (most - 1)] for number in range(most)]
 
 
-def _areas_of(entries: Mapping[str, Any], sides: Mapping[str, str]) -> NDArray[np.float64]:
-    def values(name: str) -> NDArray[np.float64]:
-        return np.array(entries[sides[name]].float_list.value if sides[name] in entries else (), np.float64)
+def read_boxes(example: ParsedExample, keys: Mapping[str, str]) -> NDArray[np.float64]:
+    """The boxes of an Example, of shape (boxes, 4): left, top, right and bottom as fractions of the image.
 
-    if "bbox" in sides:
-        top, left, bottom, right = values("bbox").reshape(-1, 4).T
-    else:
-        top, left, bottom, right = map(values, ("ymin", "xmin", "ymax", "xmax"))
-    areas: NDArray[np.float64] = (bottom - top) * (right - left)
-    return areas
+    Args:
+        example: the Example.
+        keys: the keys of its features by their fields.
+    """
+    if "bbox" in keys:
+        return np.array(example.values(keys["bbox"]) or (), np.float64).reshape(-1, 4)[:, [1, 0, 3, 2]]
+    sides = [example.values(keys.get(side, "")) or () for side in ("xmin", "ymin", "xmax", "ymax")]
+    return np.array(sides if all(sides) else [()] * 4, np.float64).T
 
 
 def _bin_areas(areas: NDArray[np.float64]) -> NDArray[np.int64]:
     exponents = np.floor(np.log2(np.maximum(areas, 2.0**-AREA_BINS)) + 1e-6)  # what rounding does to powers of two
     return np.clip(exponents + AREA_BINS, 0, AREA_BINS - 1).astype(np.int64)
-
-
-def most_frequent_texts(column: Column, most: int) -> Iterable[tuple[str, int]]:
-    """The most frequent texts; bytes that are not UTF-8 become replacement signs."""
-    ordered = sorted(column.texts.items(), key=lambda item: (-item[1], item[0]))[:most]
-    return [(text.decode("utf-8", "replace"), count) for text, count in ordered]

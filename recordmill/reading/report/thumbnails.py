@@ -1,4 +1,4 @@
-"""Small pictures for the report, read from the finished shards and nowhere else."""
+"""Small pictures for the report, read from the published shards and nowhere else."""
 
 import base64
 import gzip
@@ -14,13 +14,12 @@ from recordmill.imaging import ImageSettings, Resize, prepare_image, prepare_pix
 from recordmill.imaging.draw_boxes import draw_boxes
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.sniff import sniff
-from recordmill.schemas.coercion import FeatureValueError
-from recordmill.schemas.features import Feature, parse_example
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.example import DamagedExampleError, ParsedExample
+from recordmill.reading.report.image_statistics import Place
+from recordmill.reading.report.stored_values import read_boxes
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES
-from recordmill.transforms.publishing.statistics import Place
 
 MOST_CLASSES = 24
 """Classes whose images are shown."""
@@ -88,34 +87,34 @@ def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict
     return dict.fromkeys(names, max(each - each % row, 1))
 
 
-def make_thumbnails(wanted: Sequence[Wanted], settings: DatasetSettings, labels: Mapping[str, int]) -> list[str]:
+def make_thumbnails(dataset: Dataset, wanted: Sequence[Wanted]) -> list[str]:
     """A `data:` URI for each image, its boxes drawn; the empty string for one that cannot be shown.
 
     Args:
+        dataset: the dataset; if none of its features holds an encoded image, nothing can be shown.
         wanted: the images.
-        settings: of the dataset; what none of its features holds as an encoded image cannot be shown.
-        labels: class ids by name.
 
     Raises:
         OSError: a shard cannot be read.
     """
-    by_field = {feature.field: feature for feature in ExampleLayout(settings).features}
-    if "encoded" not in by_field:
+    keys = {feature.field: feature.key for feature in dataset.features}
+    if "encoded" not in keys:
         return [""] * len(wanted)
+    is_packed = dataset.marker is not None and dataset.marker.plan.settings.compression != "none"
 
     def make(each: Wanted) -> str:
-        sidecar, row = each.place
+        shard, row = each.place
         if not 0 < (row.height or 0) * (row.width or 0) <= MOST_PIXELS:
             return ""
-        record = _read_record(sidecar.shard, row.offset, row.length, settings.compression)
-        return _thumbnail(record, by_field, each, labels) if record else ""
+        record = _read_record(shard.path, row.offset, row.length, is_packed)
+        return _thumbnail(record, keys, each, dataset.labels) if record else ""
 
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(make, wanted))
 
 
-def _read_record(shard: str, offset: int, length: int, compression: str) -> bytes:
-    if compression == "none":
+def _read_record(shard: str, offset: int, length: int, is_packed: bool) -> bytes:
+    if not is_packed:
         return storage.read_range(shard, offset + _HEADER_BYTES, length)
     if offset + length + FRAMING_BYTES > MOST_UNPACKED:
         return b""
@@ -123,44 +122,34 @@ def _read_record(shard: str, offset: int, length: int, compression: str) -> byte
         return stream.read(offset + _HEADER_BYTES + length)[offset + _HEADER_BYTES :]
 
 
-def _thumbnail(record: bytes, by_field: Mapping[str, Feature], wanted: Wanted, labels: Mapping[str, int]) -> str:
+def _thumbnail(record: bytes, keys: Mapping[str, str], wanted: Wanted, labels: Mapping[str, int]) -> str:
     _, row = wanted.place
     settings = ImageSettings(reencode="always", resize=Resize(longest=wanted.side), quality=80, subsampling="4:2:0")
     shape = (row.height or 0, row.width or 0, row.channels or 0)
     try:
-        stored = parse_example([by_field["encoded"]], record)[by_field["encoded"].key]
-        boxes = _boxes(record, by_field)
+        example = ParsedExample(record)
+        (stored,) = example.values(keys["encoded"]) or (b"",)
         is_raw = sniff(stored) is None and len(stored) == math.prod(shape) and shape[2] in (1, 3)
         prepared = (
             prepare_pixels(np.frombuffer(stored, np.uint8).reshape(shape), settings)
             if is_raw
             else prepare_image(stored, settings)
         )
-        own = _boxes_of_class(record, by_field, boxes, wanted.class_name, labels)
-    except (Rejected, FeatureValueError):  # stored unseen (`check: header`), or an Example without an image
+    except (Rejected, DamagedExampleError):  # stored unseen (`check: header`), or an Example without an image
         return ""
-    encoded = draw_boxes(prepared.encoded, own, set(boxes) - set(own)) if boxes else prepared.encoded
+    encoded, boxes = prepared.encoded, [tuple(box) for box in read_boxes(example, keys).tolist()]
+    if boxes:
+        own = _boxes_of_class(example, keys, boxes, wanted.class_name, labels)
+        encoded = draw_boxes(encoded, own, set(boxes) - set(own))
     return f"data:image/jpeg;base64,{base64.b64encode(encoded).decode()}"
 
 
 def _boxes_of_class(
-    record: bytes, by_field: Mapping[str, Feature], boxes: list[Box], name: str | None, labels: Mapping[str, int]
+    example: ParsedExample, keys: Mapping[str, str], boxes: list[Box], name: str | None, labels: Mapping[str, int]
 ) -> list[Box]:
     """Those that are to stand out: of the class, or all where none is asked for or the records name none."""
     for field, wanted in (("box_label_texts", (name or "").encode()), ("box_labels", labels.get(name or ""))):
-        if name is not None and field in by_field:
-            found = parse_example([by_field[field]], record)[by_field[field].key]
+        if name is not None and field in keys:
+            found = example.values(keys[field]) or ()
             return [box for box, each in zip(boxes, found, strict=True) if each == wanted]
     return boxes
-
-
-def _boxes(record: bytes, by_field: Mapping[str, Feature]) -> list[Box]:
-    """The boxes of an Example, as fractions of its image; none where its convention stores none."""
-    if "bbox" in by_field:
-        sides = parse_example([by_field["bbox"]], record)[by_field["bbox"].key]
-        return [(left, top, right, bottom) for top, left, bottom, right in zip(*[iter(sides)] * 4, strict=True)]
-    if not {"xmin", "ymin", "xmax", "ymax"} <= by_field.keys():
-        return []
-    features = [by_field[side] for side in ("xmin", "ymin", "xmax", "ymax")]
-    found = parse_example(features, record)
-    return list(zip(*(found[feature.key] for feature in features), strict=True))

@@ -1,18 +1,15 @@
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.publishing.companions.charts import (
+from recordmill.reading.report.charts import (
     FLOW_HEIGHT,
     ROW_HEIGHT,
     THINNEST,
     draw_flow,
     draw_heat_map,
     draw_histogram,
-    draw_stack,
     mark_counts,
     mark_edges,
     mark_numbers,
@@ -22,48 +19,27 @@ COUNTS = st.lists(st.integers(0, 10**9), min_size=1, max_size=12)
 
 
 def test_a_flow_divides_by_share():
-    flow = draw_flow([90, 10])
-    assert [(branch.top, branch.height) for branch in flow.branches] == [(0.0, 143.0), (143.0, ROW_HEIGHT)]
-    assert (flow.height, flow.stem_top, flow.stem_height) == (189.0, 19.5, FLOW_HEIGHT)
+    large, small = draw_flow([90, 10])
     # The first branch begins at the stem's top and ends in the middle of its row; the second follows it.
-    assert flow.branches[0].path == "M0 19.5C50 19.5 50 4.0 100 4.0V139.0C50 139.0 50 154.5 0 154.5Z"
-    assert flow.branches[1].path.startswith("M0 154.5C")
+    assert (large.start, large.end, large.thickness, large.row) == (19.5, 4.0, 0.9 * FLOW_HEIGHT, 143.0)
+    assert (small.start, small.end, small.thickness, small.row) == (154.5, 143.0 + 15.5, 15.0, ROW_HEIGHT)
 
 
 @given(COUNTS)
 def test_branches_are_side_by_side_and_visible(counts):
-    flow = draw_flow(counts)
-    top = 0.0
-    for branch in flow.branches:
-        assert branch.top == pytest.approx(top)
-        left_top, right_top, right_bottom, left_bottom = (
-            float(re.findall(pattern, branch.path)[0])
-            for pattern in (r"^M0 ([\d.]+)", r"100 ([\d.]+)V", r"V([\d.]+)C", r" 0 ([\d.]+)Z$")
-        )
-        assert right_bottom - right_top >= THINNEST - 0.1
-        assert left_bottom - left_top == pytest.approx(right_bottom - right_top, abs=0.2)
-        assert branch.top <= right_top <= right_bottom <= branch.top + branch.height + 0.1
-        top += branch.height
-    assert top == pytest.approx(flow.height)
-
-
-def test_a_stack_leaves_out_what_is_empty():
-    assert [(box.left, box.width, box.count, box.place) for box in draw_stack([5, 0, 3, 2], 20)] == [
-        (0, 25.0, 5, 0),
-        (25.0, 15.0, 3, 2),
-        (40.0, 10.0, 2, 3),
-    ]
-    assert draw_stack([0, 0], 0) == []
-    assert draw_stack([1], 10**9)[0].width == 0.25
+    branches, top = draw_flow(counts), 0.0
+    start = branches[0].start
+    for branch in branches:
+        assert branch.thickness >= THINNEST
+        assert branch.start == pytest.approx(start)
+        assert top <= branch.end <= branch.end + branch.thickness <= top + branch.row + 1e-6
+        start += branch.thickness
+        top += branch.row
 
 
 def test_a_histogram_shows_its_filled_range():
     chart = draw_histogram(np.array([0, 0, 3, 0, 6, 0, 0, 0, 0, 0]), str, least=3)
-    assert (chart.first, chart.last) == (2, 4)
-    assert [(box.left, box.top, box.height, box.count, box.place) for box in chart.columns] == [
-        (0.0, 50.0, 50.0, 3, 2),
-        (66.667, 0.0, 100.0, 6, 4),
-    ]
+    assert chart.counts == [3, 0, 6]
     assert [(tick.at, tick.text) for tick in chart.up] == [(100, "0"), (66.667, "2"), (33.333, "4"), (0, "6")]
     assert [(tick.at, tick.text) for tick in chart.along] == [(0, "2"), (33.333, "3"), (66.667, "4"), (100, "5")]
 
@@ -105,24 +81,18 @@ def test_no_scale_of_bins_is_crowded_or_leaves_the_chart(first, more):
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=40).filter(any), st.integers(1, 8))
-def test_columns_stay_within_a_histogram(counts, least):
-    chart = draw_histogram(np.array(counts), str, least)
-    assert sum(box.count for box in chart.columns) == sum(counts)
-    assert 0 <= chart.first <= chart.last < len(counts)
-    assert chart.last - chart.first + 1 >= min(least, len(counts)) or chart.last == len(counts) - 1
-    for box in chart.columns:
-        assert box.left >= 0
-        assert box.left + box.width <= 100.01
-        assert box.top + box.height == pytest.approx(100, abs=0.01)
+def test_a_histogram_is_a_part_of_its_counts(counts, least):
+    shown = draw_histogram(np.array(counts), str, least).counts
+    assert sum(shown) == sum(counts)
+    assert len(shown) >= min(least, len(counts)) or counts[-len(shown) :] == shown
+    assert any(counts[at : at + len(shown)] == shown for at in range(len(counts)))
 
 
 def test_a_heat_map_has_rows_from_the_bottom_and_shades_by_logarithm():
     counts = np.zeros((10, 10), np.int64)
     counts[2, 3], counts[4, 5] = 99, 9
     chart = draw_heat_map(counts, str, least=3)
-    assert (chart.columns, chart.rows) == ((2, 4), (3, 5))
+    assert (chart.rows, chart.highest) == ([[0, 0, 9], [0, 0, 0], [99, 0, 0]], 99)
     assert [tick.text for tick in chart.along] == ["2", "3", "4", "5"]
     assert [(tick.at, tick.text) for tick in chart.up] == [(100, "3"), (66.667, "4"), (33.333, "5"), (0, "6")]
-    (low, dark), (high, light) = chart.cells
-    assert (low.left, low.top, low.count, dark) == (0.0, 66.667, 99, 1.0)
-    assert (high.left, high.top, high.count, light) == (66.667, 0.0, 9, 0.6)
+    assert (chart.shade(99), chart.shade(9)) == (1.0, 0.6)

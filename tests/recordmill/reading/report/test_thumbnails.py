@@ -3,16 +3,13 @@ import io
 from dataclasses import replace
 
 import pytest
+from make_marker import make_marker
 from make_settings import make_settings
 from PIL import Image
 
-from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.features import encode_example
-from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.transforms.inputs.sources.table import Table
-from recordmill.transforms.inputs.tables.cells import ColumnSettings
-from recordmill.transforms.publishing.companions import thumbnails
-from recordmill.transforms.publishing.companions.thumbnails import (
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.report import thumbnails
+from recordmill.reading.report.thumbnails import (
     MOST_CLASSES,
     MOST_CLASSES_WITH_BOXES,
     MOST_IMAGES,
@@ -23,7 +20,12 @@ from recordmill.transforms.publishing.companions.thumbnails import (
     choose_samples,
     make_thumbnails,
 )
-from recordmill.transforms.publishing.statistics import Sidecar
+from recordmill.reading.shard import Shard
+from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.features import encode_example
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.transforms.inputs.sources.table import Table
+from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
 
@@ -31,9 +33,11 @@ FEATURES = ExampleLayout(make_settings()).features
 
 
 def thumbnails_of(places, class_name=None, **settings):
-    labels = {"cat": 3, "dog": 5}
+    made = make_settings(**settings)
+    features, marker = ExampleLayout(made).features, make_marker({"compression": made.compression})
+    dataset = Dataset("", "recordmill", (), features, {"cat": 3, "dog": 5}, marker)
     side = SIDE if class_name is None else SIDE_WITH_BOXES
-    return make_thumbnails([Wanted(place, class_name, side) for place in places], make_settings(**settings), labels)
+    return make_thumbnails(dataset, [Wanted(place, class_name, side) for place in places])
 
 
 @pytest.mark.parametrize(("classes", "each"), [(1, 24), (2, 24), (3, 24), (4, 18), (7, 9), (10, 6), (24, 3)])
@@ -81,8 +85,8 @@ def shard(tmp_path):
             converted.append(ConvertedImage(record, row_from_json({**row, "changes": []})))
         mark = Fingerprint("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish()
-        sidecar = Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord"))
-        return [(sidecar, image.row) for image in converted]
+        stored = Shard("train", "", str(tmp_path / "train-00000.tfrecord"))
+        return [(stored, image.row) for image in converted]
 
     return write
 
@@ -119,7 +123,7 @@ def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
     places = shard([whole, whole[: len(whole) // 2], b"no picture", None, whole])
     uris = thumbnails_of(places)
     assert [bool(uri) for uri in uris] == [True, False, False, False, True]
-    large = [(sidecar, replace(row, height=10_000, width=10_000)) for sidecar, row in places[:1]]
+    large = [(where, replace(row, height=10_000, width=10_000)) for where, row in places[:1]]
     assert thumbnails_of(large) == [""]
     assert (
         thumbnails_of(places, convention="plain", source=Table(columns={"a": ColumnSettings(type="int")})) == [""] * 5
@@ -129,8 +133,8 @@ def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
 @pytest.mark.parametrize(("channels", "colour"), [(1, (90, 90, 90)), (3, (10, 90, 200))])
 def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
     pixels = bytes(colour[:channels]) * (20 * 30)
-    ((sidecar, row),) = shard([pixels])
-    (uri,) = thumbnails_of([(sidecar, replace(row, height=20, width=30, channels=channels))])
+    ((where, row),) = shard([pixels])
+    (uri,) = thumbnails_of([(where, replace(row, height=20, width=30, channels=channels))])
     picture = shown(uri)
     assert picture.size == (30, 20)
     assert all(abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True))
@@ -160,7 +164,7 @@ def boxed(tmp_path, draw_file):
         )
         mark = Fingerprint("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()
-        return Sidecar("train", str(tmp_path / "train-00000.jsonl"), str(tmp_path / "train-00000.tfrecord")), row
+        return Shard("train", "", str(tmp_path / "train-00000.tfrecord")), row
 
     return write
 

@@ -1,25 +1,27 @@
+import re
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from make_marker import make_marker
 from make_settings import make_settings
 
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.report import stored_values
+from recordmill.reading.report.stored_values import (
+    Column,
+    choose_evenly,
+    gather_values,
+)
+from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
-from recordmill.transforms.publishing.companions import StagedDataset, stored_values
-from recordmill.transforms.publishing.companions.stored_values import (
-    Column,
-    choose_evenly,
-    gather_values,
-    most_frequent_texts,
-)
-from recordmill.transforms.publishing.marker import name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
 
@@ -53,9 +55,11 @@ def staged(tmp_path):
             ]
             mark = Fingerprint("0" * 64, "0" * 64)
             reports.append(write_shard(str(tmp_path), "train", index, images, mark, settings.compression).finish())
-        return StagedDataset(
-            make_marker(**marker), settings, "", name_shards(reports, settings), reports, str(tmp_path)
-        )
+        names = [str(tmp_path / f"train-{report.index:05d}.tfrecord") for report in reports]
+        made = zip(names, reports, strict=True)
+        stored = tuple(Shard("train", "", name, report.records, report.bytes) for name, report in made)
+        features = ExampleLayout(settings).features
+        return Dataset(str(tmp_path), "recordmill", stored, features, marker=make_marker(**marker))
 
     return write
 
@@ -87,9 +91,8 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
 
 
 def test_images_without_boxes_or_columns_are_not_read():
-    report = ShardReport("train", 0, 1, RowTotals(), AnnotationTotals(), records=1, bytes=9)
-    settings = make_settings()
-    dataset = StagedDataset(make_marker(), settings, "", name_shards([report], settings), [report], "/nowhere")
+    features = ExampleLayout(make_settings()).features
+    dataset = Dataset("", "recordmill", (Shard("train", "", "/nowhere", 1, 9),), features, marker=make_marker())
     assert gather_values(dataset).records == 0
 
 
@@ -146,10 +149,20 @@ def test_the_largest_floats_have_a_histogram_too():
 
 
 def test_the_most_frequent_texts_come_first():
-    column = Column(Feature("a", "bytes", "a", ""))
-    for text in (b"b", b"a", b"c", b"c"):
-        column.add([text])
-    assert most_frequent_texts(column, 2) == [("c", 2), ("a", 1)]
+    column = Column(Feature("a", "bytes", "a", ""), texts=Counter({b"b": 1, b"a": 1, b"c": 2, b"\xff": 1}))
+    assert column.frequent == [("c", 2), ("a", 1), ("b", 1), ("\ufffd", 1)]
+    column.texts[b"c"] = 1
+    assert column.frequent == []
+
+
+def test_a_damaged_record_is_an_error(staged):
+    dataset = staged(TABLE, [[{"count": 1}, {"count": 2}]])
+    path = Path(dataset.shards[0].path)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(LoadError, match=rf"^{re.escape(str(path))} is damaged: record 1 at byte "):
+        gather_values(dataset)
 
 
 @pytest.mark.parametrize(("count", "most", "chosen"), [(3, 5, [0, 1, 2]), (10, 4, [0, 3, 6, 9]), (101, 2, [0, 100])])

@@ -1,0 +1,1 @@
+"""The report: a page for people, made from a published dataset."""

@@ -1,0 +1,303 @@
+"""`report.html`: one page for people, complete in itself, that shows what a dataset holds and how it was made.
+
+It is made from the published dataset, and can be made again at any time. No script, no font, no other file: it opens
+offline and forbids itself to run or load anything. Every name is escaped, and of what there may be very many, some are
+shown and the rest is counted.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordmill import storage
+from recordmill.imaging.prepared_image import CHANGES
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.report.charts import Histogram, draw_flow, draw_heat_map, draw_histogram
+from recordmill.reading.report.contents import Contents, read_contents, stores_boxes
+from recordmill.reading.report.image_statistics import ASPECT_BINS, BINS_PER_DOUBLING, ImageStatistics
+from recordmill.reading.report.stored_values import AREA_BINS, MOST_TEXTS, Column, StoredValues
+from recordmill.reading.report.thumbnails import (
+    MOST_WITH_BOXES,
+    SIDE_OF_MANY_WITH_BOXES,
+    SIDE_WITH_BOXES,
+    Wanted,
+    make_thumbnails,
+)
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.file_names import REPORT
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.formatting import format_count, format_size
+from recordmill.schemas.rejection import REASONS, explain_reason
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+LONGEST_NAME = 160
+"""Characters of a name that are shown."""
+
+LONGEST_CONFIGURATION = 20_000
+
+MOST_BARS = 40
+"""Classes that have a bar; of more, the largest and the smallest."""
+
+SMALLEST_BARS = 10
+
+MOST_BRANCHES = 8
+"""Splits that have a branch of their own in the ledger's picture."""
+
+MOST_SIZES_SHOWN = 6
+
+MOST_SINGLE_NUMBERS = 32
+"""Numbers of boxes that have a column each; of more, each column reaches twice as far as the one before."""
+
+
+def write_report(folder: str) -> str:
+    """Writes `report.html` into the folder of a dataset.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        LoadError: the dataset cannot be read; the message says why in one sentence.
+        OSError: a file cannot be read or written.
+    """
+    dataset = open_dataset(folder)
+    if dataset.marker is None or not dataset.whole:
+        raise LoadError(f"{folder} is not the folder of a dataset that Recordmill made: only these have a report")
+    path = storage.join(dataset.folder, REPORT)
+    content = render_report(read_contents(dataset, dataset.marker))
+    # Two writers write the same bytes, and what an interruption leaves is replaced by the next report.
+    storage.write_file(path, content, storage.join(dataset.folder, f".{REPORT}.tmp"))
+    return path
+
+
+def render_report(contents: Contents) -> bytes:
+    """The page.
+
+    Raises:
+        OSError: a shard cannot be read.
+    """
+    return _template().render(build_view(contents)).encode()
+
+
+@cache
+def _template() -> "Template":
+    # Imported here: it takes 0.07 s, which a process that makes no page need not spend.
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {
+        "bytes": format_size,
+        "classes": lambda counts: show_names(most_frequent(counts)),
+        "count": format_count,
+        "name": show_name,
+        "number": "{:,}".format,
+        "percent": show_percent,
+        "plain": lambda text: text.replace("`", ""),
+        "plural": lambda number, thing: format_count(number, thing).split()[1],
+        "value": show_value,
+        "words": lambda name: name.replace("_", " "),
+    }
+    folder = resources.files("recordmill.reading.report")
+    environment.globals |= {
+        "MOST_TEXTS": MOST_TEXTS,
+        "NOT_DROPPED": NOT_DROPPED,
+        "REASONS": REASONS,
+        "css": (folder / "report.css").read_text(encoding="utf-8"),
+        "meaning_of_change": CHANGES.get,
+    }
+    return environment.from_string((folder / "report.html.jinja").read_text(encoding="utf-8"))
+
+
+def show_name(name: str | None) -> str:
+    """A name that fits and that cannot disturb what stands around it: control characters become visible signs."""
+    text = "".join(chr(0x2400 + ord(c)) if c < " " else c if c.isprintable() else "\ufffd" for c in name or "")
+    if len(text) > LONGEST_NAME:
+        half = LONGEST_NAME // 2
+        text = f"{text[:half]}…{text[-half + 1 :]}"
+    return text or "(no class)"
+
+
+def show_percent(count: float, total: float) -> str:
+    """A share; only nothing is shown as 0 %, and only all as 100 %."""
+    share = 100 * count / max(total, 1)
+    if 0 < share < 0.1:
+        return "<0.1 %"
+    return ">99.9 %" if 99.9 < share < 100 else f"{share:.1f} %".replace(".0 ", " ")
+
+
+def show_value(value: float, digits: int = 6) -> str:
+    """A number for people: in full where it is not very large or very small."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    magnitude = math.floor(math.log10(abs(value))) if value else 0
+    if not -4 <= magnitude < max(digits, 6):
+        return f"{value:.{digits}g}"
+    text = f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def build_view(contents: Contents) -> dict[str, Any]:
+    """All that the template shows."""
+    marker, statistics, stored = contents.marker, contents.statistics, contents.stored
+    return {
+        "marker": marker,
+        "title": contents.title,
+        "images": sum(split.records for split in marker.splits.values()),
+        "unit": marker.unit,
+        "data": contents.data,
+        "branches": describe_branches(marker),
+        "classes": describe_classes(marker),
+        **_show_pictures(contents),
+        "statistics": statistics,
+        "sizes": describe_sizes(statistics) if statistics.images else None,
+        "stored": stored,
+        "without_boxes": marker.images_without_boxes or ImagesWithoutBoxes(),
+        "boxes": describe_boxes(statistics, stored),
+        "columns": [(column, _draw_column(column)) for column in stored.columns],
+        "rejected": contents.rejected,
+        "configuration": contents.configuration[:LONGEST_CONFIGURATION],
+        "configuration_is_cut": len(contents.configuration) > LONGEST_CONFIGURATION,
+    }
+
+
+def _show_pictures(contents: Contents) -> dict[str, Any]:
+    """The contact sheet, by class, and the groups of duplicates, with a picture for each image that can be shown."""
+    statistics, with_boxes = contents.statistics, stores_boxes(contents.dataset)
+    samples = [(name, place) for name, places in statistics.samples.items() for place in places]
+    are_many = len(samples) > MOST_WITH_BOXES
+    side = SIDE_OF_MANY_WITH_BOXES if are_many else SIDE_WITH_BOXES
+    wanted = [Wanted(place, name, side) if with_boxes else Wanted(place) for name, place in samples]
+    wanted += map(Wanted, statistics.named.values())
+    pictures = make_thumbnails(contents.dataset, wanted)
+    sheet: dict[str, list[dict[str, str]]] = {}
+    for (name, (_, row)), picture in zip(samples, pictures, strict=False):
+        sheet.setdefault(name, []).append({"picture": picture, "key": row.key})
+    by_name = dict(zip(statistics.named, pictures[len(samples) :], strict=True))
+    return {
+        "sheet": sheet if any(pictures[: len(samples)]) else {},  # raw observations, or any files: nothing to look at
+        "sheet_is_whole": len(statistics.samples) == len(+contents.marker.class_counts),
+        "boxes_are_drawn": with_boxes,
+        "boxes_are_many": are_many,
+        "groups": [
+            (group, [(image, by_name.get((image.split, image.key), "")) for image in images])
+            for group, images in contents.groups
+        ],
+    }
+
+
+def describe_branches(marker: Marker) -> list[dict[str, Any]]:
+    """The ledger as a flow: a branch for each split, and one for each reason why something is in none."""
+    splits = sorted(marker.splits.items(), key=lambda item: -item[1].records)
+    places = list(marker.splits)
+    branches: list[dict[str, Any]] = [
+        {"kind": "written", "name": name, "count": split.records, "place": places.index(name)}
+        for name, split in splits[:MOST_BRANCHES]
+    ]
+    if rest := splits[MOST_BRANCHES:]:
+        count = sum(split.records for _, split in rest)
+        branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
+    for fate, counts in marker.ledger.by_fate():
+        for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            note = explain_reason(fate, reason)
+            branches.append({"kind": fate, "name": reason.replace("_", " "), "count": count, "note": note})
+    for branch, drawn in zip(branches, draw_flow([branch["count"] for branch in branches]), strict=True):
+        branch["drawn"] = drawn
+    return branches
+
+
+def describe_classes(marker: Marker) -> dict[str, Any]:
+    """The balance of the classes: a bar for each, divided by split; of many classes the largest and smallest.
+
+    Of Examples with boxes or several labels these are counted; `of` says what is. A class without any is a row too.
+    """
+    splits = {name: split.class_counts for name, split in marker.splits.items()}
+    rows = sorted(marker.class_counts.items(), key=lambda row: (-row[1], row[0]))
+    bars = [{"name": name, "counts": [each.get(name, 0) for each in splits.values()]} for name, _ in rows]
+    counts = np.array([count for _, count in rows if count] or [0], np.int64)
+    is_cut = len(rows) > MOST_BARS
+    largest, smallest = (MOST_BARS - SMALLEST_BARS, len(rows) - SMALLEST_BARS) if is_cut else (len(rows), len(rows))
+    sizes = np.bincount(np.log2(np.maximum(counts, 1)).astype(np.int64))
+    return {
+        "count": len(marker.labels),
+        "of": marker.counted_unit,
+        "largest": bars[:largest],
+        "smallest": bars[smallest:],
+        "between": smallest - largest,
+        "between_instances": sum(count for _, count in rows[largest:smallest]),
+        "empty": sum(not count for _, count in rows),
+        "median": float(np.median(counts)),
+        "least": int(counts[-1]),
+        "most": int(counts[0]),
+        "lacking": {
+            split: [name for name, count in rows if name and count and not own.get(name)]
+            for split, own in splits.items()
+        },
+        "histogram": draw_histogram(sizes, lambda number: f"{2**number:,}", 1)
+        if is_cut and counts[0] > counts[-1]
+        else None,
+    }
+
+
+def describe_sizes(statistics: ImageStatistics) -> dict[str, Any]:
+    """Sizes, shapes and bytes of images."""
+    images, pixels = statistics.images, statistics.pixels / statistics.images
+    landscape = int(statistics.aspects[ASPECT_BINS // 2 + 1 :].sum())
+    portrait = int(statistics.aspects[: ASPECT_BINS // 2].sum())
+    return {
+        "common": sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_SIZES_SHOWN],
+        "sides": draw_heat_map(statistics.sides, lambda number: f"{round(2 ** (number / BINS_PER_DOUBLING)):,}"),
+        "aspects": draw_histogram(statistics.aspects, _ratio, centred=True),
+        "shapes": {"landscape": landscape, "square": images - landscape - portrait, "portrait": portrait},
+        "file_bytes": draw_histogram(statistics.file_bytes, lambda number: format_size(2 ** (number / 2))),
+        "average": f"{pixels / 1e6:,.1f} megapixels" if pixels >= 1e6 else f"{pixels:,.0f} pixels",
+    }
+
+
+def _ratio(number: int) -> str:
+    ratio = 2 ** ((number - ASPECT_BINS // 2) / BINS_PER_DOUBLING)
+    return f"{ratio:.3g}:1" if ratio >= 1 else f"1:{1 / ratio:.3g}"
+
+
+def describe_boxes(statistics: ImageStatistics, stored: StoredValues) -> dict[str, Any]:
+    """The number of boxes per image, and their sizes."""
+    return {
+        "images": statistics.boxes.total(),
+        "most": max(statistics.boxes, default=0),
+        "numbers": _draw_numbers(statistics.boxes) if statistics.boxes else None,
+        "areas": draw_histogram(stored.areas, _area) if stored.areas.any() else None,
+        "small": int(stored.areas[: AREA_BINS - 10].sum()),
+        "measured": int(stored.areas.sum()),
+    }
+
+
+def _draw_numbers(boxes: Mapping[int, int]) -> Histogram:
+    """Images by number of boxes; where these reach far, in columns for 0, 1, 2 to 3, 4 to 7 and so on."""
+    doubling = max(boxes) >= MOST_SINGLE_NUMBERS
+    columns: Counter[int] = Counter()
+    for number, images in boxes.items():
+        columns[number.bit_length() if doubling else number] += images
+    counts = np.array([columns[place] for place in range(max(columns) + 1)], np.int64)
+    return draw_histogram(counts, _doubling if doubling else str, centred=True)
+
+
+def _doubling(place: int) -> str:
+    """The numbers of as many binary digits: 0, 1, 2-3, 4-7."""
+    return f"{place}" if place < 2 else f"{1 << (place - 1):,}-{(1 << place) - 1:,}"
+
+
+def _area(number: int) -> str:
+    return f"{show_value(100 * 2.0 ** (number - AREA_BINS), 2)} %"
+
+
+def _draw_column(column: Column) -> Histogram | None:
+    counts, edges = column.histogram()
+    if not len(counts):
+        return None
+    return draw_histogram(counts, lambda at: show_value(edges[at], 3), 1, centred=len(counts) == len(edges))

@@ -1,0 +1,132 @@
+import hashlib
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill.reading.report import image_statistics as statistics
+from recordmill.reading.report.image_statistics import ASPECT_BINS, BINS_PER_DOUBLING, bin_aspects, gather_statistics
+from recordmill.reading.shard import Shard
+
+
+def written(key, label="cat", width=8, height=6, size=100, **more):
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    row = {"key": key, "bytes": size, "sha256": digest, "class": label, "label": 0, "height": height, "width": width}
+    return {**row, "channels": 3, "moments": None, "changes": [], "offset": 0, "length": 9, **more}
+
+
+def rejected(key, reason="empty"):
+    row = {"key": key, "spelling": None, "bytes": 0, "sha256": None, "class": None}
+    return {**row, "stage": "decode", "rejected": reason, "detail": "nothing there"}
+
+
+@pytest.fixture
+def sidecar(tmp_path):
+    """`sidecar(rows, split)`: a sidecar that holds these rows."""
+    names = iter("abcdefgh")
+
+    def write(rows, split="train"):
+        path = tmp_path / f"{next(names)}.jsonl"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        return Shard(split, "", "", sidecar=str(path))
+
+    return write
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 100])
+def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
+    monkeypatch.setattr(statistics, "_CHUNK", chunk)
+    rows = [
+        written("a", width=8, height=6, size=100),
+        rejected("x"),
+        written("b", "dog", width=1, height=1, size=1, channels=1),
+        written("c", None, width=4, height=12, size=2**20),
+    ]
+    train, test = sidecar(rows), sidecar([written("d", width=8, height=6), rejected("y", "truncated")], "test")
+    named = {("test", "d"), ("train", "d"), ("train", "b")}
+    found = gather_statistics([train, test], {"cat": 2, "": 5, "dog": 0}, named)
+    assert (found.images, found.pixels) == (4, 2 * 48 + 1 + 48)
+    assert found.sizes == {(8, 6): 2, (1, 1): 1, (4, 12): 1}
+    assert found.channels == {3: 3, 1: 1}
+    assert (found.smallest, found.largest) == ((1, 1, "b"), (8, 6, "a"))
+    by_bins = {(int(x), int(y)): int(found.sides[x, y]) for x, y in zip(*np.nonzero(found.sides), strict=True)}
+    assert by_bins == {(12, 10): 2, (0, 0): 1, (8, 14): 1}
+    assert {int(at): int(found.file_bytes[at]) for at in np.flatnonzero(found.file_bytes)} == {13: 2, 0: 1, 40: 1}
+    assert found.aspects.sum() == 4
+    assert found.aspects[ASPECT_BINS // 2] == 1
+    assert [(place.split, row.key) for place, row in found.samples["cat"]] == [("train", "a"), ("test", "d")]
+    assert [(place, row.key) for place, row in found.samples[""]] == [(train, "c")]
+    assert found.samples["dog"] == []
+    assert {name: (place.split, row.key) for name, (place, row) in found.named.items()} == {
+        ("test", "d"): ("test", "d"),
+        ("train", "b"): ("train", "b"),
+    }
+
+
+def test_images_are_counted_by_their_boxes(sidecar):
+    boxes = [{"listed": 2, "written": 2}, {"listed": 3, "outside": 3}, {"listed": 2_000, "written": 2_000}, {}]
+    rows = [written(f"{at}", boxes=each) for at, each in enumerate(boxes)] + [rejected("x"), written("plain")]
+    assert gather_statistics([sidecar(rows)], {}).boxes == {0: 2, 2: 1, statistics.MOST_BOXES_COUNTED: 1}
+
+
+def test_what_there_may_be_very_many_of_is_bounded(sidecar, monkeypatch):
+    monkeypatch.setattr(statistics, "MOST_SIZES", 3)
+    rows = [written(f"{number}", width=1 + number % 9, height=1) for number in range(90)]
+    found = gather_statistics([sidecar(rows)], {"cat": 7})
+    assert found.images == 90
+    assert found.sizes == {(1, 1): 10, (2, 1): 10, (3, 1): 10}
+    assert [row.key for _, row in found.samples["cat"]] == list("0123456")
+
+
+def test_rows_without_pictures_have_no_sizes(sidecar):
+    rows = [{key: value for key, value in written("a").items() if key not in ("height", "width", "channels")}]
+    found = gather_statistics([sidecar(rows)], {})
+    assert (found.images, found.smallest) == (0, None)
+
+
+def test_nothing_is_nothing(sidecar):
+    found = gather_statistics([sidecar([])], {"cat": 3})
+    assert (found.images, found.samples) == (0, {"cat": []})
+
+
+@given(st.lists(st.tuples(st.integers(1, 65_500), st.integers(1, 65_500)), min_size=1, max_size=30))
+def test_every_image_counts_once_and_turning_all_mirrors_the_shapes(sizes):
+    widths, heights = np.array(sizes, float).T
+    upright, turned = Counter(bin_aspects(widths / heights).tolist()), Counter(bin_aspects(heights / widths).tolist())
+    assert upright.total() == len(sizes)
+    assert upright == {ASPECT_BINS - 1 - place: count for place, count in turned.items()}
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "place"), [(1, 1, 0), (2, 1, 1), (1, 2, -1), (65_500, 1, 4), (1, 65_500, -4), (100, 99, 0)]
+)
+def test_shapes_are_counted_in_doublings_from_square(width, height, place):
+    assert bin_aspects(np.array([width / height])).tolist() == [ASPECT_BINS // 2 + place * BINS_PER_DOUBLING]
+
+
+def test_an_image_of_several_classes_is_a_sample_of_the_rarest_that_lacks_one(sidecar):
+    rows = [
+        written("a", None, classes=["cat", "dog", "cat"]),
+        written("b", None, classes=["cat", "dog"]),
+        written("c", None, classes=["cat"]),
+        written("d", None, classes=[]),
+    ]
+    found = gather_statistics([sidecar(rows)], {"cat": 2, "dog": 1})
+    assert {name: [row.key for _, row in kept] for name, kept in found.samples.items()} == {
+        "cat": ["b", "c"],
+        "dog": ["a"],
+    }
+
+
+def test_no_class_is_without_a_sample_because_others_took_its_images(sidecar):
+    rows = [written("a", None, classes=["cat", "dog", "emu"]), written("b", None, classes=["cat"])]
+    found = gather_statistics([sidecar(rows)], {"cat": 2, "dog": 1, "emu": 1, "fox": 1})
+    assert {name: [row.key for _, row in kept] for name, kept in found.samples.items()} == {
+        "cat": ["b"],
+        "dog": ["a"],
+        "emu": ["a"],
+        "fox": [],
+    }

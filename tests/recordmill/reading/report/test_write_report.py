@@ -1,0 +1,603 @@
+import io
+import re
+import shutil
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from make_marker import make_marker
+from PIL import Image
+
+from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.reading.report import write_report as module
+from recordmill.reading.report.charts import FLOW_HEIGHT
+from recordmill.reading.report.contents import Contents, read_contents
+from recordmill.reading.report.image_statistics import ASPECT_BINS, ImageStatistics
+from recordmill.reading.report.stored_values import Column, StoredValues
+from recordmill.reading.report.write_report import (
+    describe_boxes,
+    describe_branches,
+    describe_classes,
+    describe_sizes,
+    render_report,
+    show_name,
+    show_percent,
+    show_value,
+    write_report,
+)
+from recordmill.reading.shard import Shard
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
+from recordmill.schemas.dataset.marker import Ledger, NamedImages, RunEntry
+from recordmill.schemas.dataset.side_files import (
+    ChangeExample,
+    Duplicate,
+    DuplicateGroup,
+    RejectedFile,
+    Remark,
+    ReportData,
+)
+from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.features import Feature
+
+EVIL = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</style></title><script>alert(1)</script>",
+    "{{ 7 * 7 }}{% for x in y %}",
+    "&lt;b&gt; &amp; \u202egnp.exe \x00\n\t",
+]
+
+
+class Page(HTMLParser):
+    """What a browser would make of it: elements with their attributes, and the text outside styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self.open = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br", "rect", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("rect", "path"):
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] != ["style"]:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+    def check_harmless(self):
+        assert self.open == []
+        allowed = {"style", "title", "meta", "img", "svg", "rect", "path", "details", "summary", "bdi", "figure"}
+        allowed |= {"html", "head", "body", "main", "header", "section", "footer", "div", "span", "p", "h1", "h2", "h3"}
+        allowed |= {"ul", "li", "dl", "dt", "dd", "table", "tr", "td", "th", "b", "i", "br", "code", "pre", "small"}
+        assert {tag for tag, _ in self.elements} <= allowed | {"figcaption", "a"}
+        for tag, attributes in self.elements:
+            assert not [name for name in attributes if name.startswith("on") or name in ("srcdoc", "action")]
+            assert attributes.get("href", "#").startswith("#")
+            assert tag == "img" or "src" not in attributes
+            assert attributes.get("src", "data:image/jpeg;base64,").startswith("data:image/jpeg;base64,")
+
+
+def page(contents):
+    """The report, parsed and found harmless."""
+    parsed = Page(render_report(contents).decode())
+    parsed.check_harmless()
+    return parsed
+
+
+def make(classes, statistics=None, *, ledger=None, folder="", **more):
+    """Contents of which only the numbers are there; `more` are other parts of them, or keys of the marker."""
+    names = ("groups", "rejected", "data", "configuration", "stored")
+    parts = {key: more.pop(key) for key in names if key in more}
+    written = sum(sum(counts.values()) for counts in classes.values())
+    labels = sorted({name for counts in classes.values() for name in counts} - {""})
+    marker = make_marker(
+        splits={name: {"classes": counts, "shards": []} for name, counts in classes.items()},
+        labels={name: at for at, name in enumerate(labels)},
+        changes={"rotated": 1},
+        **more,
+    )
+    marker = replace(marker, ledger=ledger or Ledger(written, written, {}, {}, {}))
+    features = (Feature("image/encoded", "bytes", "encoded", ""),)
+    dataset = Dataset(folder, "recordmill", (), features, marker.labels, marker)
+    return Contents(dataset=dataset, marker=marker, statistics=statistics or ImageStatistics(), **parts)
+
+
+@pytest.fixture(scope="session")
+def published(convert_images, tmp_path_factory):
+    """A dataset of eight pictures, of which one is damaged and two are the same, in splits and classes."""
+    root = tmp_path_factory.mktemp("report")
+    for number, label in enumerate(["cat"] * 4 + ["dog"] * 2 + ["emu"]):
+        path = root / "photos" / ("test" if number in (3, 5) else "train") / label / f"{number}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 6), (30 * max(number, 1), 9, 90)).save(path)
+    (root / "photos/train/cat/cut.jpg").write_bytes(path.read_bytes()[:300] + b"\xff\xd9")
+    return convert_images(root / "photos", root / "dataset", {"images.near_duplicates": True})
+
+
+def test_it_says_what_went_in_and_came_out(published):
+    dataset = open_dataset(str(published))
+    content = render_report(read_contents(dataset, dataset.marker))
+    assert (published / "report.html").read_bytes() == content
+    parsed = Page(content.decode())
+    parsed.check_harmless()
+    assert "8 files were found and each is accounted for: 7 written, 1 rejected." in parsed.text
+    assert "1 truncated the data end before the image is complete train/cat/cut.jpg" in parsed.text
+    assert re.search("All images are 8 . 6", parsed.text)
+    assert "3 classes; 4 images in the largest, 2 in the median one, 1 in the smallest." in parsed.text
+    assert "test has no image of 1 of 3 classes." in parsed.text
+    assert "Missing in test : emu ." in parsed.text
+    assert "2 times the same bytes" in parsed.text
+    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    assert "#rejected" in links
+    assert len([tag for tag, _ in parsed.elements if tag == "img"]) == 7 + 2
+
+
+def test_it_is_made_again_from_the_published_dataset_alone(published, tmp_path):
+    copy = tmp_path / "dataset"
+    shutil.copytree(published, copy)
+    (copy / "report.html").unlink()
+    assert write_report(str(copy)) == str(copy / "report.html")
+    assert (copy / "report.html").read_bytes() == (published / "report.html").read_bytes()
+    assert {path.name for path in copy.iterdir()} == {path.name for path in published.iterdir()}
+
+
+def test_only_a_whole_dataset_has_a_report(published):
+    (shard,) = published.glob("train-*")
+    with pytest.raises(
+        LoadError, match=f"^{re.escape(str(shard))} is not the folder of a dataset that Recordmill made"
+    ):
+        write_report(str(shard))
+
+
+def test_remarks_whose_section_is_not_known_are_plain_text():
+    parsed = page(make({"train": {"cat": 3}}, data=ReportData((Remark("All images have one size."),))))
+    assert "Worth a look All images have one size." in parsed.text
+    assert "a" not in {tag for tag, _ in parsed.elements}
+
+
+def test_what_is_worth_a_look_leads_to_its_section():
+    counts = {"train": {"cat": 100, "dog": 2}, "test": {"cat": 1}}
+    ledger = Ledger(104, 103, {"truncated": 1}, {}, {})
+    remarks = (Remark("Weigh the classes.", "classes"), Remark("One was rejected.", "rejected"))
+    parsed = page(make(counts, ledger=ledger, notes=["split a was moved", ""], data=ReportData(remarks)))
+    assert "Weigh the classes. One was rejected. Split a was moved." in parsed.text
+    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    assert links == ["#classes", "#rejected"]
+    assert {link[1:] for link in links} <= {attributes.get("id") for _, attributes in parsed.elements}
+
+
+def test_a_dataset_without_labels_or_faults():
+    text = page(make({"train": {"": 3}})).text
+    assert "3 images" in text
+    assert "Nothing stands out" in text
+    assert "Classes" not in text
+
+
+EVIL_ROW = {
+    "bytes": 5,
+    "height": 9,
+    "width": 9,
+    "channels": 3,
+    "offset": 0,
+    "length": 0,
+}
+
+
+def rejected(key, reason="truncated", detail=EVIL[0], stage="decode"):
+    return RejectedFile(key, stage, reason, detail, 9, None, key, key)
+
+
+def evil_dataset(tmp_path):
+    stream = io.BytesIO()
+    Image.new("RGB", (9, 9)).save(stream, "JPEG")
+    (tmp_path / "shard").write_bytes(b"")
+    shard = Shard("<b>train", "", str(tmp_path / "shard"))
+    rows = [row_from_json({**EVIL_ROW, "key": name, "class": name}) for name in EVIL]
+    statistics = ImageStatistics(1, pixels=81, smallest=(9, 9, EVIL[0]), largest=(9, 9, EVIL[1]))
+    statistics.sizes.update({(9, 9): 1, (1, 1): 1})
+    statistics.channels[3] = 1
+    statistics.sides[1, 1] = statistics.aspects[3] = statistics.file_bytes[3] = 1
+    statistics.samples = {name: [(shard, row)] for name, row in zip(EVIL, rows, strict=True)}
+    statistics.named = {("<b>train", name): (shard, row) for name, row in zip(EVIL, rows, strict=True)}
+    images = tuple(Duplicate(name, "<b>train", name) for name in EVIL)
+    splits, classes = tuple(EVIL[:2]), tuple(EVIL)
+    groups = [
+        DuplicateGroup(kind="same_bytes", count=9, splits=splits, classes=classes, images=images),
+        DuplicateGroup(kind="look_alike", distance=3, splits=splits[:1], classes=classes[:2], images=images[:2]),
+    ]
+    alike = {"pairs": 1, "across_splits": 0, "conflicting": 1, "bits": 5, "complete": False}
+    same = {"groups": 1, "images": 5, "across_splits": 1, "conflicting": 1}
+    counts = dict.fromkeys(EVIL, 2)
+    return make(
+        {"train": counts, "test": {EVIL[0]: 1}},
+        statistics,
+        groups=[(group, group.images) for group in groups],
+        rejected={"truncated": [rejected(name) for name in EVIL[:5]]},
+        duplicates={"same_bytes": same, "look_alike": alike},
+        ledger=Ledger(20, 13, {"truncated": 7}, {}, {}),
+        run={"runner": EVIL[0], "inputs": {"": EVIL[1]}},
+        configuration=f"name: {EVIL[3]}\n",
+    )
+
+
+@pytest.fixture
+def with_pictures(monkeypatch):
+    """Every image has a picture, wherever it may be."""
+    monkeypatch.setattr(
+        module,
+        "make_thumbnails",
+        lambda _, places: ["data:image/jpeg;base64,AAAA"] * len(places),
+    )
+
+
+@pytest.mark.usefixtures("with_pictures")
+def test_names_are_text_wherever_they_stand(tmp_path):
+    dataset = evil_dataset(tmp_path)
+    parsed = page(dataset)
+    for name in EVIL:
+        shown = " ".join(show_name(name).split())
+        assert parsed.text.count(shown) >= 5
+    # So do attributes.
+    titles = {attributes["title"] for _, attributes in parsed.elements if "title" in attributes}
+    assert {show_name(name) for name in EVIL} <= titles
+
+
+def test_without_any_picture_there_is_no_contact_sheet(tmp_path):
+    text = page(evil_dataset(tmp_path)).text
+    assert "Contact sheet" not in text
+    assert "Duplicates" in text
+
+
+def test_the_page_forbids_itself_to_run_or_load_anything():
+    policies = [
+        attributes["content"]
+        for tag, attributes in page(make({"train": {"cat": 1}})).elements
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+
+
+def test_boxes_have_their_ledger_and_histograms_with_scales():
+    values = StoredValues(records=90, shards=4, whole=False)
+    values.areas[[9, 12]] = 3, 9
+    contents = make({"train": {"": 3}}, ImageStatistics(boxes=Counter({0: 2, 4: 1})), stored=values)
+    splits = contents.marker.splits
+    marker = replace(
+        contents.marker,
+        labels={"cat": 0, "lost": 1},
+        splits={**splits, "train": replace(splits["train"], instances={"cat": 12})},
+        boxes={"listed": 15, "written": 12, "clipped": 1, "outside": 1, "unknown_class": 2},
+        dropped_boxes={"outside": {EVIL[0]: 1}, "unknown_class": {"7": 2}},
+        images_without_boxes=ImagesWithoutBoxes(no_file=1, all_dropped=1),
+        named=NamedImages(3, 2),
+    )
+    parsed = page(replace(contents, marker=marker))
+    assert "3 images were named by 2 files. 3 files were found and each is accounted for" in parsed.text
+    assert (
+        "15 boxes were listed, 12 written (1 of them clipped). An image has 4.0 on average, 4 at most." in parsed.text
+    )
+    assert f"unknown class 7 2 outside {EVIL[0]} 1" in parsed.text
+    assert "images without a box 2 no file speaks of them 1 all their boxes were dropped 1" in parsed.text
+    assert "25 % cover less than 0.1 % of their image. Measured in 90 images of 4 shards." in parsed.text
+    assert "lost 0" in parsed.text
+    assert "2 classes; 12 boxes in the largest, 12 in the median one, 12 in the smallest. 1 has none." in parsed.text
+    assert "0 2 4 6 8 3 9 0.024 % 0.098 % 0.39 %" in parsed.text  # the scale of counts, columns, the scale of shares
+    assert ("div", {"class": "up", "style": "width:1ch"}) in parsed.elements
+
+
+def test_columns_say_what_they_hold():
+    number = Column(Feature(EVIL[0], "float", "a", ""), missing=1, values=[1.0, 2.5, 2.5])
+    text = Column(Feature("name", "bytes", "b", ""), texts=Counter({EVIL[1].encode(): 2, b"": 1}))
+    values = StoredValues(records=4, shards=1, columns=[number, text], further=3)
+    shown = page(make({"train": {"": 4}}, stored=values)).text
+    assert "What all 4 images hold. 3 more columns are not shown." in shown
+    assert f"{EVIL[0]} float smallest 1 largest 2.5 missing 1 (25 %)" in shown
+    assert f"name bytes different 2 missing 0 {EVIL[1]} 2 empty 1" in shown
+    values = StoredValues(records=4, shards=2, whole=False, columns=[number])
+    text = page(make({"train": {"": 9}}, stored=values)).text
+    assert "What the first rows of 2 shards hold, 4 together" in text
+
+
+def test_examples_of_changes_name_their_change():
+    example = ChangeExample("rotated", EVIL[0], ("reencoded", "resized", "rotated"), 2048, 4096, "AAAA", "AAAA")
+    parsed = page(make({"train": {"cat": 4}}, data=ReportData(examples=(example,))))
+    assert f"Before and after rotated {EVIL[0]} 2.0 KiB became 4.0 KiB; reencoded, resized, rotated" in parsed.text
+    alternatives = [attributes["alt"] for tag, attributes in parsed.elements if tag == "img"]
+    assert alternatives == [f"{EVIL[0]} before", f"{EVIL[0]} after"]
+
+
+@pytest.mark.usefixtures("with_pictures")
+def test_the_name_of_a_class_is_above_its_pictures(tmp_path):
+    tags = [tag for tag, _ in page(evil_dataset(tmp_path)).elements if tag in ("figure", "figcaption", "img")]
+    assert tags[: 3 * len(EVIL)] == ["figure", "figcaption", "img"] * len(EVIL)
+
+
+@pytest.mark.parametrize(("name", "title"), [("pets", "pets"), ("", "animals"), (EVIL[0], EVIL[0])])
+def test_it_is_named_after_the_dataset_or_its_folder(name, title):
+    parsed = page(make({"train": {"cat": 4}}, folder="/data/animals", name=name))
+    assert parsed.text.startswith(f"{title} {title} 4 images in 1 class, as TFRecords in the convention default")
+
+
+@pytest.mark.usefixtures("with_pictures")
+def test_very_many_classes_make_no_large_page():
+    counts = {f"class {number:06} with a long name {'x' * 300}": 1 + number % 7 for number in range(20_000)}
+    place = (Shard("train", "", ""), row_from_json({**EVIL_ROW, "key": "a.jpg"}))
+    statistics = ImageStatistics(samples={name: [place] * 3 for name in list(counts)[:24]})
+    labels = "".join(f"- {name}\n" for name in counts)
+    content = render_report(make({"train": counts, "test": {}}, statistics, configuration=labels))
+    assert len(content) < 200_000
+    text = Page(content.decode()).text
+    assert "… 19,960 classes with" in text
+    assert "Some images of 24 of 20,000 classes" in text
+    assert "and 19,995 more" in text
+    assert "config.yaml has the rest" in text
+
+
+def test_only_the_run_differs_between_two_runs():
+    one = make({"train": {"cat": 4}})
+    run = RunEntry(runner="DirectRunner", seconds={"listing": 1.0, "converting": 2.0}, inputs={"": "in"})
+    other = replace(one, marker=replace(one.marker, run=run))
+    halves = []
+    for dataset in (one, other):
+        before, section, after = render_report(dataset).decode().partition('<section id="run">')
+        assert section
+        halves.append((before, after.partition("</section>")[2]))
+        assert ("2.0 s" in after) == (dataset is other)
+    assert halves[0] == halves[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("cat", "cat"),
+        (None, "(no class)"),
+        ("", "(no class)"),
+        ("a\nb\x00", "a\u240ab\u2400"),
+        ("\u202egnp.exe", "\ufffdgnp.exe"),
+        ("日本語 é", "日本語 é"),
+    ],
+)
+def test_names_are_shown_in_one_line(name, shown):
+    assert show_name(name) == shown
+
+
+def test_long_names_are_cut_in_the_middle():
+    shown = show_name("a" * 500 + "b" * 500)
+    assert (len(shown), shown[:5], shown[-5:]) == (160, "aaaaa", "bbbbb")
+    assert show_name("a" * 160) == "a" * 160
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "shown"),
+    [
+        (0, 5, "0 %"),
+        (5, 5, "100 %"),
+        (1, 3, "33.3 %"),
+        (1, 10**6, "<0.1 %"),
+        (999_999, 10**6, ">99.9 %"),
+        (0, 0, "0 %"),
+    ],
+)
+def test_shares_never_deny_what_is_there(count, total, shown):
+    assert show_percent(count, total) == shown
+
+
+def test_reasons_show_no_backticks():
+    ledger = Ledger(6, 3, {"name_mismatch": 1}, {"ignored": 1}, {"limit": 1})
+    found = {"name_mismatch": [rejected("x.jpg", "name_mismatch", "no", "list")]}
+    parsed = page(make({"train": {"cat": 3}}, rejected=found, ledger=ledger))
+    assert "its name does not match source.pattern" in parsed.text
+    titles = {attributes["title"] for _, attributes in parsed.elements if attributes.get("title")}
+    assert {"it matches a pattern of ignore", "there are more than limit"} <= titles
+    assert "`" not in parsed.text + "".join(titles)
+
+
+def test_changes_and_reasons_come_with_their_meanings_the_most_frequent_first():
+    ledger = Ledger(9, 4, {"empty": 1, "truncated": 4}, {}, {})
+    contents = make({"train": {"cat": 4}}, ledger=ledger, rejected={"truncated": [rejected("x.jpg")]})
+    marker = replace(contents.marker, changes={"reencoded": 1, "rotated": 3})
+    text = page(replace(contents, marker=marker)).text
+    assert "rotated the image was rotated as its metadata require 3 reencoded" in text
+    assert "4 truncated the data end before the image is complete x.jpg (9 B): " in text
+    assert "and 3 more 1 empty and 1 more" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        ({}, "each time the same dataset is made. runner DirectRunner input in input b = x"),
+        (
+            {"listing": 1.0, "converting": 4.0, "publishing": 0.5},
+            "publishing 0.5 s 5.5 s; while converting, 2 images and 1,000 B of them a second.",
+        ),
+    ],
+)
+def test_times_are_given_where_they_are_known(seconds, shown):
+    run = {"runner": "DirectRunner", **({"seconds": seconds} if seconds else {}), "inputs": {"": "in", "b": "x"}}
+    assert shown in page(make({"train": {"cat": 8}}, run=run, input_bytes=4000)).text
+
+
+LEDGER = {
+    "listed": 30,
+    "written": 20,
+    "rejected": {"empty": 1, "truncated": 4},
+    "ignored": {"hidden": 3},
+    "left_out": {"limit": 2},
+}
+
+
+def split(**classes):
+    return {"classes": classes}
+
+
+def marker(**changed):
+    basis = {
+        "unit": "image",
+        "splits": {"train": split(cat=10, dog=5), "test": split(cat=5)},
+        "labels": {"cat": 0, "dog": 1},
+        "ledger": LEDGER,
+        "changes": {"rotated": 1, "reencoded": 3},
+    }
+    return make_marker(**{**basis, **changed})
+
+
+def test_the_ledger_has_a_branch_for_everything_listed():
+    told = describe_branches(marker())
+    assert [(branch["kind"], branch["name"], branch["count"]) for branch in told] == [
+        ("written", "train", 15),
+        ("written", "test", 5),
+        ("rejected", "truncated", 4),
+        ("rejected", "empty", 1),
+        ("ignored", "hidden", 3),
+        ("left_out", "limit", 2),
+    ]
+    assert sum(branch["count"] for branch in told) == 30
+    assert told[0]["drawn"].thickness == pytest.approx(FLOW_HEIGHT / 2)
+
+
+def test_many_splits_share_a_branch():
+    told = describe_branches(marker(splits={f"fold{number:02}": split(cat=1 + number) for number in range(12)}))
+    written = [(branch["name"], branch["count"]) for branch in told if branch["kind"] == "written"]
+    assert written == [*((f"fold{number:02}", 1 + number) for number in range(11, 3, -1)), ("4 more splits", 10)]
+
+
+def test_classes_are_ordered_by_size_and_their_gaps_named():
+    told = describe_classes(marker(labels={"cat": 0, "dog": 1, "emu": 2}))
+    assert [(row["name"], row["counts"]) for row in told["largest"]] == [
+        ("cat", [10, 5]),
+        ("dog", [5, 0]),
+        ("emu", [0, 0]),
+    ]
+    assert (told["count"], told["empty"], told["most"], told["median"], told["least"]) == (3, 1, 15, 10.0, 5)
+    assert told["lacking"] == {"train": [], "test": ["dog"]}
+    assert (told["smallest"], told["between"], told["histogram"]) == ([], 0, None)
+
+
+def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
+    counts = {f"{number:05}": 1 + number for number in range(20_000)}
+    told = describe_classes(marker(splits={"train": split(**counts)}, labels=dict.fromkeys(counts, 0)))
+    assert [row["name"] for row in (told["largest"][0], told["smallest"][-1])] == ["19999", "00000"]
+    assert (len(told["largest"]), len(told["smallest"]), told["between"]) == (30, 10, 19_960)
+    shown = sum(sum(row["counts"]) for row in (*told["largest"], *told["smallest"]))
+    assert told["between_instances"] + shown == sum(counts.values())
+    assert sum(told["histogram"].counts) == 20_000
+    even = describe_classes(marker(splits={"train": split(**dict.fromkeys(counts, 3))}))
+    assert even["histogram"] is None
+
+
+@pytest.mark.parametrize(("boxes", "of"), [({"listed": 9, "written": 9}, "box"), (None, "label")])
+def test_of_images_with_several_classes_these_are_counted(boxes, of):
+    splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
+    told = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
+    classes = describe_classes(told)
+    assert [(row["name"], row["counts"]) for row in classes["largest"]] == [("cat", [20, 0]), ("dog", [2, 0])]
+    assert classes["of"] == of
+
+
+def test_images_without_a_label_are_not_a_missing_class():
+    splits = {"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}
+    told = describe_classes(marker(splits=splits, labels={"cat": 0}))
+    assert (told["count"], told["lacking"]) == (1, {"train": [], "test": []})
+
+
+def statistics():
+    found = ImageStatistics(images=4, pixels=4 * 48, smallest=(8, 6, "a"), largest=(8, 6, "a"))
+    found.sizes.update({(8, 6): 3, (6, 8): 1})
+    found.channels.update({3: 4})
+    found.sides[12, 10], found.sides[10, 12] = 3, 1
+    found.aspects[ASPECT_BINS // 2 + 2], found.aspects[ASPECT_BINS // 2 - 2] = 3, 1
+    found.file_bytes[20] = 4
+    return found
+
+
+def test_sizes_are_given_in_pixels_and_bytes():
+    told = describe_sizes(statistics())
+    assert told["common"] == [((8, 6), 3), ((6, 8), 1)]
+    assert told["average"] == "48 pixels"
+    assert told["shapes"] == {"landscape": 3, "square": 0, "portrait": 1}
+    assert [tick.text for tick in told["sides"].along] == ["5", "7", "10", "13"]
+    assert [tick.text for tick in told["sides"].up] == ["5", "7", "10", "13"]
+    assert [tick.text for tick in told["file_bytes"].along] == ["512 B", "1.0 KiB", "2.0 KiB", "4.0 KiB"]
+    assert [tick.text for tick in told["aspects"].along] == ["1:1.41", "1:1", "1.41:1"]
+
+
+def test_sizes_beyond_the_most_frequent_are_counted():
+    found = statistics()
+    found.sizes.update({(9, number): 1 for number in range(1, 9)})
+    found.images = 12
+    assert len(describe_sizes(found)["common"]) == module.MOST_SIZES_SHOWN
+    assert "others 4 33.3 %" in page(make({"train": {"": 12}}, found)).text
+
+
+def test_boxes_have_two_histograms():
+    stored = StoredValues(records=9, shards=2)
+    stored.areas[[5, 10, 19]] = 2, 1, 1
+    found = describe_boxes(ImageStatistics(boxes=Counter({0: 3, 1: 4, 3: 3})), stored)
+    assert (found["images"], found["most"]) == (10, 3)
+    assert found["numbers"].counts[:4] == [3, 4, 0, 3]
+    assert found["areas"].counts == [2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert [tick.text for tick in found["areas"].along] == ["0.0031 %", "0.049 %", "0.78 %", "12 %", "100 %"]
+    assert (found["small"], found["measured"]) == (2, 4)
+
+
+def test_of_many_boxes_columns_reach_ever_farther():
+    boxes = Counter({0: 1, 1: 2, 3: 4, 100: 5, 127: 1})
+    found = describe_boxes(ImageStatistics(boxes=boxes), StoredValues())
+    assert found["numbers"].counts == [1, 2, 4, 0, 0, 0, 0, 6]
+    assert [tick.text for tick in found["numbers"].along] == ["0", "2-3", "8-15", "32-63"]
+    assert found["areas"] is None
+
+
+def column(kind, values, missing=0, many=False):
+    made = Column(Feature("a", kind, "a", "", many=many))
+    for value in values:
+        made.add(value if many else [value])
+    made.missing = missing
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "facts"),
+    [
+        (column("int64", [3, 1_000, -5]), "int64 smallest -5 largest 1,000"),
+        (column("float", [0.5, 1234.25]), "float smallest 0.5 largest 1,234.25"),
+        (column("float", [1.0, float("nan")]), "float smallest 1 largest 1 not finite 1"),
+        (column("float", [float("inf")]), "float not finite 1"),
+        (column("bytes", [b"x", b"y", b"x"]), "bytes different 2"),
+        (column("float", [[1.0], [2.0, 4.0]], many=True), "float list smallest 1 largest 4 values a list 1 to 2"),
+        (column("int64", [], missing=3), "int64"),
+    ],
+)
+def test_a_column_says_what_it_holds(made, facts):
+    text = page(make({"train": {"": 3}}, stored=StoredValues(records=3, columns=[made]))).text
+    assert f"a {facts} missing {made.missing}" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (17_031_832_200, 6, "17,031,832,200"),
+        (8_632.4, 3, "8,632"),
+        (45.61, 6, "45.61"),
+        (0.0, 3, "0"),
+        (-0.00012, 3, "-0.00012"),
+        (3.4e38, 3, "3.4e+38"),
+        (1e-9, 6, "1e-09"),
+        (100.0, 3, "100"),
+    ],
+)
+def test_numbers_are_shown_in_full_unless_they_are_extreme(value, digits, shown):
+    assert show_value(value, digits) == shown

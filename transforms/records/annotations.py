@@ -11,6 +11,7 @@ from recordmill.imaging.geometry import read_geometry
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_boxes import CARRIED
 from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.transforms.records.boxes import DroppedBox, place_boxes
 from recordmill.transforms.records.image_record import find_class
@@ -76,10 +77,9 @@ def resolve_annotations(
         counts.labels.update(listed=len(found), written=len(fields["labels"]))
     if "boxes" not in fields:
         return counts
-    given = {key: fields.pop(key) for key in ("boxes", "boxes_values", "boxes_size", "boxes_fractions")}
-    given["boxes_shapes"] = fields.pop("boxes_shapes", {})
-    labels = [label.decode() if isinstance(label, bytes) else label for label in fields.pop("boxes_labels")]
-    placed = place_boxes({**given, "boxes_labels": labels}, read_geometry(data, image, images), boxes, label_map)
+    given = {key: fields.pop(key) for key in CARRIED & fields.keys()}
+    given["boxes_labels"] = [each.decode() if isinstance(each, bytes) else each for each in given["boxes_labels"]]
+    placed = place_boxes(given, read_geometry(data, image, images), boxes, label_map)
     fields.update(placed.fields)
     counts.boxes, counts.dropped = placed.counts, placed.dropped
     return counts

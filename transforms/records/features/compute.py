@@ -51,21 +51,18 @@ def _compute(name: str, settings: FeatureFunction, raster: Raster | None, data: 
     try:
         return _fit(given, feature)
     except FeatureValueError as error:
-        raise FeatureFunctionError(f"features.{name}: what {settings.function} gave for {key} {error}") from None
+        what = f"what {settings.function} gave for {key} does not fit"
+        raise FeatureFunctionError(f"features.{name}: {what}: {error}") from None
 
 
 def _fit(given: Any, feature: Feature) -> Value | list[Value]:
     coerce = COERCE[feature.kind]
     if isinstance(given, np.ndarray):
         if feature.many and given.ndim != 1:
-            raise FeatureValueError(f"has the shape {list(given.shape)}, not that of a list: give it flat")
+            raise FeatureValueError(f"its shape is {list(given.shape)}, not that of a list: give it flat")
         given = given.tolist()
-    try:
-        if not feature.many:
-            return coerce(given)
-        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-            raise FeatureValueError("must be a list (with shape: [], one value)")
-        return [coerce(each) for each in given]
-    except FeatureValueError as error:
-        message = str(error)
-        raise FeatureValueError(message if message.startswith("has ") else f"does not fit: {message}") from None
+    if not feature.many:
+        return coerce(given)
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise FeatureValueError("must be a list (with shape: [], one value)")
+    return [coerce(each) for each in given]

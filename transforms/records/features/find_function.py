@@ -21,7 +21,12 @@ def resolve(name: str) -> Callable[..., Any]:
     module_name, colon, path = name.partition(":")
     if not colon:
         return FUNCTIONS[name]
-    found: Any = _import(module_name, name)
+    try:
+        found: Any = import_module(module_name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        advice = "correct it, or add its folder to PYTHONPATH"
+        raise ValueError(f"function {name!r}: the module cannot be imported ({why}): {advice}") from None
     for part in path.split("."):
         found = getattr(found, part, None)
     if callable(found) and _is_built_into_python(module_name):
@@ -30,16 +35,6 @@ def resolve(name: str) -> Callable[..., Any]:
         raise ValueError(f"function {name!r}: the module {module_name} has no function {path!r}")
     function: Callable[..., Any] = found
     return function
-
-
-def _import(module: str, name: str) -> Any:
-    try:
-        return import_module(module)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(
-            f"function {name!r}: the module cannot be imported ({why}): correct it, or add its folder to PYTHONPATH"
-        ) from None
 
 
 def _is_built_into_python(module: str) -> bool:

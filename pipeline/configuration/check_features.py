@@ -4,7 +4,7 @@ from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABE
 from recordmill.schemas.reference_boxes import CARRIED
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
-from recordmill.transforms.records.features.find_function import resolve
+from recordmill.transforms.records.features.compute import resolve
 
 _ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
 

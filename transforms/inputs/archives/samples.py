@@ -17,7 +17,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives.member import Member
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.manifests.cell_values import feature_value
-from recordmill.transforms.inputs.manifests.feature_from import FeatureFrom
+from recordmill.transforms.inputs.manifests.columns import FeatureFrom
 
 MAX_PART_BYTES = 2**20
 """The longest label, caption or JSON that is read."""

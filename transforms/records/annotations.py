@@ -28,7 +28,7 @@ class AnnotationCounts:
     """How many of one image's annotations were written, dropped or rejected.
 
     Attributes:
-        boxes: see `PlacedBoxes.counts`; None where the image was not to have any.
+        boxes: see `place_boxes`; None where the image was not to have any.
         dropped: the boxes that were dropped.
         lacks_file: whether its file of boxes is missing.
         labels: see `AnnotationTotals.labels`.
@@ -79,9 +79,9 @@ def resolve_annotations(
         return counts
     given = {key: fields.pop(key) for key in CARRIED & fields.keys()}
     given["boxes_labels"] = [each.decode() if isinstance(each, bytes) else each for each in given["boxes_labels"]]
-    placed = place_boxes(given, read_geometry(data, image, images), boxes, label_map)
-    fields.update(placed.fields)
-    counts.boxes, counts.dropped = placed.counts, placed.dropped
+    geometry = read_geometry(data, image, images)
+    placed, counts.boxes, counts.dropped = place_boxes(given, geometry, boxes, label_map)
+    fields.update(placed)
     return counts
 
 

@@ -124,7 +124,7 @@ def _making(marker: Marker) -> list[str]:
 def _ledger(marker: Marker) -> str:
     ledger = marker.ledger
     rows: list[tuple[Any, ...]] = [("listed", "", ledger.listed), ("written", "", ledger.written)]
-    for fate, counts in ledger.by_fate():
+    for fate, counts in ledger.by_fate().items():
         for reason, count in counts.items():
             rows.append((fate.replace("_", " "), f"`{reason}`: {explain_reason(fate, reason)}", count))
     return _table(("", "reason", f"{marker.unit}s"), rows)

@@ -18,9 +18,8 @@ from recordmill.transforms.inputs.listing.named_files import (
     IMAGE_ENDINGS,
     explain_os_error,
     key_of,
-    reason_of,
+    locate,
     resolve_inside,
-    size_and_version,
 )
 from recordmill.transforms.inputs.manifests.columns import Reader
 from recordmill.transforms.inputs.manifests.entry import Entry
@@ -128,18 +127,14 @@ class RowReader:
         column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
             named = self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
-            uri = resolve_inside(self.root, named)
-            size, version = size_and_version(uri)
+            uri, size, version = locate(self.root, named)
         except Rejected as rejected:
-            if rejected.reason != "outside_root":
-                raise
-            where = "source.root, by default the manifest's own folder"
-            raise Rejected("list", "outside_root", f"{column}{entry.uri!r:.200} is not below {where}") from None
-        except OSError as error:
-            why = explain_os_error(error)
-            if entry.uri.startswith(" "):
+            why = f": {rejected.detail}"
+            if rejected.reason == "outside_root":
+                why = " is not below source.root, by default the manifest's own folder"
+            elif entry.uri.startswith(" "):
                 why += ", and the path begins with a space: set source.blanks=skip if that is not part of it"
-            raise Rejected("list", reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
+            raise Rejected("list", rejected.reason, f"{column}{entry.uri!r:.200}{why}") from None
         below = posixpath.join(self._below, uri[len(self.root.rstrip("/")) + 1 :])
         return ImageRef(key or key_of(self.file.key, self.path, below), uri, size, version)
 
@@ -148,7 +143,11 @@ class RowReader:
         folder, _, wanted = uri.removesuffix(ANY_ENDING).rpartition("/")
         if folder not in self._names:
             names: dict[str, list[str]] = defaultdict(list)
-            for name in storage.folder_names(resolve_inside(self.root, folder) if folder else self.root):
+            try:
+                listed = storage.folder_names(resolve_inside(self.root, folder) if folder else self.root)
+            except OSError as error:
+                raise Rejected("list", "vanished", explain_os_error(error)) from None
+            for name in listed:
                 stem, ending = posixpath.splitext(name)
                 if ending.lower() in IMAGE_ENDINGS:
                     names[unicodedata.normalize("NFC", stem)].append(name)
@@ -156,8 +155,7 @@ class RowReader:
         found = self._names[folder].get(unicodedata.normalize("NFC", wanted), [])
         if len(found) != 1:
             among = f": {', '.join(found)}" if found else ""
-            reason = "bad_row" if found else "vanished"
-            raise Rejected("list", reason, f"{uri!r:.200}: there are {len(found)} such images{among}")
+            raise Rejected("list", "bad_row" if found else "vanished", f"there are {len(found)} such images{among}")
         return posixpath.join(folder, found[0])
 
 

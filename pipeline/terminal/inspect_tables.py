@@ -67,7 +67,9 @@ def _features(summary: Summary) -> Table:
 def _labels(summary: Summary, most: int) -> RenderableType:
     """Records by label and split, with a bar for the total, in the order of the ids."""
     names, counts = [printable(name) for name in summary.splits], [split.labels for split in summary.splits.values()]
-    totals = sum(counts, Counter[str]())
+    totals: Counter[str] = Counter()
+    for labels in counts:
+        totals.update(labels)
     ids = summary.dataset.labels
     order = sorted(totals, key=lambda label: (ids.get(label, 2**63), _number(label), label))
     longest = max(totals.values())
@@ -75,7 +77,7 @@ def _labels(summary: Summary, most: int) -> RenderableType:
     for label in order[:most]:
         bar = "\u2501" * max(1, round(totals[label] / longest * _BAR))
         number = [str(ids.get(label, "?"))] if ids else []
-        by_split = (f"{labels[label]:,}" for labels in counts)
+        by_split = (f"{labels.get(label, 0):,}" for labels in counts)
         table.add_row(*number, Text(printable(label)), *by_split, Text(bar, style="blue"))
     if len(order) > most:
         rest = f"and {len(order) - most:,} further labels (--labels {len(order)} shows them, --json has them)"

@@ -28,11 +28,11 @@ from recordmill.reading.report.thumbnails import (
     Wanted,
     make_thumbnails,
 )
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.formatting import format_count, format_size
+from recordmill.schemas.formatting import format_count, format_size, show_names
 from recordmill.schemas.rejection import REASONS, explain_reason
 
 if TYPE_CHECKING:

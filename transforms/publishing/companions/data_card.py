@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from recordmill.imaging.prepared_image import CHANGES
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
 from recordmill.schemas.features import describe_features
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import explain_reason
 from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset

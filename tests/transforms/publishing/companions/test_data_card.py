@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
-from recordmill.transforms.publishing.companions.data_card import MOST_CLASSES, _text, describe_card
-from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
+from recordmill.transforms.publishing.companions.data_card import MOST_CLASSES, _text, describe_card, reading_snippet
 from recordmill.transforms.publishing.companions.remarks import Remark
 
 

@@ -31,7 +31,7 @@ def to_gray_or_srgb(image: Image.Image, icc_profile: bytes | None, background: C
     elif plain.mode == "LAB":
         plain = lab_to_srgb(plain)
     if alpha is not None and alpha.getextrema() != (255, 255):
-        plain = _lay_on(plain, alpha, background)
+        plain = lay_on(background, plain.size, plain, alpha=alpha)
         changes.add("flattened")
     return plain, changes
 
@@ -47,16 +47,22 @@ def apply_profile(image: Image.Image, icc_profile: bytes | None) -> tuple[Image.
             return image, set()
 
 
-def on_background(image: Image.Image, background: Colour) -> tuple[Image.Image, int | Colour]:
-    """An L or RGB image in a mode that can show the background, and the background in that mode.
+def lay_on(
+    background: Colour,
+    size: tuple[int, int],
+    image: Image.Image,
+    place: tuple[int, int] = (0, 0),
+    alpha: Image.Image | None = None,
+) -> Image.Image:
+    """Pastes an L or RGB image on a background of a given size, at its left and top, where `alpha` shows it.
 
     Gray stays gray on neutral backgrounds, and becomes RGB on coloured ones.
     """
-    if image.mode != "L":
-        return image, background
-    if len(set(background)) == 1:
-        return image, background[0]
-    return image.convert("RGB"), background
+    if image.mode == "L" and len(set(background)) > 1:
+        image = image.convert("RGB")
+    ground = Image.new(image.mode, size, background[0] if image.mode == "L" else background)
+    ground.paste(image, place, alpha)
+    return ground
 
 
 def _unpack(image: Image.Image) -> tuple[Image.Image, set[str]]:
@@ -81,10 +87,3 @@ def _unpack(image: Image.Image) -> tuple[Image.Image, set[str]]:
             return image, set()
         case _:  # YCbCr, HSV, RGBX
             return image.convert("RGB"), set()
-
-
-def _lay_on(image: Image.Image, alpha: Image.Image, background: Colour) -> Image.Image:
-    image, colour = on_background(image, background)
-    below = Image.new(image.mode, image.size, colour)
-    below.paste(image, mask=alpha)
-    return below

@@ -7,6 +7,8 @@ from typing import Literal
 
 from PIL import Image, ImageCms
 
+Verdict = Literal["harmless", "needed", "unusable"]
+
 # The profile's colour space signature that fits each mode (ICC.1:2022, 7.2.6).
 _SIGNATURES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK", "LAB": "Lab "}
 
@@ -15,24 +17,19 @@ _SIGNATURES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK", "LAB": "Lab "}
 _TOLERANCE = 2
 
 
-def judge_profile(profile: bytes | None, mode: str) -> Literal["harmless", "needed", "unusable"]:
+def judge_profile(profile: bytes | None, mode: str) -> Verdict:
     """What a profile means for an image of mode L, RGB, CMYK or LAB.
 
     Returns:
         `harmless` if there is none or it amounts to sRGB, `needed` if the image looks different with it,
         `unusable` if it is unreadable or made for another kind of image.
     """
-    if profile is None:
-        return "harmless"
-    try:
-        return "harmless" if _transform(profile, mode) is None else "needed"
-    except _UnusableProfile:
-        return "unusable"
+    return "harmless" if profile is None else _judge(profile, mode)[0]
 
 
 def to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
     """Converts an L, RGB, CMYK or LAB image by a profile that is `needed`: gray stays L, all others become RGB."""
-    transform = _transform(profile, image.mode)
+    transform = _judge(profile, image.mode)[1]
     assert transform is not None
     converted = transform.apply(image)
     return converted.getchannel("G") if image.mode == "L" else converted
@@ -48,21 +45,19 @@ def _lab_transform() -> ImageCms.ImageCmsTransform:
     return _build(ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")), "LAB")
 
 
-class _UnusableProfile(Exception):
-    """The profile cannot be read, or is made for another kind of image."""
-
-
 @lru_cache(maxsize=64)  # a collection has few profiles, and building a transform takes longer than using it
-def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """The conversion to sRGB, or None if there is nothing to convert."""
+def _judge(profile: bytes, mode: str) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:
+    """What a profile means, and the conversion to sRGB if it is needed."""
     try:
         opened = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         if opened.profile.xcolor_space != _SIGNATURES[mode]:
-            raise _UnusableProfile(f"a profile for {opened.profile.xcolor_space.strip()} in an image of mode {mode}")
+            return "unusable", None
         transform = _build(opened, mode)
-    except (OSError, ValueError, TypeError, ImageCms.PyCMSError) as error:
-        raise _UnusableProfile(str(error)) from None
-    return None if mode in ("L", "RGB") and _changes_nothing(transform, mode) else transform
+    except (OSError, ValueError, TypeError, ImageCms.PyCMSError):
+        return "unusable", None
+    if mode in ("L", "RGB") and _changes_nothing(transform, mode):
+        return "harmless", None
+    return "needed", transform
 
 
 def _build(profile: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsTransform:

@@ -40,7 +40,7 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
         UnusualJpeg: on any other trouble.
     """
     try:
-        raster: Raster = simplejpeg.decode_jpeg(
+        return simplejpeg.decode_jpeg(
             data,
             "GRAY" if header.components == 1 else "RGBX",
             min_height=-(-header.height // reduction) if reduction > 1 else 0,
@@ -53,7 +53,6 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
         raise UnusualJpeg(str(error)) from None
     except MemoryError as error:
         raise Rejected("decode", "decode_error", describe_error(error)) from None
-    return raster
 
 
 def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
@@ -77,5 +76,4 @@ def encode_jpeg(raster: Raster, quality: int, subsampling: Subsampling) -> bytes
     """A baseline JFIF of the pixels; same pixels, same bytes, on any thread."""
     gray = count_channels(raster) == 1
     colour_space, sampling = ("GRAY", "Gray") if gray else ("RGBX", subsampling.replace(":", ""))
-    encoded: bytes = simplejpeg.encode_jpeg(raster, quality, colour_space, sampling)
-    return encoded
+    return simplejpeg.encode_jpeg(raster, quality, colour_space, sampling)

@@ -2,7 +2,7 @@
 
 from PIL import Image
 
-from recordmill.imaging.colour import Colour, on_background
+from recordmill.imaging.colour import Colour, lay_on
 from recordmill.schemas.settings.images import Resize
 
 Size = tuple[int, int]  # width, height, in Pillow's order
@@ -41,7 +41,8 @@ def resize_image(image: Image.Image, target: Size, resize: Resize, background: C
         return _resample(image, target)
     if resize.fit == "crop":
         return _resample(image, target, centred_box(image.size, target))
-    return _pad(image, target, background)
+    left, top, right, bottom = padded_box(image.size, target)
+    return lay_on(background, target, _resample(image, (right - left, bottom - top)), (left, top))
 
 
 def _resample(image: Image.Image, target: Size, box: tuple[float, float, float, float] | None = None) -> Image.Image:
@@ -63,11 +64,3 @@ def padded_box(size: Size, target: Size) -> tuple[int, int, int, int]:
     width, height = (max(1, min(limit, round(side * scale))) for side, limit in zip(size, target, strict=True))
     left, top = (target[0] - width) // 2, (target[1] - height) // 2
     return left, top, left + width, top + height
-
-
-def _pad(image: Image.Image, target: Size, background: Colour) -> Image.Image:
-    left, top, right, bottom = padded_box(image.size, target)
-    shown, colour = on_background(_resample(image, (right - left, bottom - top)), background)
-    padded = Image.new(shown.mode, target, colour)
-    padded.paste(shown, (left, top))
-    return padded

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from recordmill.storage.stores.local_file import create_local, force_to_disk, read_local
 from recordmill.storage.stores.local_file import parts_kept_open as parts_kept_open
+from recordmill.storage.stores.store import open_to_read as open_object
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
@@ -66,8 +67,6 @@ def open_to_read(path: str) -> BinaryIO:
     """
     if is_local(path):
         return open(path, "rb")
-    from recordmill.storage.stores.store import open_to_read as open_object
-
     return open_object(_find_store(path), path)
 
 

@@ -9,15 +9,15 @@ from typing import TypeVar
 
 from recordmill import storage
 from recordmill.storage.stores import local_file
+from recordmill.storage.stores.store import in_parallel
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 
 def move_files(pairs: Iterable[tuple[str, str]]) -> None:
     """Renames files as `storage.move_file` does; stops at an error."""
-    ordered = list(pairs)
-    map_each(lambda pair: storage.move_file(*pair), ordered, all(storage.is_local(source) for source, _ in ordered))
+    targets = dict(pairs)
+    map_each(lambda source: storage.move_file(source, targets[source]), targets)
 
 
 def force_to_disk(paths: Iterable[str]) -> None:
@@ -28,12 +28,6 @@ def force_to_disk(paths: Iterable[str]) -> None:
     """
     for path in filter(storage.is_local, paths):
         local_file.force_to_disk(path)
-
-
-def sizes_of(paths: Iterable[str]) -> list[int | None]:
-    """The size of each file in bytes, in their order; None if there is no such file."""
-    ordered = list(paths)
-    return map_each(storage.size_of, ordered, all(map(storage.is_local, ordered)))
 
 
 def check_targets(paths: Iterable[str]) -> None:
@@ -58,25 +52,19 @@ def check_targets(paths: Iterable[str]) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
 
-def digests_of(paths: Iterable[str]) -> list[str]:
-    """The SHA-256 of each file in hex, in their order; files are read piece by piece.
+def digest_of(path: str) -> str:
+    """The SHA-256 of a file in hex; it is read piece by piece.
 
     Raises:
-        OSError: one of them does not exist, or cannot be read.
+        OSError: it does not exist, or cannot be read.
     """
-    ordered = list(paths)
-    return map_each(_digest_of, ordered, all(map(storage.is_local, ordered)))
-
-
-def _digest_of(path: str) -> str:
     with storage.open_to_read(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can `readinto`
 
 
-def map_each(function: Callable[[T], R], items: Iterable[T], are_local: bool) -> list[R]:
-    """Calls a function for each item: one by one for files on this machine, concurrently on a store."""
-    if are_local:
-        return list(map(function, items))
-    from recordmill.storage.stores.store import in_parallel
-
-    return in_parallel(function, items)
+def map_each(function: Callable[[str], R], paths: Iterable[str]) -> list[R]:
+    """Calls a function for each path: one by one for files on this machine, concurrently on a store."""
+    ordered = list(paths)
+    if all(map(storage.is_local, ordered)):
+        return list(map(function, ordered))
+    return in_parallel(function, ordered)

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import closing
+from functools import cache
 from typing import NamedTuple
 
 from recordmill import storage
@@ -34,61 +35,60 @@ class Unpacked(NamedTuple):
     is_doubtful: bool
 
 
-class UnpackedFiles:
-    """The unpacked files of this process; each file is unpacked at its first use."""
+_lock = threading.Lock()
+_locks: dict[tuple[str, Packing, str], threading.Lock] = {}
+_unpacked: dict[tuple[str, Packing, str], Unpacked] = {}
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._locks: dict[tuple[str, Packing, str], threading.Lock] = {}
-        self._unpacked: dict[tuple[str, Packing, str], Unpacked] = {}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
-    def unpack(
-        self, uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_RATIO, most: int = -1
-    ) -> Unpacked:
-        """Unpacks a file as far as it is not damaged.
+def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_RATIO, most: int = -1) -> Unpacked:
+    """Unpacks a file as far as it is not damaged, at its first use in this process.
 
-        Args:
-            uri: the packed file.
-            packing: how; a `Gzip` or a `NamedMember`.
-            version: the file's, so that a changed file is unpacked again.
-            max_ratio: how many times its size it may unpack to, above 64 MiB.
-            most: how many bytes it may unpack to; -1: any number.
+    Args:
+        uri: the packed file.
+        packing: how; a `Gzip` or a `NamedMember`.
+        version: the file's, so that a changed file is unpacked again.
+        max_ratio: how many times its size it may unpack to, above 64 MiB.
+        most: how many bytes it may unpack to; -1: any number.
 
-        Raises:
-            OSError: it cannot be read, or there is no space to unpack it.
-        """
-        key = (uri, packing, version)
-        with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
-            if key not in self._unpacked:
-                self._unpacked[key] = self._unpack(uri, packing, max_ratio, most)
-            return self._unpacked[key]
+    Raises:
+        OSError: it cannot be read, or there is no space to unpack it.
+    """
+    key = (uri, packing, version)
+    with _lock:
+        lock = _locks.setdefault(key, threading.Lock())
+    with lock:
+        if key not in _unpacked:
+            _unpacked[key] = _unpack(uri, packing, max_ratio, most)
+        return _unpacked[key]
 
-    def _unpack(self, uri: str, packing: Packing, max_ratio: int, most: int) -> Unpacked:
-        with self._lock:
-            if self._folder is None:
-                self._folder = tempfile.TemporaryDirectory(prefix="recordmill-unpacked-")
-                atexit.register(self._folder.cleanup)  # left to itself, it would warn
-        handle, path = tempfile.mkstemp(dir=self._folder.name)
-        size, fault, is_doubtful = 0, "", False
-        try:
-            with os.fdopen(handle, "wb") as unpacked:
-                try:
-                    for piece in _unpack_pieces(uri, packing, max_ratio):
-                        unpacked.write(piece)
-                        size += len(piece)
-                        if 0 <= most < size:
-                            raise TooLarge(f"it unpacks to more than the {most:,} bytes declared")
-                except BadPacking as damage:
-                    fault, is_doubtful = damage.detail, damage.is_doubtful
-                    size = 0 if isinstance(damage, TooLarge) else size
-                    unpacked.truncate(size)
-        except BaseException:
-            os.unlink(path)
-            raise
-        return Unpacked(path, size, fault, is_doubtful)
+
+def _unpack(uri: str, packing: Packing, max_ratio: int, most: int) -> Unpacked:
+    handle, path = tempfile.mkstemp(dir=_folder())
+    size, fault, is_doubtful = 0, "", False
+    try:
+        with os.fdopen(handle, "wb") as unpacked:
+            try:
+                for piece in _unpack_pieces(uri, packing, max_ratio):
+                    unpacked.write(piece)
+                    size += len(piece)
+                    if 0 <= most < size:
+                        raise TooLarge(f"it unpacks to more than the {most:,} bytes declared")
+            except BadPacking as damage:
+                fault, is_doubtful = damage.detail, damage.is_doubtful
+                size = 0 if isinstance(damage, TooLarge) else size
+                unpacked.truncate(size)
+    except BaseException:
+        os.unlink(path)
+        raise
+    return Unpacked(path, size, fault, is_doubtful)
+
+
+@cache
+def _folder() -> str:
+    """This process's folder of unpacked files, deleted when it ends."""
+    folder = tempfile.TemporaryDirectory(prefix="recordmill-unpacked-")
+    atexit.register(folder.cleanup)  # left to itself, it would warn
+    return folder.name
 
 
 def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Generator[bytes | memoryview, None, None]:
@@ -102,10 +102,6 @@ def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Generator[byte
                 yield from unzip(archive, name, max_ratio)
         case _:
             raise ValueError(f"files are not unpacked as a whole for {packing}")
-
-
-UNPACKED = UnpackedFiles()
-"""This process's instance."""
 
 
 def read_packed_start(uri: str, packing: Packing, length: int) -> bytes:
@@ -138,7 +134,7 @@ def read_packed_range(
     if isinstance(packing, ZipMember):
         return read_zip_member(packing, storage.read_range(uri, packing.start, packing.packed))
     has_checksums = packing == Gzip(has_checksums=True)
-    unpacked = UNPACKED.unpack(uri, Gzip() if has_checksums else packing, version, max_ratio, most)
+    unpacked = unpack(uri, Gzip() if has_checksums else packing, version, max_ratio, most)
     is_good = has_checksums or not unpacked.is_doubtful
     if unpacked.fault and not (is_good and 0 <= length <= unpacked.size - offset):
         raise BadPacking(unpacked.fault)

@@ -170,7 +170,8 @@ class GzipBytes:
             try:
                 piece: bytes = self._inflate.decompress(tail, BLOCK_BYTES)
             except zlib.error as error:
-                self._end(f"the gzip stream is damaged ({_reason(error)})")
+                reason = re.sub(r"Error -?\d+ while decompressing data: ", "", str(error))
+                self._end(f"the gzip stream is damaged ({reason})")
                 self.is_checksum_fault = "incorrect" in str(error) and "header" not in str(error)
                 return _unpack_what_can_be(before, tail)
             self._tail = self._inflate.unconsumed_tail
@@ -198,10 +199,6 @@ class GzipBytes:
     def _end(self, fault: str) -> bytes:
         self._ended, self.fault = True, fault
         return b""
-
-
-def _reason(error: zlib.error) -> str:
-    return re.sub(r"Error -?\d+ while decompressing data: ", "", str(error))
 
 
 def _unpack_what_can_be(inflate: Any, tail: bytes) -> bytes:

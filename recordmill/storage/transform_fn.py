@@ -53,10 +53,7 @@ def read_note(output: str) -> dict[str, Any] | None:
 
 
 def fits(
-    note: Mapping[str, Any] | None,
-    marker: Marker,
-    split: str | None = None,
-    size: tuple[int, int] | None = None,
+    note: Mapping[str, Any] | None, marker: Marker, split: str | None = None, size: tuple[int, int] | None = None
 ) -> bool:
     """Whether a note's analysis belongs to the dataset that a marker describes.
 

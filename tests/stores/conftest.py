@@ -94,7 +94,7 @@ def folder(request, monkeypatch, capsys, pictures, offline, tmp_path) -> Folder:
         from apache_beam.internal.gcp import auth
 
         monkeypatch.setattr(auth._Credentials, "_credentials_init", True)
-    monkeypatch.setattr(stores, "_stores", {})
+    stores._make_store.cache_clear()
     monkeypatch.setattr(FileSystems, "_pipeline_options", None)
     scheme = {"google": "gs", "amazon": "s3"}[request.param]
     url = f"{scheme}://recordmill/{request.node.name.partition('[')[0]}/"

@@ -18,6 +18,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.storage.many_files import map_each
+from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits
@@ -84,8 +85,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
         names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
     paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
-    found = map_each(lambda name: _read_head(f"{root}/{name}"), paths, storage.is_local(root))
-    heads = dict(zip(paths, found, strict=True))
+    heads = dict(zip(paths, map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
     archives = {}
     for name in _archives_to_see(sketch):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
@@ -115,17 +115,16 @@ def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
 
 
 def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
-    chosen = list(islice(folders, MOST_FOLDERS))
-    found = map_each(lambda folder: _names_in(root, folder, ignore), chosen, storage.is_local(root))
-    return dict(zip(chosen, found, strict=True))
+    paths = {f"{root}/{folder}": folder for folder in islice(folders, MOST_FOLDERS)}
+    found = map_each(lambda path: _names_in(path, paths[path], ignore), paths)
+    return dict(zip(paths.values(), found, strict=True))
 
 
-def _names_in(root: str, below: str, ignore: Ignore) -> Names:
+def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
     """What a folder below the input holds; of a large one on a store the first, and what says something of a layout."""
-    folder = f"{root}/{below}" if below else root
     entries = set(storage.folder_entries(folder, MOST_NAMES))
-    if len(entries) >= MOST_NAMES and not storage.is_local(root):
-        entries.update(*map_each(lambda start: storage.folder_entries(folder, 10, start), TELLING, are_local=False))
+    if len(entries) >= MOST_NAMES and not storage.is_local(folder):
+        entries.update(*in_parallel(lambda start: storage.folder_entries(folder, 10, start), TELLING))
     prefix = f"{below}/" if below else ""
     texts = (name for name in entries if normal_path(name) is not None)
     kept = sorted(name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/")))

@@ -14,7 +14,7 @@ from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import TOO_MANY_REJECTED
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
-from recordmill.storage.many_files import sizes_of
+from recordmill.storage.many_files import map_each
 from recordmill.storage.record_reader import looks_like_shard
 from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
@@ -129,7 +129,7 @@ def find_fault(output: str, marker: Marker) -> str:
     """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is."""
     sizes: dict[str, int | None] = {shard.name: shard.bytes for shard in marker.shards}
     sizes |= dict.fromkeys([*(shard.sidecar for shard in marker.shards), *marker.files])
-    found = sizes_of(storage.join(output, name) for name in sizes)
+    found = map_each(storage.size_of, (storage.join(output, name) for name in sizes))
     for (name, size), there in zip(sizes.items(), found, strict=True):
         if there is None:
             return f"lacks {name}"

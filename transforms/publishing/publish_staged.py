@@ -34,7 +34,7 @@ from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
-from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files
+from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_lock import remove_staging
 from recordmill.transforms.planning.plan import Plan
@@ -102,7 +102,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     check_names(marker)
     check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
-    digests = digests_of(staged[name] for name in marker.files)
+    digests = map_each(digest_of, (staged[name] for name in marker.files))
     entry = RunEntry(
         **run.facts,
         seconds=PROGRESS.seconds() or None,
@@ -193,6 +193,6 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
     # Written in staging, so that an interruption leaves no stray temporary file.
     published = storage.join(staging, f"published.{MARKER}")
     storage.make_folder(staging)
-    storage.write_file(published, as_json(marker.to_json()))
+    storage.write_file(published, as_json(to_json(marker)))
     storage.move_file(published, storage.join(output, MARKER))
     force_to_disk([output])

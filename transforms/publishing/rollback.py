@@ -5,7 +5,7 @@ from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.json_values import MisfitError, from_json
 from recordmill.schemas.dataset.marker import Marker, Switch
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker_json, staging_folder
-from recordmill.storage.many_files import force_to_disk, move_files, sizes_of
+from recordmill.storage.many_files import force_to_disk, map_each, move_files
 
 
 def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
@@ -52,5 +52,5 @@ def roll_back(output: str, plan_id: str) -> None:
 
 def _files_among(names: set[str], output: str) -> set[str]:
     ordered = sorted(names)
-    sizes = sizes_of(storage.join(output, name) for name in ordered)
+    sizes = map_each(storage.size_of, (storage.join(output, name) for name in ordered))
     return {name for name, size in zip(ordered, sizes, strict=True) if size is not None}

@@ -11,7 +11,7 @@ from recordmill.imaging.geometry import read_geometry
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.transforms.records.boxes import DroppedBox, place_boxes
 from recordmill.transforms.records.image_record import find_class
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from recordmill.imaging.geometry import Box, Geometry
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings
 
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""

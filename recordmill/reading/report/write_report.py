@@ -203,7 +203,7 @@ def describe_branches(marker: Marker) -> list[dict[str, Any]]:
     if rest := splits[MOST_BRANCHES:]:
         count = sum(split.records for _, split in rest)
         branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
-    for fate, counts in marker.ledger.by_fate():
+    for fate, counts in marker.ledger.by_fate().items():
         for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             note = explain_reason(fate, reason)
             branches.append({"kind": fate, "name": reason.replace("_", " "), "count": count, "note": note})

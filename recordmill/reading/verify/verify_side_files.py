@@ -10,7 +10,7 @@ from recordmill.reading.verify.finding import Finding
 from recordmill.schemas.dataset.file_names import LABELS, REPORT
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.label_map import LabelMap, tfds_names
-from recordmill.storage.many_files import digests_of
+from recordmill.storage.many_files import digest_of
 
 FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
 """Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
@@ -40,7 +40,7 @@ def _check(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
     try:
         if (forms := _label_maps(name, dataset.labels)) and (problem := _compare(storage.read_range(path), forms)):
             return Finding("names", problem, name)
-        if digest is None or digests_of([path]) == [digest]:
+        if digest is None or digest_of(path) == digest:
             return None
     except OSError as error:
         return Finding("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name)

@@ -72,9 +72,8 @@ class AmazonStore(Store):
         with _systems_errors(prefix):
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start):
                 for found in page.get("Contents", ()):
-                    yield FileMetadata(
-                        f"s3://{bucket}/{found['Key']}", found["Size"], found["LastModified"].timestamp()
-                    )
+                    time = found["LastModified"].timestamp()
+                    yield FileMetadata(f"s3://{bucket}/{found['Key']}", found["Size"], time)
 
     def names(self, prefix: str) -> Iterator[str]:
         """The next part of each URL with this prefix; folders end with a slash."""
@@ -152,8 +151,7 @@ def _place(uri: str) -> dict[str, str]:
 
 
 def _status(error: ClientError) -> int | None:
-    status: int | None = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-    return status
+    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
 
 
 @contextmanager

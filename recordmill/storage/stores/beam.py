@@ -49,8 +49,7 @@ class BeamStore(Store):
         with beam_errors_as_systems(uri), FileSystems.open(uri, compression_type=_PLAIN) as stream:
             if offset:
                 stream.seek(offset)
-            data: bytes = stream.read() if length < 0 else stream.read(length)
-            return data
+            return stream.read() if length < 0 else stream.read(length)
 
     def describe(self, uri: str) -> FileMetadata | None:
         """Size and time of one file."""
@@ -74,8 +73,7 @@ class BeamStore(Store):
 
     def open_to_write(self, uri: str) -> BinaryIO:
         """A stream into the file."""
-        stream: BinaryIO = FileSystems.create(uri, compression_type=_PLAIN)
-        return stream
+        return FileSystems.create(uri, compression_type=_PLAIN)
 
     def move(self, source: str, target: str) -> None:
         """Renames a file."""

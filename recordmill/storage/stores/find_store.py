@@ -6,6 +6,7 @@ request. Stores without a class here are used through Beam.
 """
 
 import threading
+from functools import lru_cache
 
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -13,7 +14,6 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from recordmill.storage.stores.beam import BeamStore, file_system_options
 from recordmill.storage.stores.store import Store
 
-_stores: dict[str, tuple[object, Store]] = {}
 _lock = threading.Lock()
 _BEAM = BeamStore()
 
@@ -23,14 +23,13 @@ def find_store(uri: str) -> Store:
     scheme = FileSystems.get_scheme(uri)
     if scheme not in ("gs", "s3"):
         return _BEAM
-    options = file_system_options()
     with _lock:
-        if scheme not in _stores or _stores[scheme][0] is not options:
-            _stores[scheme] = options, _make_store(scheme, options or PipelineOptions([]))
-        return _stores[scheme][1]
+        return _make_store(scheme, file_system_options())
 
 
-def _make_store(scheme: str, options: PipelineOptions) -> Store:
+@lru_cache(maxsize=2)
+def _make_store(scheme: str, set_options: PipelineOptions | None) -> Store:
+    options = set_options or PipelineOptions([])
     try:
         if scheme == "gs":
             from recordmill.storage.stores.google_store import GoogleStore

@@ -83,8 +83,7 @@ class GoogleStore(Store):
 
     def open_to_write(self, uri: str) -> BinaryIO:
         """A stream that becomes an object when it is closed."""
-        stream: BinaryIO = BeamBlobWriter(self._blob(uri), _TYPE, chunk_size=BLOCK_BYTES, retry=DEFAULT_RETRY)
-        return stream
+        return BeamBlobWriter(self._blob(uri), _TYPE, chunk_size=BLOCK_BYTES, retry=DEFAULT_RETRY)
 
     def move(self, source: str, target: str) -> None:
         """Copies, then deletes the source."""

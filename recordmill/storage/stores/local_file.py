@@ -23,8 +23,11 @@ def read_local(path: str, offset: int, length: int) -> bytes:
     """
     kept: dict[str, int] | None = getattr(_kept, "files", None)
     if kept is not None and offset > 0:
-        file = kept.get(path)
-        return _read(_keep(kept, path) if file is None else file, offset, length)
+        if path not in kept:
+            if len(kept) == MOST_KEPT:
+                _close_all(kept)
+            kept[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        return _read(kept[path], offset, length)
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         return _read(file, offset, length)
@@ -61,13 +64,6 @@ def parts_kept_open() -> Iterator[None]:
     finally:
         _close_all(_kept.files)
         _kept.files = None
-
-
-def _keep(kept: dict[str, int], path: str) -> int:
-    if len(kept) == MOST_KEPT:
-        _close_all(kept)
-    file = kept[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    return file
 
 
 def _close_all(kept: dict[str, int]) -> None:

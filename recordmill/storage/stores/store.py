@@ -5,9 +5,10 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar
 
-from apache_beam.io.filesystem import FileMetadata
+if TYPE_CHECKING:
+    from apache_beam.io.filesystem import FileMetadata
 
 R = TypeVar("R")
 
@@ -35,10 +36,10 @@ class Store(Protocol):
     def read(self, uri: str, offset: int, length: int) -> bytes:
         """Reads a range in one request; -1 reads to the end; returns nothing if it begins after the end."""
 
-    def describe(self, uri: str) -> FileMetadata | None:
+    def describe(self, uri: str) -> "FileMetadata | None":
         """Size and time of one object; None if it does not exist."""
 
-    def list_below(self, prefix: str) -> Iterator[FileMetadata]:
+    def list_below(self, prefix: str) -> "Iterator[FileMetadata]":
         """Every object whose URL has this prefix, page by page."""
 
     def names(self, prefix: str) -> Iterator[str]:

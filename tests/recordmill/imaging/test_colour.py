@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image, ImageCms
 
-from recordmill.imaging.colour import on_background, to_gray_or_srgb
+from recordmill.imaging.colour import to_gray_or_srgb
 
 WHITE, RED = (255, 255, 255), (255, 0, 0)
 
@@ -56,7 +56,7 @@ def test_transparent_colours(mode, pixel):
 
 def test_gray_on_a_coloured_background_becomes_colour():
     assert convert(Image.new("LA", (1, 1), (9, 0)), RED) == ("RGB", RED, {"flattened"})
-    assert on_background(Image.new("L", (1, 1)), (7, 7, 7))[1] == 7
+    assert convert(Image.new("LA", (1, 1), (9, 0)), (7, 7, 7)) == ("L", 7, {"flattened"})
 
 
 def test_profiles():

@@ -4,6 +4,7 @@ import pytest
 
 from recordmill.reading.dataset import open_dataset
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import LoadError
 
 
@@ -11,7 +12,7 @@ def test_one_of_ours_is_what_its_marker_says(published):
     folder = published["none"]
     marker = json.loads((folder / "recordmill.json").read_bytes())
     dataset = open_dataset(f"{folder}/")
-    assert (dataset.folder, dataset.kind, dataset.marker.to_json()) == (str(folder), "recordmill", marker)
+    assert (dataset.folder, dataset.kind, to_json(dataset.marker)) == (str(folder), "recordmill", marker)
     assert dataset.labels == {"cat": 0, "dog": 1, "owl": 2}
     assert dataset.features == tuple(sorted(load_convention("default").features, key=lambda feature: feature.key))
     assert {name: len(shards) for name, shards in dataset.splits.items()} == {"train": 2, "test": 2}

@@ -7,7 +7,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError
 
 from recordmill import storage
-from recordmill.storage.many_files import check_targets, digests_of, force_to_disk, move_files, sizes_of
+from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 
 
 def test_many_files_move_as_one_does(tmp_path):
@@ -25,8 +25,8 @@ def test_sizes_come_in_the_order_of_the_files(tmp_path):
     for size in range(5):
         (tmp_path / f"{size}[*").write_bytes(bytes(size))
     names = ["3[*", "absent", "0[*", "4[*", "3[*", ""]
-    assert sizes_of(str(tmp_path / name) for name in names) == [3, None, 0, 4, 3, None]
-    assert sizes_of([]) == []
+    assert map_each(storage.size_of, (str(tmp_path / name) for name in names)) == [3, None, 0, 4, 3, None]
+    assert map_each(storage.size_of, []) == []
 
 
 def test_sizes_on_a_network_are_asked_for_at_once(monkeypatch):
@@ -38,7 +38,7 @@ def test_sizes_on_a_network_are_asked_for_at_once(monkeypatch):
         return int(path[-1])
 
     monkeypatch.setattr(storage, "size_of", size_of)
-    assert sizes_of(f"gs://bucket/{number}" for number in range(8)) == list(range(8))
+    assert map_each(storage.size_of, (f"gs://bucket/{number}" for number in range(8))) == list(range(8))
 
 
 def test_what_is_on_this_machine_is_forced_to_its_disk(tmp_path, monkeypatch):
@@ -83,9 +83,9 @@ def test_digests_come_in_the_order_of_the_files(tmp_path):
     for number, content in enumerate(contents):
         (tmp_path / f"{number}").write_bytes(content)
     paths = [str(tmp_path / name) for name in "201"]
-    assert digests_of(iter(paths)) == [hashlib.sha256(contents[number]).hexdigest() for number in (2, 0, 1)]
+    assert map_each(digest_of, iter(paths)) == [hashlib.sha256(contents[number]).hexdigest() for number in (2, 0, 1)]
     with pytest.raises(FileNotFoundError):
-        digests_of([*paths, str(tmp_path / "absent")])
+        map_each(digest_of, [*paths, str(tmp_path / "absent")])
 
 
 def test_digests_on_a_network_are_taken_at_once(monkeypatch):
@@ -97,4 +97,4 @@ def test_digests_on_a_network_are_taken_at_once(monkeypatch):
 
     monkeypatch.setattr(storage, "open_to_read", open_to_read)
     paths = [f"gs://bucket/{number}" for number in range(8)]
-    assert digests_of(paths) == [hashlib.sha256(path.encode()).hexdigest() for path in paths]
+    assert map_each(digest_of, paths) == [hashlib.sha256(path.encode()).hexdigest() for path in paths]

@@ -11,7 +11,8 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.packing import Gzip, NamedMember, ZipMember
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.packed_files import UnpackedFiles, read_packed_range, read_packed_start
+from recordmill.storage import packed_files
+from recordmill.storage.packed_files import read_packed_range, read_packed_start, unpack
 from recordmill.storage.read_image import read_image
 from recordmill.storage.unpacking import BadPacking
 
@@ -33,14 +34,12 @@ def test_a_range_is_one_of_the_unpacked_bytes(packed, offset, length):
 
 
 def test_a_file_is_unpacked_once_and_again_after_it_changed(packed):
-    files = UnpackedFiles()
-    first = files.unpack(packed, Gzip(), "1")
-    assert files.unpack(packed, Gzip(), "1") is first
+    first = unpack(packed, Gzip(), "1")
+    assert unpack(packed, Gzip(), "1") is first
     assert first[1:] == (len(TEXT), "", False)
     Path(packed).write_bytes(gzip.compress(b"other"))
-    second = files.unpack(packed, Gzip(), "2")
+    second = unpack(packed, Gzip(), "2")
     assert (Path(first.path).read_bytes(), Path(second.path).read_bytes()) == (TEXT, b"other")
-    files._folder.cleanup()
 
 
 def test_bytes_before_the_damage_can_be_read(tmp_path):
@@ -65,19 +64,17 @@ def test_what_fails_its_checksum_is_read_only_where_records_have_their_own(tmp_p
 def test_of_a_bomb_nothing_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("recordmill.storage.unpacking.FREE_BYTES", 1000)
     (tmp_path / "data.gz").write_bytes(gzip.compress(bytes(5_000_000)))
-    files = UnpackedFiles()
-    found = files.unpack(str(tmp_path / "data.gz"), Gzip())
+    found = unpack(str(tmp_path / "data.gz"), Gzip())
     assert (found.size, os.path.getsize(found.path)) == (0, 0)
     assert found.fault == "the gzip file unpacks to more than 100 times its size"
-    files._folder.cleanup()
 
 
-def test_an_unreadable_file_leaves_no_temporary_file(tmp_path):
-    files = UnpackedFiles()
+def test_an_unreadable_file_leaves_no_temporary_file(tmp_path, monkeypatch):
+    (tmp_path / "unpacked").mkdir()
+    monkeypatch.setattr(packed_files, "_folder", lambda: str(tmp_path / "unpacked"))
     with pytest.raises(FileNotFoundError):
-        files.unpack(str(tmp_path / "gone.gz"), Gzip())
-    assert os.listdir(files._folder.name) == []
-    files._folder.cleanup()
+        unpack(str(tmp_path / "gone.gz"), Gzip())
+    assert os.listdir(tmp_path / "unpacked") == []
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -136,18 +133,16 @@ def test_the_beginning_is_read_without_unpacking_the_rest(packed):
 def test_no_more_is_unpacked_than_there_should_be(tmp_path):
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(bytes(50 * 2**20)))
-    files = UnpackedFiles()
-    found = files.unpack(str(path), Gzip(), most=100)
+    found = unpack(str(path), Gzip(), most=100)
     assert found.fault == "it unpacks to more than the 100 bytes declared"
     assert (found.size, os.path.getsize(found.path)) == (0, 0)
-    files._folder.cleanup()
 
 
 def test_unpacked_files_go_with_the_process(packed):
     code = f"""
 from recordmill.schemas.packing import Gzip
-from recordmill.storage.packed_files import UNPACKED
-print(UNPACKED.unpack({packed!r}, Gzip()).path)
+from recordmill.storage.packed_files import unpack
+print(unpack({packed!r}, Gzip()).path)
 """
     run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert (os.path.exists(os.path.dirname(run.stdout.strip())), run.stderr) == (False, "")

@@ -9,7 +9,7 @@ from recordmill.imaging.geometry import Geometry
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.schemas.settings.images import Resize
 from recordmill.transforms.records.boxes import DroppedBox, place_boxes
 

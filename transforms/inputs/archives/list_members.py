@@ -6,7 +6,7 @@ from itertools import islice
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.packing import Gzip
-from recordmill.storage.packed_files import UNPACKED, read_packed_range
+from recordmill.storage.packed_files import read_packed_range, unpack
 from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive, check_names
 from recordmill.transforms.inputs.archives.tar_members import tar_members
 from recordmill.transforms.inputs.archives.zip_members import zip_members
@@ -34,7 +34,7 @@ def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
 def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
-        unpacked = UNPACKED.unpack(file.uri, Gzip(), file.version, limits.ratio)
+        unpacked = unpack(file.uri, Gzip(), file.version, limits.ratio)
         if unpacked.is_doubtful:  # the member concerned is not known
             raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:

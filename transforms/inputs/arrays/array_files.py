@@ -22,7 +22,7 @@ from recordmill.schemas.packing import Gzip, NamedMember, Packing
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_packed_range, read_packed_start
 from recordmill.transforms.inputs.archives.zip_members import data_start
-from recordmill.transforms.inputs.listing.named_files import DataFile, explain_os_error, size_and_version
+from recordmill.transforms.inputs.listing.named_files import DataFile, explain_os_error, locate
 
 LONGEST_HEADER = 12_000
 """Bytes that hold any header: numpy accepts no longer one without `max_header_size` or `allow_pickle`."""
@@ -192,17 +192,12 @@ def find_labels(file: DataFile, name: str) -> Place:
     plain = posixpath.join(file.folder, name.removesuffix(".gz"))
     for candidate in (plain, f"{plain}.gz"):
         try:
-            uri = file.resolve(candidate)
-            size, version = size_and_version(uri)
-            place = place_of(ImageRef("", uri, size, version))
+            place = place_of(ImageRef("", *locate(file.root, candidate)))
             place.read(0, 1)
-        except FileNotFoundError:
-            continue
-        except (OSError, Rejected) as error:
-            if isinstance(error, Rejected) and error.reason == "vanished":
+        except Rejected as error:
+            if error.reason == "vanished":
                 continue
-            why = error.detail if isinstance(error, Rejected) else explain_os_error(error)
-            raise Rejected("list", "bad_labels", f"{posixpath.basename(candidate)}: {why}") from None
+            raise Rejected("list", "bad_labels", f"{posixpath.basename(candidate)}: {error.detail}") from None
         return place
     raise FileNotFoundError(name)
 

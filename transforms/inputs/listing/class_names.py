@@ -8,10 +8,11 @@ line.
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from itertools import product
+from typing import Any, TypeVar
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
@@ -28,6 +29,8 @@ MOST_CLASSES = 1_000_000
 
 LONGEST_NAME = 4096
 """Letters of a class, a key, a group or a path: anything longer is a text in the wrong column."""
+
+T = TypeVar("T")
 
 _NUMBERED = re.compile(r"(-?[0-9]{1,18}):(.*)")
 
@@ -64,35 +67,40 @@ def read_class_names(file: DataFile, name: str) -> dict[str, int]:
 
     Args:
         file: a file of data.
-        name: of the text file, relative to that file's folder.
+        name: of the text file, in that file's folder.
 
     Raises:
         NoClassNamesError: there is no such file.
         ClassNamesError: it names no classes.
     """
-    try:
-        data = read_names_file(file.resolve(posixpath.join(file.folder, name)))
-        classes = number_classes([line.strip() for line in data.decode().splitlines() if line.strip()])
-    except FileNotFoundError:
-        raise NoClassNamesError(f"there is no {name} next to it to name the classes") from None
-    except (OSError, Rejected, ValueError) as error:
-        raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
-    if not classes:
-        raise ClassNamesError(f"{name} names no classes: it is empty")
-    return classes
+    return _parse_names_file(file, file.folder, name, _number_lines)
 
 
-def read_names_file(uri: str) -> bytes:
-    """The bytes of a text file that names classes.
+def _number_lines(data: bytes) -> dict[str, int]:
+    names = [line.strip() for line in data.decode().splitlines() if line.strip()]
+    if not names:
+        raise ValueError("it is empty")
+    return number_classes(names)
+
+
+def _parse_names_file(file: DataFile, folder: str, name: str, parse: Callable[[bytes], T]) -> T:
+    """What a function makes of a text file that names classes: a whole path or URL, or a name in a folder of the input.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is too long.
+        NoClassNamesError: there is no such file.
+        ClassNamesError: it cannot be read, is too long, or `parse` raises ValueError.
     """
-    data = storage.read_range(uri, 0, MAX_TEXT_BYTES + 1)
-    if len(data) > MAX_TEXT_BYTES:
-        raise ValueError(f"it has more than {MAX_TEXT_BYTES:,} bytes")
-    return data
+    is_whole = not storage.is_local(name) or posixpath.isabs(name)
+    try:
+        uri = name if is_whole else file.resolve(posixpath.join(folder, name))
+        data = storage.read_range(uri, 0, MAX_TEXT_BYTES + 1)
+        if len(data) > MAX_TEXT_BYTES:
+            raise ValueError(f"it has more than {MAX_TEXT_BYTES:,} bytes")
+        return parse(data)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NoClassNamesError(f"there is no {name} to name the classes (source.class_names_file)") from None
+    except (OSError, Rejected, ValueError) as error:
+        raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
 
 
 def why_unread(error: OSError | ValueError | Rejected) -> str:
@@ -165,21 +173,13 @@ class LabelFiles:
         folders = [self.file.folder]
         while self.name == "auto" and folders[-1]:
             folders.append(posixpath.dirname(folders[-1]))
-        for folder in folders:
-            for name in names:
-                try:
-                    return name, parse_label_file(name, read_names_file(self._uri_of(folder, name)))
-                except (FileNotFoundError, NotADirectoryError):
-                    continue
-                except (OSError, Rejected, ValueError) as error:
-                    raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
-        if self.name != "auto":
-            raise ClassNamesError(f"there is no {self.name} to name the classes (source.class_names_file)")
+        for folder, name in product(folders, names):
+            try:
+                return name, _parse_names_file(self.file, folder, name, partial(parse_label_file, name))
+            except NoClassNamesError:
+                if self.name != "auto":
+                    raise
         return "", {}
-
-    def _uri_of(self, folder: str, name: str) -> str:
-        is_whole = not storage.is_local(name) or posixpath.isabs(name)
-        return name if is_whole else self.file.resolve(posixpath.join(folder, name))
 
 
 def parse_label_file(name: str, data: bytes) -> Mapping[int, str] | Sequence[str]:
@@ -213,9 +213,7 @@ def _by_number(pairs: Sequence[tuple[int, str]]) -> Mapping[int, str]:
         if number in names:
             raise ValueError(f"it names class {number} twice")
         names[number] = name
-    if len(set(names.values())) < len(names):
-        found = list(names.values())
-        raise ValueError(f"two classes are named {next(name for name in found if found.count(name) > 1)!r}")
+    number_classes(list(names.values()))  # no two have one name
     return names
 
 

@@ -76,10 +76,19 @@ def _walk(root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int
             is_folder = entry.is_dir()
             if reason := ignore(path, is_folder):
                 yield Entry(path, status="ignored", reason=reason)
+                continue
+            status = entry.stat()
+            identity = (status.st_dev, status.st_ino)
+            if is_folder and identity in ancestors:
+                detail = f"the link leads back to a folder that holds it: remove it{_or_leave_out(path, True)}"
+                yield Entry(path, status="fatal", reason="link_loop", detail=detail)
             elif is_folder:
-                yield from _enter(root, path, entry, ignore, ancestors)
+                yield from _walk(root, path, ignore, (*ancestors, identity))
+            elif entry.is_file():
+                yield Entry(path, status.st_size, str(status.st_mtime_ns))
             else:
-                yield _describe_file(path, entry)
+                detail = "a device, socket or pipe is not an image"
+                yield Entry(path, status="rejected", reason="not_a_file", detail=detail)
         except OSError as error:
             yield _describe_broken(path, entry, ignore, error)
 
@@ -94,25 +103,6 @@ def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: 
         return Entry(path, status="ignored", reason=reason)
     detail = f"the link leads to itself: remove it{_or_leave_out(path, False)}"
     return Entry(path, status="fatal", reason="link_loop", detail=detail)
-
-
-def _enter(
-    root: str, path: str, entry: os.DirEntry[str], ignore: Ignore, ancestors: tuple[tuple[int, int], ...]
-) -> Iterator[Entry]:
-    status = entry.stat()
-    identity = (status.st_dev, status.st_ino)
-    if identity in ancestors:
-        detail = f"the link leads back to a folder that holds it: remove it{_or_leave_out(path, True)}"
-        yield Entry(path, status="fatal", reason="link_loop", detail=detail)
-        return
-    yield from _walk(root, path, ignore, (*ancestors, identity))
-
-
-def _describe_file(path: str, entry: os.DirEntry[str]) -> Entry:
-    status = entry.stat()
-    if not entry.is_file():
-        return Entry(path, status="rejected", reason="not_a_file", detail="a device, socket or pipe is not an image")
-    return Entry(path, status.st_size, str(status.st_mtime_ns))
 
 
 def _or_leave_out(path: str, is_folder: bool) -> str:

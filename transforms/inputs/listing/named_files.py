@@ -1,6 +1,5 @@
 """Files that data name, or that are next to the data: they are below the input that the user gave, or are refused."""
 
-import errno
 import os
 import posixpath
 import stat
@@ -29,10 +28,6 @@ _WHY = {"vanished": "there is no such file", "too_many_bytes": "it is longer tha
 
 bad_annotations = partial(Rejected, "list", "bad_annotations")
 _outside_root = partial(Rejected, "list", "outside_root")
-
-
-class NotAFileError(OSError):
-    """A path leads to a folder, a device or a pipe."""
 
 
 class NoFileError(Rejected):
@@ -76,14 +71,10 @@ class DataFile:
         It has the file's split. It is a rejection if there is no such file there, or if the path leads outside.
         """
         ref = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
-        why = f"named by {posixpath.basename(self.path)}:"
         try:
-            uri = self.resolve(below)
-            size, version = size_and_version(uri)
+            uri, size, version = locate(self.root, below)
         except Rejected as error:
-            return ref.notice("rejected", "outside_root", f"{why} {error.detail}")
-        except OSError as error:
-            return ref.notice("rejected", reason_of(error), f"{why} {explain_os_error(error)}")
+            return ref.notice("rejected", error.reason, f"named by {posixpath.basename(self.path)}: {error.detail}")
         return ref.replace(uri=uri, size=size, version=version)
 
     def list_annotated(self, below: str, fields: Mapping[str, Any], classes: Iterable[str] = ()) -> Iterator[Listed]:
@@ -106,11 +97,6 @@ class DataFile:
 def explain_os_error(error: OSError) -> str:
     """Why a file cannot be read, without its path."""
     return (error.strerror or type(error).__name__).lower()
-
-
-def reason_of(error: OSError) -> str:
-    """The reason to reject a file that `size_and_version` could not look at."""
-    return "not_a_file" if isinstance(error, NotAFileError) else "vanished"
 
 
 def resolve_inside(root: str, path: str) -> str:
@@ -141,18 +127,30 @@ def resolve_inside(root: str, path: str) -> str:
     return found
 
 
+def locate(root: str, path: str) -> tuple[str, int, str]:
+    """Where a path named in data leads, and the file's size and version.
+
+    Raises:
+        Rejected: as `resolve_inside` and `size_and_version`.
+    """
+    uri = resolve_inside(root, path)
+    return uri, *size_and_version(uri)
+
+
 def size_and_version(uri: str) -> tuple[int, str]:
     """A file's size and modification time as references have them; (-1, "") where asking would cost a request.
 
     Raises:
-        NotAFileError: it is not a file.
-        OSError: there is no such file, or it cannot be looked at.
+        Rejected: `vanished`: there is no such file, or it cannot be looked at; `not_a_file`.
     """
     if not storage.is_local(uri):
         return -1, ""
-    status = os.stat(uri)
+    try:
+        status = os.stat(uri)
+    except OSError as error:
+        raise Rejected("list", "vanished", explain_os_error(error)) from None
     if not stat.S_ISREG(status.st_mode):
-        raise NotAFileError(errno.EINVAL, "it is a folder, a device or a pipe, and no file", uri)
+        raise Rejected("list", "not_a_file", "it is a folder, a device or a pipe, and no file")
     return status.st_size, str(status.st_mtime_ns)
 
 
@@ -191,9 +189,10 @@ def parse_sibling(uri: str, parse: Callable[[bytes], T]) -> T | None:
         Exception: what `parse` raises.
     """
     try:
-        found: T | None = _parse_sibling(uri, parse, *size_and_version(uri))
-    except OSError:
+        known = size_and_version(uri)
+    except Rejected:
         return None
+    found: T | None = _parse_sibling(uri, parse, *known)
     return found
 
 

@@ -107,9 +107,7 @@ class Columns:
         if self.row_boxes and not self.uri:
             raise ValueError("source.columns.xmin: rows of one image are joined by source.columns.uri: name it")
         if bool(self.width) != bool(self.height) or (self.width and not given):
-            raise ValueError(
-                "source.columns.width and source.columns.height go together, and with boxes: name them all"
-            )
+            raise ValueError("source.columns.width and height go together, and with boxes: name them all")
         template_parts(self.uri)
 
 
@@ -171,17 +169,14 @@ class CellReader:
             Rejected: a value is missing or not what its column is for. Where rows of one image are joined, a row
                 that names its image is an entry with a fault instead.
         """
-        uri = self._read_uri(cells)
+        parts = template_parts(self.columns.uri)
+        uri = "".join(text + (self._name(cells, column, is_required=True) if column else "") for text, column in parts)
         try:
             return self._read(uri, cells)
         except Rejected as error:
             if not self.columns.row_boxes:
                 raise
             return Entry(uri=uri, boxes=[], fault=error.detail)
-
-    def _read_uri(self, cells: Mapping[str, Any]) -> str:
-        parts = template_parts(self.columns.uri)
-        return "".join(text + (self._name(cells, column, is_required=True) if column else "") for text, column in parts)
 
     def _read(self, uri: str, cells: Mapping[str, Any]) -> Entry:
         entry = Entry(uri=uri, fractions=self.fractions)
@@ -228,11 +223,9 @@ class CellReader:
         if len(text) > LONGEST_NAME:
             count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
             raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
-        if text.strip():
-            return text
-        if is_required:
+        if is_required and not text.strip():
             raise _missing(cells, column)
-        return ""
+        return text if text.strip() else ""
 
 
 @cache

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from recordmill.transforms.inputs.tables.row import bad_row
-
 
 @dataclass(slots=True)
 class Entry:
@@ -40,18 +38,17 @@ class Entry:
     features: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
-    def join(self, other: "Entry") -> None:
+    def join(self, other: "Entry") -> str:
         """Adds the boxes of another row of the same image.
 
-        Raises:
-            Rejected: the rows contradict each other in what they say of the image.
+        Returns:
+            How the rows contradict each other in what they say of the image; the empty string if they do not.
         """
         for each in fields(self):
             one, two = getattr(self, each.name), getattr(other, each.name)
             if each.name not in ("boxes", "box_labels") and one != two:
-                raise bad_row(
-                    f"its {each.name} is {two!r:.60}, and an earlier row of {self.uri!r:.100} has {one!r:.60}"
-                )
+                return f"its {each.name} is {two!r:.60}, and an earlier row of {self.uri!r:.100} has {one!r:.60}"
         self.boxes = self.boxes or []
         self.boxes += other.boxes or []
         self.box_labels += other.box_labels
+        return ""

@@ -1,6 +1,8 @@
 """Images stored in the rows of a manifest themselves."""
 
 import base64
+import csv
+import io
 import posixpath
 from contextlib import suppress
 from typing import Any
@@ -14,7 +16,6 @@ from recordmill.storage.read_image import read_image
 from recordmill.transforms.inputs.tables.parquet import PARQUET_CELLS
 from recordmill.transforms.inputs.tables.read_table import TableFormat
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, UnreadableTableError
-from recordmill.transforms.inputs.tables.text_rows import read_csv_record
 
 
 def read_row_bytes(ref: ImageRef, column: str, table_format: TableFormat, max_bytes: int) -> bytes:
@@ -48,12 +49,13 @@ def _read_text_cell(ref: ImageRef, packing: TextCell, column: str, table_format:
     """The cell's text; what was well-formed when it was listed is so still, or has changed since."""
     row = read_image(ref.replace(packing=str(Gzip()) if packing.is_gzip else ""), MAX_ROW_BYTES)
     text: Any = None
-    with suppress(ValueError, LookupError, TypeError):
+    with suppress(ValueError, LookupError, TypeError, csv.Error):
         line = row.decode(packing.codec)
         if packing.kind == "jsonl":
             text = orjson.loads(line)[column]
         else:
-            text = read_csv_record(line, table_format.csv_dialect(packing.kind))[packing.column]
+            (cells,) = table_format.csv_dialect(packing.kind).read(io.StringIO(line, newline=""))
+            text = cells[packing.column]
     if not isinstance(text, str):
         raise Rejected("read", "changed", "the manifest has changed since it was listed")
     return text

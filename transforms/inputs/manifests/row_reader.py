@@ -7,7 +7,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import orjson
 
@@ -19,9 +18,8 @@ from recordmill.transforms.inputs.listing.named_files import (
     IMAGE_ENDINGS,
     explain_os_error,
     key_of,
-    reason_of,
+    locate,
     resolve_inside,
-    size_and_version,
 )
 from recordmill.transforms.inputs.manifests.columns import Reader
 from recordmill.transforms.inputs.manifests.entry import Entry
@@ -46,7 +44,6 @@ class RowReader:
         uri_column: the column of the images' paths, for people.
         joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
         word: the word for the split, for rows that have none of their own.
-        announced: the classes of boxes and of several labels that were announced.
     """
 
     file: ImageRef
@@ -56,13 +53,13 @@ class RowReader:
     uri_column: str = ""
     joined: bool = False
     word: str = ""
-    announced: set[str] = field(default_factory=set)
-    _own_root: bool = field(init=False)
-    _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict)
+    _below: str = field(init=False)  # the folder that is in the keys of images, but not in their paths
+    _announced: set[str] = field(default_factory=set, init=False)
+    _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Finds the root."""
-        self._own_root = not self.root
+        self._below = "" if self.root else posixpath.dirname(self.path)
         folder = self.file.uri.rpartition("/")[0]
         self.root = (self.root if "://" in self.root else posixpath.join(folder, self.root)).rstrip("/") or "/"
         if storage.is_local(self.root):
@@ -70,47 +67,45 @@ class RowReader:
 
     def list_references(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef | ClassNames]:
         """Yields a reference for each row, or for those that are joined; announcements of classes before them."""
+        for row, entry in self._entries(rows, reader):
+            try:
+                if entry.fault:
+                    raise bad_row(entry.fault)
+                yield from self._refer(row, entry)
+            except Rejected as error:
+                detail = f"{posixpath.basename(self.path)}, {row.place}: {error.detail}"
+                ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
+                yield ref.notice("rejected", error.reason, detail)
+
+    def _entries(self, rows: Iterable[Row], reader: Reader) -> Iterator[tuple[Row, Entry]]:
+        """Each row and its entry; rows that are joined come last, as the first of them with the boxes of all."""
         images: dict[str, tuple[Row, Entry]] = {}
         for row in rows:
             try:
-                if row.cells is None:
-                    raise bad_row(row.fault)
-                entry = reader(row.cells)
-                if self.joined and entry.boxes is not None:
-                    _join(images, replace(row, cells=None), entry)
-                else:
-                    yield from self._refer(row, entry)
+                entry = Entry(fault=row.fault) if row.cells is None else reader(row.cells)
             except Rejected as error:
-                yield self._refuse(row, error)
-        for row, entry in images.values():
-            try:
-                yield from self._refer(row, entry)
-            except Rejected as error:
-                yield self._refuse(row, error)
-
-    def _refuse(self, row: Row, refusal: Rejected) -> ImageRef:
-        detail = f"{posixpath.basename(self.path)}, {row.place}: {refusal.detail}"
-        ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
-        return ref.notice("rejected", refusal.reason, detail)
+                entry = Entry(fault=error.detail)
+            if self.joined and entry.boxes is not None:
+                _join(images, replace(row, cells=None), entry)
+            else:
+                yield row, entry
+        yield from images.values()
 
     def _row_key(self, row: Row) -> str:
         return f"{self.file.key}/{row.number:06}"
 
     def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef | ClassNames]:
-        if entry.fault:
-            raise bad_row(entry.fault)
-        place = self._place(row, entry)
+        ref = self._place(row, entry)
         fields = dict(entry.features)
         if entry.labels is not None:
             fields["label_texts"] = list(dict.fromkeys(entry.labels))
         if entry.boxes is not None:
             fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=entry.fractions)
-        named = {*(entry.labels or ()), *entry.box_labels} - self.announced
+        named = {*(entry.labels or ()), *entry.box_labels} - self._announced
         if named:
-            self.announced |= named
+            self._announced |= named
             yield ClassNames.of(self.file, named)
-        yield ImageRef(
-            **place,
+        yield ref.replace(
             label=entry.label,
             group=entry.group,
             split=entry.split or self.word or self.file.split,
@@ -118,39 +113,41 @@ class RowReader:
             features=orjson.dumps(fields).decode() if fields else "",
         )
 
-    def _place(self, row: Row, entry: Entry) -> dict[str, Any]:
-        """The image's key and where it is."""
+    def _place(self, row: Row, entry: Entry) -> ImageRef:
+        """A reference with the image's key, and where it is."""
         if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
             raise bad_row(f"its digest {entry.sha256!r:.70} is not a SHA-256 in hex")
-        key = self._given_key(entry)
+        prefix = self.file.key[: len(self.file.key) - len(self.path)]
+        key = prefix + unicodedata.normalize("NFC", entry.key) if entry.key else ""
         if self.packing:
             # What a cell of Parquet holds is not known before it is read.
             size = self.file.size if row.length >= 0 else UNKNOWN_SIZE
-            place = {"uri": self.file.uri, "size": size, "version": self.file.version, "packing": self.packing}
-            return {"key": key or self._row_key(row), "offset": row.offset, "length": row.length, **place}
+            place = (self.file.uri, size, self.file.version, row.offset, row.length, self.packing)
+            return ImageRef(key or self._row_key(row), *place)
         column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
             named = self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
-            uri = resolve_inside(self.root, named)
-            size, version = size_and_version(uri)
+            uri, size, version = locate(self.root, named)
         except Rejected as rejected:
-            if rejected.reason != "outside_root":
-                raise
-            where = "source.root, by default the manifest's own folder"
-            raise Rejected("list", "outside_root", f"{column}{entry.uri!r:.200} is not below {where}") from None
-        except OSError as error:
-            why = explain_os_error(error)
-            if entry.uri.startswith(" "):
+            why = f": {rejected.detail}"
+            if rejected.reason == "outside_root":
+                why = " is not below source.root, by default the manifest's own folder"
+            elif entry.uri.startswith(" "):
                 why += ", and the path begins with a space: set source.blanks=skip if that is not part of it"
-            raise Rejected("list", reason_of(error), f"{column}{entry.uri!r:.200}: {why}") from None
-        return {"key": key or self._path_key(uri), "uri": uri, "size": size, "version": version}
+            raise Rejected("list", rejected.reason, f"{column}{entry.uri!r:.200}{why}") from None
+        below = posixpath.join(self._below, uri[len(self.root.rstrip("/")) + 1 :])
+        return ImageRef(key or key_of(self.file.key, self.path, below), uri, size, version)
 
     def _find_ending(self, uri: str) -> str:
         """The path of the one image that has the name before `ANY_ENDING`; each folder is listed once."""
         folder, _, wanted = uri.removesuffix(ANY_ENDING).rpartition("/")
         if folder not in self._names:
             names: dict[str, list[str]] = defaultdict(list)
-            for name in storage.folder_names(resolve_inside(self.root, folder) if folder else self.root):
+            try:
+                listed = storage.folder_names(resolve_inside(self.root, folder) if folder else self.root)
+            except OSError as error:
+                raise Rejected("list", "vanished", explain_os_error(error)) from None
+            for name in listed:
                 stem, ending = posixpath.splitext(name)
                 if ending.lower() in IMAGE_ENDINGS:
                     names[unicodedata.normalize("NFC", stem)].append(name)
@@ -158,30 +155,12 @@ class RowReader:
         found = self._names[folder].get(unicodedata.normalize("NFC", wanted), [])
         if len(found) != 1:
             among = f": {', '.join(found)}" if found else ""
-            raise Rejected(
-                "list", "bad_row" if found else "vanished", f"{uri!r:.200}: there are {len(found)} such images{among}"
-            )
+            raise Rejected("list", "bad_row" if found else "vanished", f"there are {len(found)} such images{among}")
         return posixpath.join(folder, found[0])
-
-    def _given_key(self, entry: Entry) -> str:
-        before = self.file.key[: len(self.file.key) - len(self.path)]
-        return before + unicodedata.normalize("NFC", entry.key) if entry.key else ""
-
-    def _path_key(self, uri: str) -> str:
-        below = uri[len(self.root.rstrip("/")) + 1 :]
-        if self._own_root:
-            below = posixpath.join(posixpath.dirname(self.path), below)
-        return key_of(self.file.key, self.path, below)
 
 
 def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
     """Adds a row of boxes to those of its image; where one of them is bad, the image is, by the first such row."""
     first, joined = images.setdefault(entry.uri, (row, entry))
-    if first is row or joined.fault:
-        return
-    try:
-        if entry.fault:
-            raise bad_row(entry.fault)
-        joined.join(entry)
-    except Rejected as error:
-        images[entry.uri] = row, replace(entry, fault=error.detail)
+    if first is not row and not joined.fault and (fault := entry.fault or joined.join(entry)):
+        images[entry.uri] = row, replace(entry, fault=fault)

@@ -149,17 +149,16 @@ class Archives(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """An image for each member, or for each sample."""
-        listed = False
-        members = list_members(file, self._limits)
+        listed = ""
+        refer = self._samples if self.labels == "beside" else self._folders
         try:
-            for ref in (self._samples if self.labels == "beside" else self._folders)(path, file, members):
-                listed = True
+            for ref in refer(path, file, list_members(file, self._limits)):
+                listed = "the rest of the archive cannot be read: "
                 yield ref
-            damage = "" if listed else "the archive is empty"
         except Rejected as error:
-            damage = f"the rest of the archive cannot be read: {error.detail}" if listed else error.detail
-        if damage:
-            raise bad_archive(damage)
+            raise bad_archive(f"{listed}{error.detail}") from None
+        if not listed:
+            raise bad_archive("the archive is empty")
 
     def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         for member in members:

@@ -9,7 +9,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.transforms.inputs.arrays.array_files import find_labels, find_members, parse_npy_header, place_of
 from recordmill.transforms.inputs.arrays.image_stack import ImageStack, Order, list_stack, read_stacked_image
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource
 
@@ -52,15 +52,11 @@ class Arrays(ArraySource):
         found = {name.removesuffix(".npy") for name in names | set(sketch.top.ending(".npy"))}
         words = [word for word in ("train", "test") if {f"x_{word}", f"y_{word}"} <= found]
         if words:
-            arrays = {
-                key: {word: f"{axis}_{word}" for word in words} for key, axis in (("images", "x"), ("labels", "y"))
-            }
-            source = {"kind": "arrays", **(arrays if len(words) == 1 else {})}
-            splits = {"from_source": {word: word for word in words}}
-            yield Recognised(
-                {"source": source, "splits": splits, "images": {"store": "png"}},
-                f"arrays such as x_{words[0]} and y_{words[0]}",
-            )
+            first = words[0]
+            arrays = {"images": {first: f"x_{first}"}, "labels": {first: f"y_{first}"}} if len(words) == 1 else {}
+            source = {"kind": "arrays", **arrays}
+            settings = {"source": source, **given_splits("from_source", words), "images": {"store": "png"}}
+            yield Recognised(settings, f"arrays such as x_{first} and y_{first}")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each image of one file, by its arrays' headers and its labels."""

@@ -21,7 +21,7 @@ from recordmill.transforms.inputs.listing.class_names import (
     number_classes,
     read_class_names,
 )
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource
 
@@ -129,9 +129,8 @@ class FixedRecords(ArraySource):
             words = [word for word, pattern in files if any(fnmatchcase(name, pattern) for name in sketch.top.files)]
             if words and (preset == "cifar10" or "fine_label_names.txt" in sketch.top.files):
                 source = {"kind": "fixed_records", "preset": preset}
-                stored = {"images": {"store": "raw"}, "convention": "raw_pixels"}
-                splits = {"from_source": {word: word for word in words}}
-                yield Recognised({"source": source, "splits": splits, **stored}, f"the binary files of {title}")
+                settings = {"source": source, **given_splits("from_source", words), "images": {"store": "raw"}}
+                yield Recognised({**settings, "convention": "raw_pixels"}, f"the binary files of {title}")
 
     @property
     def _preset_classes(self) -> int:

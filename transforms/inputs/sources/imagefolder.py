@@ -77,8 +77,7 @@ class ImageFolder(Source):
 
     def annotations(self) -> Mapping[str, str]:
         """What columns are named for."""
-        keys = {"boxes": "objects", "labels": "labels"}
-        return {what: f"source.{key}" for what, key in keys.items() if getattr(self, key)}
+        return {what: key.replace("columns.", "") for what, key in self._manifest().annotations().items()}
 
     @property
     def gives_labels(self) -> bool:

@@ -34,10 +34,6 @@ from recordmill.transforms.inputs.tables.row import NoColumnError, Row, Unreadab
 TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
 
 
-def _default_columns() -> Columns:
-    return Columns(uri="uri")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(TableFormat, Source):
     r"""The source `manifest`; `TableFormat` has further keys.
@@ -60,7 +56,7 @@ class Manifest(TableFormat, Source):
     """
 
     preset: Literal["", "vertex", "automl"] = ""
-    columns: Columns = field(default_factory=_default_columns)
+    columns: Columns = field(default_factory=lambda: Columns(uri="uri"))
     features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
     root: str = ""
     separator: str = "|"
@@ -76,7 +72,7 @@ class Manifest(TableFormat, Source):
     def __post_init__(self) -> None:
         """Raises ValueError where the settings contradict each other."""
         if self.preset:
-            if self.columns != _default_columns() or self.features_from or self.names or self.class_names:
+            if self.columns != Columns(uri="uri") or self.features_from or self.names or self.class_names:
                 own = "columns, features_from, names and class_names"
                 raise ValueError(f"source.preset {self.preset} knows its columns: remove {own}")
         else:

@@ -117,14 +117,14 @@ class Table(TableFormat, Source):
                         lacking -= row.cells.keys()
                         sound += 1
                     yield ref
+            if lacking and sound:
+                name = min(lacking)
+                raise UnreadableTableError(f"none of its rows has {name!r} ({wanted[name]}): correct the name")
         except UnreadableTableError as error:
-            yield _fatal(file, str(error))
+            yield file.notice("fatal", "bad_table", f"the table {file.key} cannot be used: {error}")
             return
         for name, where in rounded.items():
             yield file.notice("warning", "rounded", f"column {name!r} {where}")
-        if lacking and sound:
-            name = min(lacking)
-            yield _fatal(file, f"none of its rows has {name!r} ({wanted[name]}): correct the name")
         if not rows:
             raise Rejected("list", "no_rows", "the table has no rows")
 
@@ -191,10 +191,6 @@ def _as_name(cell: Any, column: str) -> str:
         return str(cell)
     shown = "there is no value" if cell is None or cell == "" else f"{cell!r:.60} is not text"
     raise bad_row(f", column {column!r}: {shown}")
-
-
-def _fatal(file: ImageRef, problem: str) -> ImageRef:
-    return file.notice("fatal", "bad_table", f"the table {file.key} cannot be used: {problem}")
 
 
 SOURCE = Table

@@ -184,14 +184,8 @@ class Tfrecords(Source):
                     yield ref.notice("rejected", "bad_example", detail)
         if index < 0:
             yield file.notice("rejected", "bad_record", "the file holds no records")
-        yield from self._announce(file, numbers)
-
-    def _announce(self, file: ImageRef, numbers: Mapping[str, int | None]) -> Iterator[ClassNames]:
         known = {name: number for name, number in numbers.items() if number is not None}
-        if known:
-            yield ClassNames.of(file, known)
-        if others := numbers.keys() - known.keys():
-            yield ClassNames.of(file, others)
+        yield from (ClassNames.of(file, names) for names in (known, numbers.keys() - known.keys()) if names)
 
     def _refer_example(
         self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None], labels: LabelFiles

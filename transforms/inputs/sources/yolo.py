@@ -5,7 +5,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import orjson
@@ -135,12 +135,10 @@ class Yolo(Source):
             text = data.decode()
             if self.lines == "auto" and any(len(line.split()) > 6 for line in text.splitlines()):
                 key_points = _find_key_points(image)
-            found = read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
+            return read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
         except (Rejected, UnicodeDecodeError) as error:
             reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
             raise Rejected("list", reason, f"{self._text_file(image.path)}: {why_unread(error)}") from None
-        shapes = {"enclosed": found.enclosed, "other_shape": found.dropped}
-        return boxes_of(found.boxes, found.labels, fractions=True, shapes=shapes)
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the text file with its boxes."""
@@ -218,30 +216,13 @@ def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
     return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
 
 
-@dataclass(slots=True)
-class YoloBoxes:
-    """What one text file says.
-
-    Attributes:
-        boxes: xmin, ymin, xmax, ymax of each, in parts of the image.
-        labels: the class number of each.
-        enclosed: how many of them are boxes around polygons.
-        dropped: polygons that were left out.
-    """
-
-    boxes: list[Box] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
-    enclosed: int = 0
-    dropped: int = 0
-
-
 def read_yolo_lines(
     text: str,
     other_shapes: OtherShapes = "enclose",
     key_points: tuple[int, int] | None = None,
     boxes_only: bool = False,
-) -> YoloBoxes:
-    """The boxes of one text file.
+) -> dict[str, Any]:
+    """The boxes of one text file, as `schemas.reference_boxes.boxes_of` gives them.
 
     Each line is a class number and more numbers, all in parts of the image. How many there are says what they are, as
     in Ultralytics' own loader (ultralytics/data/utils.py, `verify_image_label`), but line by line: one file may hold
@@ -256,7 +237,9 @@ def read_yolo_lines(
     Raises:
         Rejected: a line is neither.
     """
-    found = YoloBoxes()
+    boxes: list[Box] = []
+    labels: list[int] = []
+    polygons = 0
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split()
         if not words:
@@ -266,17 +249,17 @@ def read_yolo_lines(
             raise bad_annotations(f"line {number} is not a class number and four numbers or more")
         if boxes_only or _begins_with_box(values, key_points, number):
             x, y, width, height = values[:4]
-            found.boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+            boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
         elif other_shapes == "reject":
             raise Rejected("list", "refused_shape", f"line {number} is a polygon, and source.other_shapes is reject")
-        elif other_shapes == "drop":
-            found.dropped += 1
-            continue
         else:
-            found.boxes.append((min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2])))
-            found.enclosed += 1
-        found.labels.append(int(words[0].partition(".")[0]))
-    return found
+            polygons += 1
+            if other_shapes == "drop":
+                continue
+            boxes.append((min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2])))
+        labels.append(int(words[0].partition(".")[0]))
+    shapes = {"other_shape" if other_shapes == "drop" else "enclosed": polygons}
+    return boxes_of(boxes, labels, fractions=True, shapes=shapes)
 
 
 def _numbers(words: list[str]) -> list[float]:

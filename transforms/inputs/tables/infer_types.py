@@ -95,7 +95,7 @@ class ColumnTypes:
             seen = column.first
             if not seen:
                 continue
-            settings = ColumnSettings(type=_merge_texts(seen) if column.as_text else _merge(name, seen))
+            settings = ColumnSettings(type=_merge(name, seen, column.as_text))
             zero = _ZEROS[settings.kind] if column.missing and not settings.many else None
             found[name] = replace(settings, default=zero)
         return found
@@ -118,14 +118,10 @@ def _type_of(cell: Any, as_text: bool) -> str:
 _WORDS = {bool: "bool", int: "int", float: "float", str: "string", bytes: "bytes"}
 
 
-def _merge_texts(seen: Collection[str]) -> str:
-    if len(seen) == 1:
-        return next(iter(seen))
-    return "float" if set(seen) == {"int", "float"} else "string"
-
-
-def _merge(name: str, seen: dict[str, str]) -> str:
+def _merge(name: str, seen: dict[str, str], as_text: bool) -> str:
     types = set(seen)
+    if as_text and len(types) > 1:
+        return "float" if types == {"int", "float"} else "string"
     if len(types) > 1 and "[]" in types:
         types.discard("[]")
     if types == {"int", "uint"}:

@@ -62,20 +62,15 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
             chunk = group.column(place)
             name = chunk.path_in_schema.partition(".")[0]
             if name in columns and chunk.total_uncompressed_size > most_unpacked(chunk.total_compressed_size):
-                raise UnreadableTableError(
-                    f"column {name!r} becomes more than {MAX_RATIO} times its size in row group {number + 1}"
-                )
+                what = f"column {name!r} becomes more than {MAX_RATIO} times its size"
+                raise UnreadableTableError(f"{what} in row group {number + 1}")
 
 
 def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[Row]:
     """Yields rows with the values of some columns by name."""
     number = 0
     for batch in parquet.iter_batches(_ROWS, columns=list(columns), use_threads=False):
-        if not columns:
-            found: list[Any] = [{}] * batch.num_rows
-        else:
-            found = _values(batch)
-        for cells in found:
+        for cells in _values(batch):
             number += 1
             fault = "" if cells is not None else "a text in it is not UTF-8"
             yield Row(number, cells, number - 1, -1, fault)

@@ -73,12 +73,10 @@ class TableFormat:
         if self.format != "auto":
             return self.format
         name = path.lower()
-        kind = next((kind for ending, kind in _KINDS.items() if name.endswith(ending)), None)
-        if kind is None:
-            raise UnreadableTableError(
-                "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"
-            )
-        return kind
+        for ending, kind in _KINDS.items():
+            if name.endswith(ending):
+                return kind
+        raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
 
     def idle_keys(self) -> dict[str, str]:
         """The settings of text that cannot act, with the reason; see `Source.idle_settings`."""

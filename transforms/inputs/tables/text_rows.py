@@ -1,8 +1,7 @@
 """CSV, JSON lines and lists of words, row by row."""
 
 import csv
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -24,7 +23,7 @@ class CsvDialect(NamedTuple):
     quote: str = '"'
     skip_blanks: bool = False
 
-    def read(self, lines: Iterator[str]) -> Iterator[list[str]]:
+    def read(self, lines: Iterable[str]) -> Iterator[list[str]]:
         """The cells of each row; raises `csv.Error`."""
         csv.field_size_limit(MAX_ROW_BYTES)  # the process's, and 128 KiB: an image in base64 is longer
         return csv.reader(
@@ -55,19 +54,6 @@ def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
             raise ValueError(f"it is not a row of a table: {error}") from None
 
     return _read_rows(lines, read_cells)
-
-
-def read_csv_record(text: str, dialect: CsvDialect) -> list[str]:
-    """The cells of one row.
-
-    Raises:
-        ValueError: it is none.
-    """
-    try:
-        (row,) = dialect.read(io.StringIO(text, newline=""))
-    except csv.Error as error:
-        raise ValueError(str(error)) from None
-    return row
 
 
 def read_word_rows(lines: TextLines, count: int) -> Iterator[Row]:

@@ -15,7 +15,7 @@ def place(kind, request, monkeypatch):
         from apache_beam.internal.gcp import auth
 
         monkeypatch.setattr(auth._Credentials, "_credentials_init", True)
-    monkeypatch.setattr(stores, "_stores", {})
+    stores._make_store.cache_clear()
     monkeypatch.setattr(FileSystems, "_pipeline_options", None)
     scheme = {"google": "gs", "amazon": "s3"}[kind]
     return served, f"{scheme}://recordmill/{request.node.name.translate(str.maketrans('[]', '()'))}/"

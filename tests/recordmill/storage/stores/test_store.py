@@ -4,7 +4,7 @@ import random
 import pytest
 
 from recordmill import storage
-from recordmill.storage.many_files import move_files, sizes_of
+from recordmill.storage.many_files import map_each, move_files
 from recordmill.storage.stores.store import BLOCK_BYTES, in_parallel, open_to_read, split_uri, system_error
 
 
@@ -144,7 +144,7 @@ def test_sizes_take_a_request_each(either):
     for number in range(5):
         storage.write_file(f"{folder}{number}", bytes(number))
     before = len(served.requests())
-    assert sizes_of(f"{folder}{number}" for number in (4, 0, 9, 2)) == [4, 0, None, 2]
+    assert map_each(storage.size_of, (f"{folder}{number}" for number in (4, 0, 9, 2))) == [4, 0, None, 2]
     assert len(served.requests()) - before == 4
 
 

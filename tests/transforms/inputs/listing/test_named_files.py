@@ -1,3 +1,4 @@
+import errno
 import os
 import unicodedata
 
@@ -8,11 +9,9 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.named_files import (
     DataFile,
     NoFileError,
-    NotAFileError,
     key_of,
     parse_sibling,
     read_sibling,
-    reason_of,
     resolve_inside,
     size_and_version,
 )
@@ -116,17 +115,17 @@ def test_sizes_are_known_where_asking_costs_no_request(root):
     status = os.stat(f"{root}/a/1.jpg")
     assert size_and_version(f"{root}/a/1.jpg") == (4, str(status.st_mtime_ns))
     assert size_and_version("gs://b/in/a/1.jpg") == (-1, "")
-    with pytest.raises(FileNotFoundError) as missing:
+    with pytest.raises(Rejected) as missing:
         size_and_version(f"{root}/none")
-    assert reason_of(missing.value) == "vanished"
+    assert (missing.value.reason, missing.value.detail) == ("vanished", "no such file or directory")
 
 
 def test_only_a_file_is_a_file(root):
     os.mkfifo(f"{root}/a/pipe.jpg")
     for path in (f"{root}/a/pipe.jpg", f"{root}/a", "/dev/zero"):
-        with pytest.raises(NotAFileError, match="it is a folder, a device or a pipe, and no file") as raised:
+        with pytest.raises(Rejected, match="it is a folder, a device or a pipe, and no file") as raised:
             size_and_version(path)
-        assert reason_of(raised.value) == "not_a_file"
+        assert raised.value.reason == "not_a_file"
 
 
 @pytest.mark.parametrize(
@@ -182,3 +181,13 @@ def test_a_file_that_many_images_need_is_parsed_once_until_it_changes(tmp_path):
         (tmp_path / "list.txt").write_text(text, encoding="utf-8")
         assert [parse_sibling(uri, parse) for _ in range(times)] == [len(text)] * times
     assert parsed == [b"four", b"longer"]
+
+
+def test_a_store_in_trouble_is_not_a_missing_file(tmp_path):
+    (tmp_path / "list.txt").write_bytes(b"1")
+
+    def parse(data):
+        raise OSError(errno.EIO, "input/output error")
+
+    with pytest.raises(OSError, match="input/output error"):
+        parse_sibling(str(tmp_path / "list.txt"), parse)

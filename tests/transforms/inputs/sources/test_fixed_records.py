@@ -108,8 +108,8 @@ def test_without_their_file_the_classes_of_a_preset_are_called_by_their_numbers(
 
 def test_without_a_file_of_names_that_the_user_named_nothing_begins(refer):
     file, refs = refer(fixed_records(class_names_file="names.txt"), 3073, names="")
-    detail = "there is no names.txt next to it to name the classes: correct that, or set source.class_names"
-    assert refs == [file.notice("fatal", "class_names", detail)]
+    missing = "there is no names.txt to name the classes (source.class_names_file)"
+    assert refs == [file.notice("fatal", "class_names", f"{missing}: correct that, or set source.class_names")]
 
 
 def test_splits_of_folders_stay_what_they_are(refer):

@@ -211,8 +211,7 @@ PEOPLE = "0 0.5 0.25 0.5 0.5 90 175 1 50 1"  # coco8-human: weight, height, gend
     ],
 )
 def test_a_line_that_begins_with_a_box(line):
-    found = read_yolo_lines(f"\n{line}\n")
-    assert (found.boxes, found.labels, found.enclosed, found.dropped) == ([CORNERS], [0], 0, 0)
+    assert read_yolo_lines(f"\n{line}\n") == boxes_of([CORNERS], [0], fractions=True)
 
 
 @pytest.mark.parametrize(
@@ -227,19 +226,20 @@ def test_a_line_that_begins_with_a_box(line):
     ],
 )
 def test_pairs_are_a_polygon(line, box):
-    found = read_yolo_lines(f"{BOX_LINE}\n{line}\n")
-    assert (found.boxes, found.labels, found.enclosed, found.dropped) == ([CORNERS, box], [0, 3], 1, 0)
-    found = read_yolo_lines(f"{BOX_LINE}\n{line}\n", "drop")
-    assert (found.boxes, found.labels, found.enclosed, found.dropped) == ([CORNERS], [0], 0, 1)
+    enclosed = boxes_of([CORNERS, box], [0, 3], fractions=True, shapes={"enclosed": 1})
+    assert read_yolo_lines(f"{BOX_LINE}\n{line}\n") == enclosed
+    dropped = boxes_of([CORNERS], [0], fractions=True, shapes={"other_shape": 1})
+    assert read_yolo_lines(f"{BOX_LINE}\n{line}\n", "drop") == dropped
     with pytest.raises(Rejected, match=r"^refused_shape: line 2 is a polygon, and source.other_shapes is reject$"):
         read_yolo_lines(f"{BOX_LINE}\n{line}\n", "reject")
 
 
 def test_key_points_are_counted_by_kpt_shape():
     line = BOX_LINE + " 0.3 0.4 0.6 0.1"
-    assert read_yolo_lines(line, key_points=(2, 2)).boxes == [CORNERS]
-    assert read_yolo_lines(line).enclosed == 1
-    assert read_yolo_lines(BOX_LINE, key_points=(2, 2)).boxes == [CORNERS]
+    one_box = boxes_of([CORNERS], [0], fractions=True)
+    assert read_yolo_lines(line, key_points=(2, 2)) == one_box
+    assert read_yolo_lines(line)["boxes_shapes"] == {"enclosed": 1}
+    assert read_yolo_lines(BOX_LINE, key_points=(2, 2)) == one_box
     sentence = r"^bad_annotations: line 1 has 8 numbers after its class, not 13 by kpt_shape: \[3, 3\]$"
     with pytest.raises(Rejected, match=sentence):
         read_yolo_lines(line, key_points=(3, 3))
@@ -254,7 +254,7 @@ def test_a_line_that_may_be_anything_names_the_setting(line):
         f"line 1 has {count} numbers after its class, which are neither a box nor the points of a polygon: "
         "if the first four are a box, set source.lines=boxes"
     )
-    assert read_yolo_lines(line, boxes_only=True).boxes == [CORNERS]
+    assert read_yolo_lines(line, boxes_only=True) == boxes_of([CORNERS], [0], fractions=True)
 
 
 @pytest.mark.parametrize(
@@ -273,5 +273,6 @@ WORDS = st.one_of(st.floats(-3, 3).map(str), st.sampled_from(ODD_WORDS))
 def test_any_text_is_boxes_or_a_bad_line(text):
     with suppress(Rejected):
         found = read_yolo_lines(text)
-        assert len(found.boxes) == len(found.labels) == len([line for line in text.splitlines() if line.strip()])
-        orjson.dumps(found.labels)
+        count = len([line for line in text.splitlines() if line.strip()])
+        assert len(found["boxes"]) == len(found["boxes_labels"]) == count
+        orjson.dumps(found)

@@ -12,7 +12,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.sidecar_rows import FORGED
+from recordmill.reading.shard import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
 from recordmill.schemas.dataset.annotation_counts import count_dropped

@@ -81,7 +81,7 @@ def test_duplicates_are_reported_everywhere(convert, photos):
     same = {"groups": 2, "images": 2, "across_splits": across, "conflicting": 1}
     assert done.marker["duplicates"] == done.line["duplicates"] == {"same_bytes": same, "look_alike": None}
     assert re.search(
-        r"^duplicates +4 files contain only 2 distinct images, .*1 of them under different classes \(duplicates\.jsonl\)",
+        r"^duplicates +4 files contain only 2 distinct images, .*1 of them under different classes \(dup.*\.jsonl\)",
         done.stderr,
         re.M,
     )

@@ -104,7 +104,8 @@ def test_dropped_boxes_and_images_without_any_are_reported():
         ),
         (
             Reencoded(20, 100, 402),
-            "20 images in lossless formats (judging by their names) became JPEG, slightly changed and 4.0 times as large; "
+            "20 images in lossless formats (judging by their names) became JPEG, slightly changed and 4.0 times as "
+            "large; "
             "images.store: png keeps every pixel.",
         ),
     ],

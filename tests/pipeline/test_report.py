@@ -146,15 +146,6 @@ def test_a_gzip_dataset_has_its_pictures_too(convert, photos):
     assert len(pictures_of(report_of(convert(photos, settings={"compression": "gzip"})))) == 10
 
 
-def test_the_report_needs_no_template_engine_where_there_is_none_to_make(convert_in_child, photos):
-    script = (
-        "import sys; from recordmill.pipeline.launch import launch; from recordmill.pipeline.run import build;"
-        f"code = launch(['--input={photos}', '--output={photos}-out', '--set=report=false'], build);"
-        "sys.exit(code or 'jinja2' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
-
-
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 

@@ -36,9 +36,8 @@ from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.decode_pool import DecodePool
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.read_ahead import default_threads
+from recordmill.transforms.shards.read_ahead import DecodePool, default_threads
 from recordmill.transforms.shards.second_process import SecondProcess
 from recordmill.transforms.shards.shard_files import (
     WrittenShard,

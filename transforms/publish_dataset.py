@@ -25,7 +25,6 @@ from recordmill.transforms.publishing.acted_settings import tell_acted
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
 from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
-from recordmill.transforms.publishing.digest_index import DigestIndex
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
@@ -41,6 +40,7 @@ from recordmill.transforms.publishing.marker import build_marker, name_shards, p
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, stage_dataset
 from recordmill.transforms.publishing.statistics import gather_statistics, list_sidecars
+from recordmill.transforms.publishing.temporary_files import DigestIndex
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 

@@ -34,7 +34,7 @@ from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.shards.decode_pool import DecodePool
+from recordmill.transforms.shards.read_ahead import DecodePool
 
 SETTINGS = make_settings(seed=3)
 PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})

@@ -27,20 +27,27 @@ from recordmill.schemas.dataset.file_names import (
     REPORT,
     shard_name,
 )
-from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
+from recordmill.storage.dataset_files import (
+    DamagedMarkerError,
+    find_marker,
+    read_marker,
+    read_marker_json,
+    read_rows,
+    shard_path,
+    staging_folder,
+)
 from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_lock import remove_staging
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing.companions import StagedDataset, describe_dataset
 from recordmill.transforms.publishing.marker import check_names, name_sidecars_of_nothing
-from recordmill.transforms.publishing.rollback import read_pending, roll_back
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -196,3 +203,51 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
     storage.write_file(published, as_json(to_json(marker)))
     storage.move_file(published, storage.join(output, MARKER))
     force_to_disk([output])
+
+
+def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
+    """The marker of the dataset that is complete in staging, and the moves that publish it.
+
+    Raises:
+        FileNotFoundError: none is.
+        ValueError: it cannot be read.
+    """
+    staging = staging_folder(output, plan_id)
+    marker, value = read_marker_json(staging)
+    try:
+        return marker, from_json(Switch, value.get("switch"))
+    except MisfitError as misfit:
+        raise DamagedMarkerError(f"{staging}/{MARKER} does not say how its dataset is published: {misfit}") from None
+
+
+def roll_back(output: str, plan_id: str) -> None:
+    """Leaves an output without the dataset that was being published, and without what that was to replace.
+
+    The finished shards are in staging then, and no dataset is complete there: a run of the same plan takes them up
+    again. Nothing is done where a marker stands in the output: either the switch has not touched it, or another run has
+    finished it. Can be cut at any point: until the end the dataset is complete in both places together, and the next
+    run finishes it.
+
+    Raises:
+        OSError: the files cannot be renamed either.
+        ValueError: what was being published cannot be read.
+    """
+    _, switch = read_pending(output, plan_id)
+    if storage.exists(storage.join(output, MARKER)):
+        return
+    staging, sidecars = staging_folder(output, plan_id), storage.join(output, "sidecars")
+    waiting = set(storage.folder_names(staging))
+    moved = {target: source for target, source in switch.targets.items() if source not in waiting}
+    there = _files_among({*moved, *switch.removes}, output)
+    move_files((storage.join(output, target), storage.join(staging, moved[target])) for target in there & moved.keys())
+    storage.remove_files(storage.join(output, name) for name in there - moved.keys())
+    if not storage.folder_names(sidecars):
+        storage.remove_folder(sidecars)
+    force_to_disk([staging, output])
+    storage.remove_files([storage.join(staging, MARKER)])
+
+
+def _files_among(names: set[str], output: str) -> set[str]:
+    ordered = sorted(names)
+    sizes = map_each(storage.size_of, (storage.join(output, name) for name in ordered))
+    return {name for name, size in zip(ordered, sizes, strict=True) if size is not None}

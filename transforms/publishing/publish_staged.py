@@ -65,11 +65,9 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
         for report in sorted(reports, key=attrgetter("place")):
-            for row in (
-                read_rows(shard_path(staging, report.split, report.index, "jsonl"))
-                if report.references > report.records
-                else ()
-            ):
+            if report.references == report.records:
+                continue
+            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")):
                 if isinstance(row, RejectedRow):
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
                     line = to_json(_rejected_file(row, run.inputs))
@@ -103,9 +101,13 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
     for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
-    descriptions = _stage_descriptions(dataset, run.run_id)
-    moves += descriptions
-    marker = replace(dataset.marker, files=(*dataset.marker.files, *(name for _, name in descriptions)))
+    files = list(dataset.marker.files)
+    for number, (name, content) in enumerate(describe_dataset(dataset)):
+        # Staging has no folders, and knows the names of shards.
+        moves.append([f"{run.run_id}-description-{number:05d}", name])
+        storage.write_file(storage.join(staging, moves[-1][0]), content)
+        files.append(name)
+    marker = replace(dataset.marker, files=tuple(files))
     check_names(marker)
     check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
@@ -125,17 +127,6 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
     force_to_disk([staging])
-
-
-def _stage_descriptions(dataset: StagedDataset, run_id: str) -> list[list[str]]:
-    """Writes in staging what describes the dataset; gives the moves that publish it."""
-    moves = []
-    for number, (name, content) in enumerate(describe_dataset(dataset)):
-        moves.append(
-            [f"{run_id}-description-{number:05d}", name]
-        )  # staging has no folders, and knows the names of shards
-        storage.write_file(storage.join(dataset.folder, moves[-1][0]), content)
-    return moves
 
 
 def _old_files(output: str) -> tuple[str, ...]:

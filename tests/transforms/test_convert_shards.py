@@ -286,5 +286,7 @@ def test_one_process_is_enough_where_a_second_would_not_pay(
         replace(SETTINGS, images=ImageSettings(**images)), replace(run, threads=threads, processes=processes)
     )
     assert not step._pays_for_two(replace(PLAN, starts={"train": [0] * starts}))
-    enough = _ConvertShard(replace(SETTINGS, images=ImageSettings(check="header")), run.output, 0, 2)
+    enough = _ConvertShard(
+        replace(SETTINGS, images=ImageSettings(check="header")), replace(run, threads=0, processes=2)
+    )
     assert enough._pays_for_two(replace(PLAN, starts={"train": [0, 1]})) == (fewest == 0)

@@ -2,7 +2,7 @@
 
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -90,7 +90,9 @@ def make_plan(
     notes += [*_note_losses(summary, settings), *_note_unsplit(summary, settings)]
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
-    for name in _filled_splits(summary, settings) if not problem else ():
+    # Of splits that are given, those without images get no shard.
+    filled = [name for name in settings.splits.names if name in summary.splits or not settings.splits.given]
+    for name in filled if not problem else ():
         wanted = settings.shards.count or max(1, math.ceil(sizes.get(name, 0) / settings.shards.target_bytes))
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
         starts[name] = split.histogram.cut(wanted)
@@ -117,12 +119,6 @@ def make_plan(
         config_text=recipe.config_text,
         estimated_bytes=sizes,
     )
-
-
-def _filled_splits(summary: Summary, settings: DatasetSettings) -> Sequence[str]:
-    """The splits that get shards: of those that are given, the ones that have images."""
-    names = settings.splits.names
-    return [name for name in names if name in summary.splits] if settings.splits.given else names
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:

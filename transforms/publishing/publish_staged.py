@@ -229,7 +229,9 @@ def roll_back(output: str, plan_id: str) -> None:
     staging, sidecars = staging_folder(output, plan_id), storage.join(output, "sidecars")
     waiting = set(storage.folder_names(staging))
     moved = {target: source for target, source in switch.targets.items() if source not in waiting}
-    there = _files_among({*moved, *switch.removes}, output)
+    names = sorted({*moved, *switch.removes})
+    sizes = sizes_of(storage.join(output, name) for name in names)
+    there = {name for name, size in zip(names, sizes, strict=True) if size is not None}
     move_files((storage.join(output, target), storage.join(staging, moved[target])) for target in there & moved.keys())
     storage.remove_files(storage.join(output, name) for name in there - moved.keys())
     if not storage.folder_names(sidecars):

@@ -230,7 +230,7 @@ def roll_back(output: str, plan_id: str) -> None:
     waiting = set(storage.folder_names(staging))
     moved = {target: source for target, source in switch.targets.items() if source not in waiting}
     names = sorted({*moved, *switch.removes})
-    sizes = sizes_of(storage.join(output, name) for name in names)
+    sizes = map_each(storage.size_of, (storage.join(output, name) for name in names))
     there = {name for name, size in zip(names, sizes, strict=True) if size is not None}
     move_files((storage.join(output, target), storage.join(staging, moved[target])) for target in there & moved.keys())
     storage.remove_files(storage.join(output, name) for name in there - moved.keys())
@@ -238,9 +238,3 @@ def roll_back(output: str, plan_id: str) -> None:
         storage.remove_folder(sidecars)
     force_to_disk([staging, output])
     storage.remove_files([storage.join(staging, MARKER)])
-
-
-def _files_among(names: set[str], output: str) -> set[str]:
-    ordered = sorted(names)
-    sizes = map_each(storage.size_of, (storage.join(output, name) for name in ordered))
-    return {name for name, size in zip(ordered, sizes, strict=True) if size is not None}

@@ -1,7 +1,9 @@
 import errno
 import io
+import sys
 from http import HTTPStatus
 from importlib.metadata import version
+from types import SimpleNamespace
 
 import pytest
 from apache_beam.io.filesystem import BeamIOError
@@ -9,7 +11,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill import storage
-from recordmill.storage.stores.find_store import BeamStore, find_store, record_sink
+from recordmill.storage.stores.find_store import BeamStore, _make_store, find_store, record_sink
 
 
 def test_the_version_whose_insides_these_are():
@@ -23,13 +25,18 @@ def test_other_stores_are_left_to_beam():
 
 
 def test_one_store_serves_a_process_until_its_options_change(monkeypatch):
-    pytest.importorskip("boto3")
+    made = SimpleNamespace(AmazonStore=lambda options: [options])  # the real one needs boto3
+    monkeypatch.setitem(sys.modules, "recordmill.storage.stores.amazon_store", made)
+    _make_store.cache_clear()
     monkeypatch.setattr(FileSystems, "_pipeline_options", None)
     before = find_store("s3://a/b")
     assert find_store("s3://c/d") is before
-    FileSystems.set_options(PipelineOptions(["--s3_region_name=eu-west-1"]))
+    options = PipelineOptions([])
+    FileSystems.set_options(options)
     after = find_store("s3://a/b")
-    assert (after is find_store("s3://a/b"), after._client.meta.region_name) == (True, "eu-west-1")
+    assert after[0] is options
+    assert find_store("s3://c/d") is after
+    _make_store.cache_clear()
 
 
 def test_the_sink_writes_frames():

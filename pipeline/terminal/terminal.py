@@ -30,7 +30,8 @@ class Terminal:
         """Reports to a stream; without one, reports nothing."""
         self.muted = stream is None
         stream = stream or io.StringIO()
-        self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=_width(stream))
+        width = None if stream.isatty() else 200  # in a log, tables are not wrapped
+        self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=width)
 
     def say(self, text: str) -> None:
         """Prints one line; file names in it cannot control the terminal."""
@@ -108,11 +109,6 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
     for title in titles:
         table.add_column(title, justify="right" if title in right else "left", overflow="fold")
     return table
-
-
-def _width(stream: TextIO) -> int | None:
-    """A terminal's own width; in a log, tables are not wrapped."""
-    return None if stream.isatty() else 200
 
 
 def _seconds(work: progress.Progress, started: float) -> float:

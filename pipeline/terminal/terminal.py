@@ -55,7 +55,8 @@ class Terminal:
         with Progress(*columns, TimeRemainingColumn(), console=self._console, transient=True, disable=not live) as bar:
             task = bar.add_task(work.stage, total=None, count="")
             while not done.wait(0.1 if live else SECONDS_BETWEEN_LINES):
-                seconds = _seconds(work, started)
+                began = work.entered.get("converting" if work.planned else "listing", started)
+                seconds = time.monotonic() - began
                 count = _count(work, seconds)
                 bar.update(task, description=work.stage, total=work.planned or None, completed=work.done, count=count)
                 left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
@@ -109,11 +110,6 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
     for title in titles:
         table.add_column(title, justify="right" if title in right else "left", overflow="fold")
     return table
-
-
-def _seconds(work: progress.Progress, started: float) -> float:
-    """How long listing has taken, or converting once it has begun."""
-    return time.monotonic() - work.entered.get("converting" if work.planned else "listing", started)
 
 
 def _count(work: progress.Progress, seconds: float) -> str:

@@ -18,6 +18,7 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.reading.report.image_statistics import Place
 from recordmill.reading.report.stored_values import choose_evenly, read_boxes
+from recordmill.schemas.dataset.annotation_counts import most_frequent
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_reader import FRAMING_BYTES
 
@@ -75,13 +76,12 @@ def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict
         classes: images, or boxes, by class name.
         with_boxes: whether boxes are drawn on them.
     """
-    names = sorted(classes, key=lambda name: (-classes[name], name))
     most_classes, most, of_class, row = (
         (MOST_CLASSES_WITH_BOXES, MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES, 2)
         if with_boxes
         else (MOST_CLASSES, MOST_IMAGES, MOST_OF_CLASS, ROW)
     )
-    chosen = choose_evenly(names, most_classes)
+    chosen = choose_evenly(most_frequent(classes), most_classes)
     each = min(most // max(len(chosen), 1), of_class)
     return dict.fromkeys(chosen, max(each - each % row, 1))
 

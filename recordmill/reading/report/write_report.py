@@ -6,8 +6,8 @@ shown and the rest is counted.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -27,7 +27,7 @@ from recordmill.reading.report.thumbnails import (
     Wanted,
     make_thumbnails,
 )
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, most_frequent
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.templates import load_template
@@ -161,19 +161,19 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
 
 def describe_branches(marker: Marker) -> list[dict[str, Any]]:
     """The ledger as a flow: a branch for each split, and one for each reason why something is in none."""
-    splits = sorted(marker.splits.items(), key=lambda item: -item[1].records)
-    places = list(marker.splits)
-    branches: list[dict[str, Any]] = [
-        {"kind": "written", "name": name, "count": split.records, "place": places.index(name)}
-        for name, split in splits[:MOST_BRANCHES]
+    splits: list[dict[str, Any]] = [
+        {"kind": "written", "name": name, "count": split.records, "place": place}
+        for place, (name, split) in enumerate(marker.splits.items())
     ]
-    if rest := splits[MOST_BRANCHES:]:
-        count = sum(split.records for _, split in rest)
+    splits.sort(key=itemgetter("count"), reverse=True)
+    branches, rest = splits[:MOST_BRANCHES], splits[MOST_BRANCHES:]
+    if rest:
+        count = sum(split["count"] for split in rest)
         branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
     for fate, counts in marker.ledger.by_fate().items():
-        for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-            note = explain_reason(fate, reason)
-            branches.append({"kind": fate, "name": reason.replace("_", " "), "count": count, "note": note})
+        for reason in most_frequent(counts):
+            name, note = reason.replace("_", " "), explain_reason(fate, reason)
+            branches.append({"kind": fate, "name": name, "count": counts[reason], "note": note})
     for branch, drawn in zip(branches, draw_flow([branch["count"] for branch in branches]), strict=True):
         branch["drawn"] = drawn
     return branches
@@ -247,10 +247,8 @@ def describe_boxes(statistics: ImageStatistics, stored: StoredValues) -> dict[st
 def _draw_numbers(boxes: Mapping[int, int]) -> Histogram:
     """Images by number of boxes; where these reach far, in columns for 0, 1, 2 to 3, 4 to 7 and so on."""
     doubling = max(boxes) >= MOST_SINGLE_NUMBERS
-    columns: Counter[int] = Counter()
-    for number, images in boxes.items():
-        columns[number.bit_length() if doubling else number] += images
-    counts = np.array([columns[place] for place in range(max(columns) + 1)], np.int64)
+    places = [number.bit_length() if doubling else number for number in boxes]
+    counts = np.bincount(places, list(boxes.values())).astype(np.int64)
     return draw_histogram(counts, _doubling if doubling else str, centred=True)
 
 

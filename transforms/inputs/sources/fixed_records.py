@@ -174,15 +174,11 @@ class FixedRecords(ArraySource):
 
     def _count_records(self, size: int) -> int:
         """How many records are in a file of that many bytes; Rejected where it does not hold whole ones."""
-        count, over = divmod(size - self.header, self.record_bytes)
-        header = f" after a header of {self.header:,}" if self.header else ""
-        each = f"of {self.record_bytes:,} bytes{header}"
-        if size <= self.header:
-            raise Rejected("list", "wrong_length", f"{size:,} bytes, in which there is no record {each}")
-        if over:
-            raise Rejected(
-                "list", "wrong_length", f"{size:,} bytes are {count:,} records {each}, and {over:,} bytes over"
-            )
+        count, over = divmod(max(size - self.header, 0), self.record_bytes)
+        if over or not count:
+            header = f" after a header of {self.header:,}" if self.header else ""
+            records = f"{count:,} records of {self.record_bytes:,} bytes{header}"
+            raise Rejected("list", "wrong_length", f"{size:,} bytes are {records}, and {over:,} bytes over")
         return count
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
